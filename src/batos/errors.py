@@ -1,0 +1,352 @@
+"""Every error BAT OS raises, in one tree; each says what happened, what to do, and whether to retry.
+
+    BatosError
+    ├── UsageError                    exit 2  what the person gave is wrong
+    │   ├── ConfigError                       a setting
+    │   ├── CodexError                        a codex file (file, line)
+    │   ├── BriefError                        a mission brief (field)
+    │   ├── NotFound                          no such mission, object, model file
+    │   └── SchemaError                       a decision schema the daemon would not enforce
+    ├── OllamaError                   exit 3  the daemon cannot serve this
+    │   ├── OllamaUnreachable         retry   nothing listens, or the connection was lost
+    │   ├── OllamaTimeout             retry   a phase took longer than its deadline
+    │   ├── OllamaBusy                retry   its queue is full (503)
+    │   ├── OllamaUnfit                       too old, or lacks what is asked for
+    │   ├── ModelMissing                      it does not have the model (404)
+    │   ├── ModelUnsuitable                   the model cannot do this (no chat, no embeddings, no tools)
+    │   ├── ModelLoadFailed           retry   the runner died or ran out of memory while loading
+    │   ├── ContextOverflow                   the prompt does not fit the window (exact counts)
+    │   ├── RequestRejected                   any other refusal (400, 500), with its text
+    │   └── AnswerError                       an answer began and is not usable
+    │       ├── StreamCut             retry   it ended without `done`
+    │       ├── RunnerDied            retry   the runner stopped while answering
+    │       ├── WireError             retry   bytes that are not the protocol
+    │       ├── Runaway                       blanks or one token without end
+    │       └── DecisionInvalid               no valid JSON after the permitted repairs
+    ├── Refused                       exit 4  policy, budget or VRAM says no
+    ├── ImageError                    exit 5  the image cannot be used
+    │   ├── ImageBusy                         another process holds it
+    │   ├── ImageDamaged                      it does not open, or its root is incomplete
+    │   ├── ForbiddenClass                    it names a class that is not on the list
+    │   └── DiskFull                          a write did not fit
+    ├── NoServer                      exit 6
+    ├── TimedOut                      exit 7
+    ├── MissionFailed                 exit 1  a mission ended FAILED, with its reason
+    ├── ObjectError                   exit 1  the object model refused
+    │   └── MessageNotUnderstood              (also an AttributeError)
+    └── InternalError                 exit 1  should never happen: please report
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class BatosError(Exception):
+    """The root: a message, a remedy, and whether trying again unchanged may help."""
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+    retry: ClassVar[bool] = False
+    remedy: str = ""
+
+    def __init__(self, message: str, *, remedy: str = "", field: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        if remedy:
+            self.remedy = remedy
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error object of CONTRACT's `--json` documents."""
+        shown: dict[str, Any] = {
+            "code": self.code,
+            "message": self.message,
+            "remedy": self.remedy,
+            "retry": self.retry,
+        }
+        if self.field is not None:
+            shown["field"] = self.field
+        return shown
+
+
+class UsageError(BatosError):
+    """What the person gave is wrong."""
+
+    code = "usage"
+    exit_code = 2
+    remedy = "See `batos --help`."
+
+
+class ConfigError(UsageError):
+    """A setting has an impossible value or is unknown."""
+
+    code = "config"
+    remedy = "`batos config` shows every setting, its value and where it came from."
+
+
+class CodexError(UsageError):
+    """A codex file is wrong; `file` and `line` say where."""
+
+    code = "codex"
+
+    def __init__(
+        self, message: str, *, file: str, line: int | None = None, remedy: str = "", field: str | None = None
+    ) -> None:
+        where = file if line is None else f"{file}:{line}"
+        super().__init__(f"{where}: {message}", remedy=remedy, field=field)
+        self.file = file
+        self.line = line
+
+
+class BriefError(UsageError):
+    """A mission brief is wrong; `field` names the part."""
+
+    code = "brief"
+
+
+class NotFound(UsageError):
+    """Nothing goes by that name."""
+
+    code = "not_found"
+
+
+class SchemaError(UsageError):
+    """A decision's schema uses a keyword that the daemon accepts and does not enforce, or has no bound."""
+
+    code = "schema"
+
+
+class OllamaError(BatosError):
+    """The daemon cannot serve this."""
+
+    code = "ollama"
+    exit_code = 3
+    remedy = "Run `batos doctor` to see what the daemon lacks."
+
+
+class OllamaUnreachable(OllamaError):
+    """Nothing answers at the daemon's address, or the connection was lost before an answer."""
+
+    code = "ollama_unreachable"
+    retry = True
+    remedy = "Start it with `ollama serve`, or set OLLAMA_HOST to where it listens."
+
+
+class OllamaTimeout(OllamaError):
+    """One phase of a call took longer than its deadline; `phase` is connect, load, first_token or between_tokens."""
+
+    code = "ollama_timeout"
+    retry = True
+    remedy = "The machine may be overloaded: see `batos ps`, or raise the deadline of that phase in batos.toml."
+
+    def __init__(self, phase: str, seconds: float) -> None:
+        super().__init__(f"Ollama gave nothing for {seconds:g} s in the phase `{phase}`")
+        self.phase = phase
+        self.seconds = seconds
+
+
+class OllamaBusy(OllamaError):
+    """The daemon's own queue is full."""
+
+    code = "ollama_busy"
+    retry = True
+    remedy = "Wait a moment and ask again, or raise OLLAMA_MAX_QUEUE on the daemon."
+
+
+class OllamaUnfit(OllamaError):
+    """The daemon is too old, or was built without what is asked for."""
+
+    code = "ollama_unfit"
+    remedy = "Install Ollama 0.30 or newer."
+
+
+class ModelMissing(OllamaError):
+    """The daemon does not have the model."""
+
+    code = "model_missing"
+    remedy = "Run `batos genesis`: it pulls and makes what is missing."
+
+    def __init__(self, model: str, message: str = "") -> None:
+        super().__init__(message or f"Ollama has no model {model!r}", field="model")
+        self.model = model
+
+
+class ModelUnsuitable(OllamaError):
+    """The model cannot do what is asked of it."""
+
+    code = "model_unsuitable"
+    remedy = "Name a model that can in the codex; `ollama show MODEL` lists what a model is capable of."
+
+
+class ModelLoadFailed(OllamaError):
+    """The runner died, ran out of memory or stalled while the model was loading."""
+
+    code = "model_load_failed"
+    retry = True
+    remedy = "Free memory, use a smaller model or window, or check its adapter; the daemon's log has the cause."
+
+
+class ContextOverflow(OllamaError):
+    """The prompt does not fit the window; both counts are in tokens, None where the daemon names none."""
+
+    code = "context_overflow"
+    remedy = "Shorten the question or the files, or raise num_ctx in the codex."
+
+    def __init__(self, prompt_tokens: int | None, window: int | None, message: str = "") -> None:
+        counts = f"the prompt has {prompt_tokens} tokens and the window holds {window}"
+        super().__init__(message or counts)
+        self.prompt_tokens = prompt_tokens
+        self.window = window
+
+
+class RequestRejected(OllamaError):
+    """Ollama refused the request; `status` is the HTTP status, or None inside a stream."""
+
+    code = "request_rejected"
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class AnswerError(OllamaError):
+    """An answer began and cannot be used."""
+
+    code = "answer"
+
+
+class StreamCut(AnswerError):
+    """The answer ended without its `done` line, so what came of it is not whole."""
+
+    code = "stream_cut"
+    retry = True
+    remedy = "Ask again; what was paid for is in the journal."
+
+
+class RunnerDied(AnswerError):
+    """The model's runner stopped while answering."""
+
+    code = "runner_died"
+    retry = True
+    remedy = "Ask again (the daemon starts a new runner); if it repeats, memory is short."
+
+
+class WireError(AnswerError):
+    """Bytes came that are not the protocol."""
+
+    code = "wire"
+    retry = True
+    remedy = "Check that OLLAMA_HOST is an Ollama daemon and that no proxy stands between."
+
+
+class Runaway(AnswerError):
+    """The model gave blanks or one token without end; `kind` says which, `wasted` counts the tokens."""
+
+    code = "runaway"
+    remedy = "Ask again with other words, or use another model: this one lost its way."
+
+    def __init__(self, kind: str, wasted: int) -> None:
+        super().__init__(f"the model repeated {kind} for {wasted} tokens; the answer was stopped")
+        self.kind = kind
+        self.wasted = wasted
+
+
+class DecisionInvalid(AnswerError):
+    """The model gave no valid JSON for a decision, not even after the permitted repairs."""
+
+    code = "decision_invalid"
+    remedy = "Use another decision mode (codex `options.mode`) or a more capable model."
+
+
+class Refused(BatosError):
+    """Policy, budget or memory says no."""
+
+    code = "refused"
+    exit_code = 4
+
+
+class ImageError(BatosError):
+    """The image cannot be used."""
+
+    code = "image"
+    exit_code = 5
+
+
+class ImageBusy(ImageError):
+    """Another process holds the image; `owner` says which."""
+
+    code = "image_busy"
+    retry = True
+
+    def __init__(self, path: str, owner: str) -> None:
+        super().__init__(
+            f"the image {path} is held by {owner}",
+            remedy="Wait for that process or stop it; an image has one owner at a time.",
+        )
+        self.owner = owner
+
+
+class ImageDamaged(ImageError):
+    """The image does not open, or its root is incomplete."""
+
+    code = "image_damaged"
+    remedy = "Run `batos doctor`; restore a backup if it cannot repair."
+
+
+class ForbiddenClass(ImageError):
+    """The database names a class that is not on the allow-list."""
+
+    code = "forbidden_class"
+    remedy = "This file was not written by BAT OS, or by a newer version; nothing of it was loaded."
+
+
+class DiskFull(ImageError):
+    """A write did not fit on the disk; the image is as it was before it."""
+
+    code = "disk_full"
+    remedy = "Free some space on the image's disk, then start again; nothing committed was lost."
+
+
+class NoServer(BatosError):
+    """No server runs."""
+
+    code = "no_server"
+    exit_code = 6
+
+
+class TimedOut(BatosError):
+    """The deadline passed, or a person's answer is awaited."""
+
+    code = "timed_out"
+    exit_code = 7
+
+
+class MissionFailed(BatosError):
+    """A mission ended FAILED; the message is its reason."""
+
+    code = "mission_failed"
+
+
+class ObjectError(BatosError):
+    """The object model refused an operation."""
+
+    code = "object"
+
+
+class MessageNotUnderstood(ObjectError, AttributeError):
+    """No slot of the receiver or its parents goes by the selector."""
+
+    code = "message_not_understood"
+
+    def __init__(self, receiver: str, selector: str) -> None:
+        super().__init__(f"{receiver} does not understand {selector!r}")
+        self.receiver = receiver
+        self.selector = selector
+
+
+class InternalError(BatosError):
+    """This should never happen."""
+
+    code = "internal"
+    remedy = "Please report this with the log; the image was not changed by it."

@@ -1,0 +1,66 @@
+"""What happened, as named values with keys: told to subscribers, never a way to decide anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import structlog
+
+Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+
+#: Every event and the keys it always carries (others may follow).
+NAMES: dict[str, tuple[str, ...]] = {
+    "mission.status": ("mission", "status"),
+    "mission.accepted": ("mission",),
+    "mission.routed": ("mission", "personas", "effort", "confidence", "reason"),
+    "mission.state": ("mission", "state"),
+    "mission.token": ("mission", "path", "text"),
+    "mission.partial": ("mission", "path", "facet"),
+    "mission.done": ("mission", "tid"),
+    "mission.failed": ("mission", "reason"),
+    "mission.retracted": ("mission",),
+    "inference.start": ("mission", "path", "model"),
+    "inference.first_token": ("mission", "path", "seconds"),
+    "inference.end": ("mission", "path", "model", "prompt_tokens", "answer_tokens", "seconds", "from_journal"),
+    "txn.commit": ("what",),
+    "txn.abort": ("what", "reason"),
+    "txn.conflict": ("what",),
+    "genesis.step": ("step", "status"),
+    "vram.sample": ("models",),
+    "vram.spill": ("model", "size", "size_vram"),
+}
+
+_log = structlog.get_logger("batos")
+
+#: Too many to log at the usual level.
+_CHATTY = frozenset({"mission.token"})
+
+
+class Events:
+    """A list of subscribers; one that raises is dropped and logged, and never breaks a mission."""
+
+    def __init__(self, *subscribers: Subscriber, log: bool = True) -> None:
+        self._subscribers = list(subscribers)
+        self._logs = log
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Add a subscriber; returns the function that takes it away again."""
+        self._subscribers.append(subscriber)
+
+        def unsubscribe() -> None:
+            if subscriber in self._subscribers:
+                self._subscribers.remove(subscriber)
+
+        return unsubscribe
+
+    def emit(self, event: str, **keys: Any) -> None:
+        """Tell everyone, and the log."""
+        if self._logs and event not in _CHATTY:
+            _log.info(event, **keys)
+        for subscriber in tuple(self._subscribers):
+            try:
+                subscriber(event, keys)
+            except Exception:  # an observer must never break what it observes
+                self._subscribers.remove(subscriber)
+                _log.exception("subscriber dropped", event_name=event)
