@@ -1,0 +1,161 @@
+"""The loop watch: an event loop that times every callback by the CPU it used and remembers those that blocked it.
+
+CPU of the loop's own thread is counted, not wall time: a busy machine, a sleeping callback or another thread's work
+never accuses anyone. Of that, only garbage collection is forgiven, because in whose callback a collection falls is
+chance. An import counts: what is needed is imported before the loop starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Generic, TypeVar, TypeVarTuple
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+#: The CPU seconds that one callback may use.
+LIMIT = 0.050
+
+_ASYNCIO = str(Path(asyncio.__file__).parent)
+
+#: EX_SOFTWARE: what a watched process answers when it blocked its loop.
+EXIT_BLOCKED = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """One callback that used too much: what ran, from where to where, and its CPU seconds."""
+
+    what: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds * 1000:.0f} ms of CPU in {self.what}"
+
+
+class WatchedLoop(asyncio.SelectorEventLoop):
+    """A selector loop whose `blocked` lists every callback that used more than `LIMIT` of its thread's CPU."""
+
+    def __init__(self) -> None:
+        self.blocked: list[Blocked] = []
+        self.collecting = 0.0  # CPU seconds that the collector has used in this loop's thread
+        self._collection_began = 0.0
+        super().__init__()
+        gc.callbacks.append(self._note_collection)
+
+    def close(self) -> None:
+        """Close the loop; what it remembered stays."""
+        if self._note_collection in gc.callbacks:
+            gc.callbacks.remove(self._note_collection)
+        super().close()
+
+    # Every way into the loop: asyncio calls exactly these (_add_reader and _add_writer for its own transports).
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As asyncio's, timed."""
+        return super().call_soon(_Timed(self, callback), *args, context=context)
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As asyncio's, timed."""
+        return super().call_soon_threadsafe(_Timed(self, callback), *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As asyncio's, timed; `call_later` comes here too."""
+        return super().call_at(when, _Timed(self, callback), *args, context=context)
+
+    def add_signal_handler(self, sig: int, callback: Callable[[*Ts], object], *args: *Ts) -> None:
+        """As asyncio's, timed."""
+        super().add_signal_handler(sig, _Timed(self, callback), *args)
+
+    def _add_reader(self, fd: int, callback: Callable[[*Ts], object], *args: *Ts) -> asyncio.Handle:
+        added: asyncio.Handle = super()._add_reader(fd, _Timed(self, callback), *args)  # type: ignore[misc]  # private
+        return added
+
+    def _add_writer(self, fd: int, callback: Callable[[*Ts], object], *args: *Ts) -> asyncio.Handle:
+        added: asyncio.Handle = super()._add_writer(fd, _Timed(self, callback), *args)  # type: ignore[misc]  # private
+        return added
+
+    def _note_collection(self, phase: str, _info: dict[str, int]) -> None:
+        if threading.get_ident() != getattr(self, "_thread_id", None):
+            return  # another thread pays for it
+        if phase == "start":
+            self._collection_began = time.thread_time()
+        else:
+            self.collecting += time.thread_time() - self._collection_began
+
+
+class _Timed(Generic[*Ts]):
+    """A callback with its stopwatch; asyncio's debug output sees through it by `__wrapped__`."""
+
+    __slots__ = ("__wrapped__", "_loop")
+
+    def __init__(self, loop: WatchedLoop, callback: Callable[[*Ts], object]) -> None:
+        self._loop = loop
+        self.__wrapped__ = callback
+
+    def __call__(self, *args: *Ts) -> object:
+        callback, loop = self.__wrapped__, self._loop
+        task = getattr(callback, "__self__", None)
+        resumed = _position(task) if isinstance(task, asyncio.Task) else ""
+        collected, began = loop.collecting, time.thread_time()
+        try:
+            return callback(*args)
+        finally:
+            seconds = time.thread_time() - began - (loop.collecting - collected)
+            if seconds > LIMIT:
+                loop.blocked.append(Blocked(_name(callback, task, resumed), seconds))
+
+
+def _name(callback: Callable[..., object], task: object, resumed: str) -> str:
+    if isinstance(task, asyncio.Task):
+        what = getattr(task.get_coro(), "__qualname__", repr(task.get_coro()))
+        return f"task {task.get_name()} ({what}), from {resumed} to {_position(task)}"
+    module = getattr(callback, "__module__", None)
+    return f"{module}.{getattr(callback, '__qualname__', repr(callback))}"
+
+
+def _position(task: asyncio.Task[Any]) -> str:
+    """Where the innermost coroutine outside asyncio stands, as file:line; "its end" when the task has finished."""
+    frame: FrameType | None = None
+    step: Any = task.get_coro()
+    while step is not None:
+        inner = getattr(step, "cr_frame", None) or getattr(step, "gi_frame", None) or getattr(step, "ag_frame", None)
+        if inner is not None and not inner.f_code.co_filename.startswith(_ASYNCIO):
+            frame = inner
+        step = getattr(step, "cr_await", None) or getattr(step, "gi_yieldfrom", None) or getattr(step, "ag_await", None)
+    return "its end" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def run(main: Coroutine[Any, Any, T], *, debug: bool) -> T:
+    """`asyncio.run`; with `debug` on a watched loop: if anything blocked it, stderr says what and the exit code is 70."""
+    if not debug:
+        return asyncio.run(main)
+    with asyncio.Runner(loop_factory=WatchedLoop) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, WatchedLoop)
+        try:
+            return runner.run(main)
+        finally:
+            if loop.blocked:
+                _accuse(loop.blocked)
+
+
+def _accuse(blocked: list[Blocked]) -> None:
+    for one in blocked:
+        print(f"the event loop was blocked: {one}", file=sys.stderr)  # noqa: T201 (the report is this function's work)
+    raise SystemExit(EXIT_BLOCKED)

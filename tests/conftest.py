@@ -1,0 +1,78 @@
+"""What every test stands on: a home of its own, a watched event loop, the corpus, and hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from batos.loopwatch import Blocked, WatchedLoop
+
+pytest_plugins = ["pytester"]
+
+hypothesis.settings.register_profile("ci", max_examples=100, deadline=None)
+hypothesis.settings.register_profile("fuzz", max_examples=5000, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
+
+_watched: list[WatchedLoop] = []
+
+
+def _make_watched_loop() -> WatchedLoop:
+    loop = WatchedLoop()
+    _watched.append(loop)
+    return loop
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], WatchedLoop]]:
+    """Every async test and fixture runs on a loop that times what it runs."""
+    return {"watched": _make_watched_loop}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test marked `live` is skipped unless BATOS_LIVE=1: it needs a real daemon and its models."""
+    if os.environ.get("BATOS_LIVE") == "1":
+        return
+    skip = pytest.mark.skip(reason="needs a real Ollama: set BATOS_LIVE=1 (and OLLAMA_HOST)")
+    for item in items:
+        if item.get_closest_marker("live") is not None:
+            item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def loop_is_never_blocked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which one callback of an event loop used more than 50 ms of CPU; `blocks_loop` excuses it."""
+    _watched.clear()
+    yield
+    blocked: list[Blocked] = [one for loop in _watched for one in loop.blocked]
+    _watched.clear()
+    if blocked and request.node.get_closest_marker("blocks_loop") is None:
+        pytest.fail("the event loop was blocked:\n" + "\n".join(f"  {one}" for one in blocked), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees the person's settings: BATOS_* and OLLAMA_* are cleared, and the home is an empty folder.
+
+    Processes that a test starts inherit this, and the loop watch (they exit 70 when they blocked their loop).
+    """
+    for name in list(os.environ):
+        if name.startswith(("BATOS_", "OLLAMA_")) and name not in {"BATOS_CORPUS", "BATOS_LIVE", "BATOS_HYPOTHESIS"}:
+            monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    monkeypatch.setenv("BATOS_HOME", str(home))
+    monkeypatch.setenv("BATOS_DEBUG_LOOP", "1")
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    return home
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of recorded exchanges and data sets that is kept beside the checkout (BATOS_CORPUS moves it)."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+    folder = Path(os.environ.get("BATOS_CORPUS", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no corpus at {folder}: set BATOS_CORPUS to run the tests that are fed from recordings")
+    return folder

@@ -1,0 +1,2 @@
+from ZODB.FileStorage.FileStorage import FileIterator as FileIterator
+from ZODB.FileStorage.FileStorage import FileStorage as FileStorage

@@ -1,0 +1,2 @@
+from ZODB.DB import DB as DB
+from ZODB.DB import connection as connection

@@ -1,0 +1,6 @@
+from typing import Any
+
+IBlobStorage: Any
+IStorage: Any
+IStorageUndoable: Any
+IStorageCurrentRecordIteration: Any
