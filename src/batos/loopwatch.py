@@ -142,7 +142,7 @@ def _position(task: asyncio.Task[Any]) -> str:
 
 
 def run(main: Coroutine[Any, Any, T], *, debug: bool) -> T:
-    """`asyncio.run`; with `debug` on a watched loop: if anything blocked it, stderr says what and the exit code is 70."""
+    """`asyncio.run`; with `debug` on a watched loop: if anything blocked it, stderr says what and the exit is 70."""
     if not debug:
         return asyncio.run(main)
     with asyncio.Runner(loop_factory=WatchedLoop) as runner:
