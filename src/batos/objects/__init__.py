@@ -1,0 +1,1 @@
+"""The object model: prototypes with slots, delegation, clones, messages and mirrors."""

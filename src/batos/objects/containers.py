@@ -1,0 +1,95 @@
+"""What an object owns: the containers in its slots, plain and persistent, that a clone copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from BTrees.Length import Length
+from persistent import Persistent
+from persistent.list import PersistentList
+from persistent.mapping import PersistentMapping
+
+from batos.errors import ObjectError
+
+_Copy: TypeAlias = Callable[[Any], Any]
+_Fill: TypeAlias = Callable[[Any, Any, _Copy], None]
+
+_ATOMS = frozenset({str, int, float, bool, bytes, complex, type(None)})
+
+#: Every BTree family by its keys and the kinds of value they come with (fs: two bytes to six).
+_FAMILIES = {"O": "OIULQ", "I": "OIFU", "U": "OUFI", "L": "OLFQ", "Q": "OQFL", "f": "s"}
+
+
+def copied(value: Any, memo: dict[int, Any]) -> Any:
+    """`value` with every owned container in it made anew and every reference kept.
+
+    Owned are list, dict, set, tuple, PersistentMapping, PersistentList, Length and all BTrees, by exact type.
+    Any other persistent object is a reference, any other hashable value is taken for immutable. `memo` (by
+    `id`) keeps what was one container one container, and names what else is replaced. ObjectError: a
+    mutable value of a kind that nobody knows how to copy.
+    """
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if id(value) in memo:
+        return memo[id(value)]
+    copy = partial(copied, memo=memo)
+    if kind is tuple:
+        return _tuple(value, copy)
+    if kind in _FILL:
+        memo[id(value)] = new = kind()
+        _FILL[kind](new, value, copy)
+        return new
+    if isinstance(value, Persistent) or _is_immutable(value):
+        return value
+    raise ObjectError(f"a clone cannot copy a {kind.__name__}: keep lists, dicts, sets or BTrees in slots")
+
+
+def _is_immutable(value: Any) -> bool:
+    """A hash by value (not by identity) is the promise that the value stays as it is."""
+    return isinstance(value, Hashable) and type(value).__hash__ is not object.__hash__
+
+
+def _tuple(value: tuple[Any, ...], copy: _Copy) -> tuple[Any, ...]:
+    new = tuple(map(copy, value))
+    return value if all(a is b for a, b in zip(new, value, strict=True)) else new
+
+
+def _fill_mapping(new: Any, old: Any, copy: _Copy) -> None:
+    for key, value in old.items():
+        new[copy(key)] = copy(value)
+
+
+def _fill_sequence(new: Any, old: Any, copy: _Copy) -> None:
+    new.extend([copy(value) for value in old])
+
+
+def _fill_set(new: Any, old: Any, copy: _Copy) -> None:
+    new.update([copy(value) for value in old])
+
+
+def _fill_length(new: Any, old: Any, copy: _Copy) -> None:
+    new.set(copy(old.value))
+
+
+def _fillers() -> dict[type, _Fill]:
+    """How each owned kind of container is filled from another of its kind."""
+    fill: dict[type, _Fill] = {
+        dict: _fill_mapping,
+        PersistentMapping: _fill_mapping,
+        list: _fill_sequence,
+        PersistentList: _fill_sequence,
+        set: _fill_set,
+        Length: _fill_length,
+    }
+    for family in (key + value for key, values in _FAMILIES.items() for value in values):
+        module = import_module(f"BTrees.{family}BTree")
+        fill |= dict.fromkeys((module.BTree, module.Bucket), _fill_mapping)
+        fill |= dict.fromkeys((module.TreeSet, module.Set), _fill_set)
+    return fill
+
+
+_FILL = _fillers()

@@ -1,0 +1,236 @@
+"""UvmObject, the only kind of domain object: slots of its own, parents it delegates to, and clones of itself.
+
+The slots are the object's own persistent state (docs/decisions/0002-slots-representation.md): one object is one
+record, and a list or dict in a slot is part of that record. So the Persistence Covenant holds as written: whoever
+changes such a container in place ends with `self._p_changed = True`, on the object whose slot it is. A container
+read by delegation belongs to the parent; to change it for oneself, write a copy to one's own slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType
+from typing import Any, NamedTuple, final
+
+from persistent import Persistent
+
+from batos.errors import MessageNotUnderstood, ObjectError
+from batos.objects.containers import copied
+from batos.objects.method import Behaviour
+
+#: Where the parents stand in the state, beside the slots.
+_PARENTS = "_parents"
+
+#: Never a slot and never delegated, beside dunders, `_p_*` (the database's) and `_v_*` (never stored).
+_RESERVED = frozenset(
+    {_PARENTS, "parent*", "_slots", "_doesNotUnderstand_", "_is_coroutine", "_is_coroutine_marker", "clone"}
+)
+
+_CODE = (FunctionType, BuiltinFunctionType, MethodType, type)
+
+
+class Found(NamedTuple):
+    """Where a selector was found: the holder, the value, and how many parents up (0 is the receiver itself)."""
+
+    holder: UvmObject
+    value: Any
+    depth: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reparenting:
+    """A change of parents as it is told to the audit, before it happens."""
+
+    object: UvmObject
+    before: tuple[UvmObject, ...]
+    after: tuple[UvmObject, ...]
+    by: str
+    reason: str
+
+
+@final
+class UvmObject(Persistent):
+    """Slots and parents; reading an attribute answers the own slot, else what the parents have.
+
+    Reading an absent name raises MessageNotUnderstood at once. Writing or deleting one changes the object's own
+    slot and never a parent's. ObjectError: a name that can be no slot, a function as a value, a parent that
+    is no UvmObject. Kernel verbs (`own_slots`, `lookup`, ...) are functions, so no slot can hide them.
+    """
+
+    _parents: tuple[UvmObject, ...]
+
+    def __init__(self, slots: Mapping[str, Any] | None = None, parents: Sequence[UvmObject] = ()) -> None:
+        _set_parents(self, _checked(parents))
+        for name, value in (slots or {}).items():
+            setattr(self, name, value)
+
+    def __init_subclass__(cls) -> None:
+        raise ObjectError("there are no classes to subclass: clone an object and give it slots")
+
+    def __getattr__(self, name: str) -> Any:
+        found = lookup(self, name)
+        if found is not None:
+            return found.value
+        if is_reserved(name):
+            raise AttributeError(f"{name!r} is never a slot and is not delegated")
+        raise MessageNotUnderstood(label(self), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_p_"):
+            _check_slot(name, value)
+        super().__setattr__(name, value)  # joins the transaction first: without one it raises, and nothing changed
+
+    def __delattr__(self, name: str) -> None:
+        if not name.startswith("_p_"):
+            if is_reserved(name):
+                raise ObjectError(f"{name!r} is never a slot")
+            if name not in own_slots(self):
+                raise MessageNotUnderstood(label(self), name)
+        super().__delattr__(name)
+
+    def __repr__(self) -> str:
+        return f"<UvmObject {reference(self)}>"
+
+    def clone(self, slots: Mapping[str, Any] | None = None) -> UvmObject:
+        """A new object that shares behaviour with this one, and no state; `slots` are put over the copied ones.
+
+        Containers that this object owns are copied (`containers.copied`), references stay references, and a
+        reference to this object itself becomes one to the clone. An object that holds behaviour becomes the
+        parent of its clone, which does not copy it: a redefinition reaches all. Any other gives its parents.
+        """
+        state = own_slots(self)
+        behaviour = {name for name, value in state.items() if isinstance(value, Behaviour)}
+        new = UvmObject(parents=(self,) if behaviour else self._parents)
+        memo = {id(self): new}
+        own = slots or {}
+        for name in state.keys() - behaviour - own.keys():
+            setattr(new, name, copied(state[name], memo))
+        for name, value in own.items():
+            setattr(new, name, value)
+        return new
+
+    def __copy__(self) -> UvmObject:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UvmObject:
+        return self.clone()
+
+
+def lookup(receiver: UvmObject, selector: str) -> Found | None:
+    """The slot that `selector` means to `receiver`: its own, else its parents', left to right, depth first.
+
+    Cycles and diamonds are cut. A parent that cannot be loaded raises (POSKeyError, ReadConflictError): it is
+    never taken for one that lacks the slot, because names are tested with `in` and no KeyError is caught.
+    """
+    if selector[:1] == "_" and is_reserved(selector):
+        return None
+    seen: set[UvmObject] = set()
+    pending: list[tuple[UvmObject, int]] = []
+    holder, depth = receiver, 0
+    while True:
+        if holder not in seen:
+            seen.add(holder)
+            parents = holder._parents  # this read loads a ghost and keeps it warm in the cache, __dict__ does not
+            slots = holder.__dict__
+            if selector in slots:
+                return Found(holder, slots[selector], depth)
+            if parents:
+                depth += 1
+                if len(parents) > 1:
+                    pending.extend([(parent, depth) for parent in parents[:0:-1]])
+                holder = parents[0]
+                continue
+        if not pending:
+            return None
+        holder, depth = pending.pop()
+
+
+def delegation(obj: UvmObject) -> Iterator[UvmObject]:
+    """The object, then every object it delegates to, each once, in the order in which `lookup` asks them."""
+    seen: set[UvmObject] = set()
+    pending = [obj]
+    while pending:
+        holder = pending.pop()
+        if holder not in seen:
+            seen.add(holder)
+            yield holder
+            pending.extend(reversed(holder._parents))
+
+
+def own_slots(obj: UvmObject) -> Mapping[str, Any]:
+    """The object's own slots as they are now, read-only; the values are the live ones."""
+    obj._p_activate()  # the state of a ghost looks empty
+    return MappingProxyType({name: value for name, value in vars(obj).items() if name != _PARENTS})
+
+
+def parents_of(obj: UvmObject) -> tuple[UvmObject, ...]:
+    """`parent*`: what the object delegates to, in order."""
+    return obj._parents
+
+
+def reparent(
+    obj: UvmObject, parents: Sequence[UvmObject], *, by: str, reason: str, audit: Callable[[Reparenting], None]
+) -> None:
+    """Give an object other parents: a verb of the kernel, told to `audit` first; if audit raises, nothing changes.
+
+    ObjectError: a parent that is no UvmObject, an object that would become its own ancestor, or no `by` or
+    `reason`. No attribute and no message reaches this.
+    """
+    if not by or not reason:
+        raise ObjectError("a change of parents names who made it and why")
+    after = _acyclic(obj, _checked(parents))
+    audit(Reparenting(obj, obj._parents, after, by, reason))
+    _set_parents(obj, after)
+
+
+def become(cycle: UvmObject, state: UvmObject) -> None:
+    """Point the first parent of `cycle`, its state, at `state`; the others stay. The state machine's own move.
+
+    ObjectError: the cycle has no parent to replace, or the state delegates to it.
+    """
+    if not cycle._parents:
+        raise ObjectError(f"{label(cycle)} has no state to leave: its first parent is its state")
+    _set_parents(cycle, _acyclic(cycle, (*_checked([state]), *cycle._parents[1:])))
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the name belongs to Python, the database or this kernel, so that it is never a slot."""
+    return name in _RESERVED or name[:3] in {"_p_", "_v_"} or (name[:2] == "__" and name[-2:] == "__")
+
+
+def reference(obj: Persistent) -> str:
+    """How people and documents point at a record: `oid:0x2a`, or `oid:new` before it has an identity."""
+    return "oid:new" if obj._p_oid is None else f"oid:{int.from_bytes(obj._p_oid, 'big'):#x}"
+
+
+def label(obj: UvmObject) -> str:
+    """The object's own name, if it has one, and its reference."""
+    name = own_slots(obj).get("name")
+    return f"{name} ({reference(obj)})" if isinstance(name, str) else reference(obj)
+
+
+def _check_slot(name: str, value: Any) -> None:
+    if not name or is_reserved(name):
+        raise ObjectError(f"{name!r} can be no slot: the name belongs to Python, the database or the kernel")
+    if isinstance(value, _CODE):
+        raise ObjectError(f"slot {name!r} cannot hold a function: name it with a Primitive, or store a Method")
+
+
+def _checked(parents: Iterable[Any]) -> tuple[UvmObject, ...]:
+    checked = tuple(parents)
+    for parent in checked:
+        if not isinstance(parent, UvmObject):
+            raise ObjectError(f"a parent is a UvmObject, not a {type(parent).__name__}")
+    return checked
+
+
+def _acyclic(obj: UvmObject, parents: tuple[UvmObject, ...]) -> tuple[UvmObject, ...]:
+    for parent in parents:
+        if any(ancestor is obj for ancestor in delegation(parent)):
+            raise ObjectError(f"{label(obj)} would become its own ancestor through {label(parent)}")
+    return parents
+
+
+def _set_parents(obj: UvmObject, parents: tuple[UvmObject, ...]) -> None:
+    Persistent.__setattr__(obj, _PARENTS, parents)
