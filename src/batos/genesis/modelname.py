@@ -1,0 +1,46 @@
+"""How the daemon reads a model's name, and which names a codex may not use."""
+
+from __future__ import annotations
+
+import re
+
+_MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
+_NAMESPACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,79}")
+_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,349}")
+
+
+def with_tag(name: str) -> str:
+    """The name as the daemon lists it: the tag `latest` where none is written.
+
+    >>> with_tag("all-minilm"), with_tag("box:5000/team/model")
+    ('all-minilm:latest', 'box:5000/team/model:latest')
+    """
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names are one model to the daemon, which matches without case."""
+    return with_tag(one).casefold() == with_tag(other).casefold()
+
+
+def fault(name: str) -> tuple[str, str] | None:
+    """What is wrong with a model's name and what to do; None if it may be used.
+
+    >>> fault("llama3.1:8b-instruct-q4_K_M")
+    >>> fault("gpt-oss:120b-cloud")[0]
+    "the model 'gpt-oss:120b-cloud' runs in the cloud"
+    """
+    path, _, tag = with_tag(name).rpartition(":")
+    folded = tag.casefold()
+    if folded == "cloud" or folded.endswith("-cloud"):
+        return f"the model {name!r} runs in the cloud", "Name a model that runs on this machine: nothing leaves it."
+    if folded == "local":
+        return (
+            f"the tag of {name!r} is reserved: the daemon reads `local` as a source, not as a tag",
+            "Give the model another tag (`ollama cp OLD NEW`) and write that.",
+        )
+    parts = path.split("/")
+    shapes = [_HOST, _NAMESPACE, _MODEL][-len(parts) :] + [_MODEL]
+    if len(parts) > 3 or not all(shape.fullmatch(part) for shape, part in zip(shapes, [*parts, tag], strict=True)):
+        return f"{name!r} is not a model's name", "Write it as `ollama list` shows it: model:tag."
+    return None

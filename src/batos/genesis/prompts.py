@@ -1,0 +1,59 @@
+"""The meta-prompts of a persona: templates with named places, filled when a mission runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Template
+
+from batos.genesis.reader import Table, suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The places a template may have, and those without which it makes no sense."""
+
+    may: tuple[str, ...]
+    must: tuple[str, ...]
+
+
+SHAPES: Mapping[str, Shape] = {
+    "decompose": Shape(("count", "pillars"), ("pillars",)),
+    "facet": Shape(("name", "inspiration", "intent", "query"), ("intent", "query")),
+    "weave": Shape(("query", "parts"), ("query", "parts")),
+    "reflex": Shape(("query",), ("query",)),
+    "revise": Shape(("faults",), ("faults",)),
+    "protocol": Shape(("name", "intent", "answer"), ("intent", "answer")),
+}
+
+
+def read(table: Table) -> dict[str, str]:
+    """The templates of a `prompts` table, all six, checked; faults are kept in its file."""
+    found: dict[str, str] = {}
+    for name, shape in SHAPES.items():
+        text = table.text(name)
+        if text:
+            _check(table, name, text, shape)
+        found[name] = text
+    table.close()
+    return found
+
+
+def fill(template: str, **values: object) -> str:
+    """The template with its places filled; what is filled in is never read for places itself."""
+    return Template(template).substitute({name: str(value) for name, value in values.items()})
+
+
+def _check(table: Table, name: str, text: str, shape: Shape) -> None:
+    template = Template(text)
+    if not template.is_valid():
+        table.fault(name, f"`{name}` has a `$` that names nothing", "Write `$$` for a dollar sign.")
+        return
+    places = template.get_identifiers()
+    for place in places:
+        if place not in shape.may:
+            message = f"`{name}` has the unknown place `${place}`"
+            table.fault(name, message, f"Remove it{suggestion(place, shape.may)}.", f"${place}")
+    for place in shape.must:
+        if place not in places:
+            table.fault(name, f"`{name}` lacks the place `${place}`", f"Write `${place}` where it belongs.")

@@ -1,0 +1,90 @@
+"""When a key protocol offers itself: conditions that are computed, so that no call is spent on the choice."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from batos.genesis.reader import Table, suggestion
+
+EFFORTS = ("reflex", "cycle", "council")
+
+#: Each condition and what it must be.
+CONDITIONS: Mapping[str, str] = {
+    "efforts": f"a list of {', '.join(EFFORTS)}",
+    "words": "a list of words or phrases",
+    "without": "a list of words or phrases",
+    "min_words": "a whole number",
+    "max_words": "a whole number",
+    "min_parts": "a whole number",
+    "evidence": "true or false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a protocol's conditions are held against, known when an answer has been woven."""
+
+    query: str
+    effort: str
+    parts: int
+    evidence: bool
+
+
+def read(table: Table) -> dict[str, Any] | None:
+    """The conditions of a `when` table, checked; None if there are none (faults are kept in its file)."""
+    found: dict[str, Any] = {}
+    for name in table.names():
+        value = table.raw(name)
+        if name not in CONDITIONS:
+            table.fault(name, f"unknown condition `{name}`", f"Remove it{suggestion(name, CONDITIONS)}.")
+        elif not _is_right(name, value):
+            table.fault(name, f"`{name}` must be {CONDITIONS[name]}", f"Write `{name}` as {CONDITIONS[name]}.")
+        else:
+            found[name] = tuple(value) if isinstance(value, list) else value
+    return found or None
+
+
+def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:
+    """Whether every condition holds; a protocol without conditions never offers itself."""
+    if not when:
+        return False
+    text = folded(situation.query)
+    words = len(text.split())
+    return (
+        ("efforts" not in when or situation.effort in when["efforts"])
+        and ("words" not in when or mentions(text, when["words"]))
+        and not mentions(text, when.get("without", ()))
+        and words >= when.get("min_words", 0)
+        and ("max_words" not in when or words <= when["max_words"])
+        and situation.parts >= when.get("min_parts", 0)
+        and ("evidence" not in when or situation.evidence is when["evidence"])
+    )
+
+
+def folded(text: str) -> str:
+    """The form in which words are compared: NFKC, no case, one kind of apostrophe, single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold().split())
+
+
+def mentions(text: str, phrases: Iterable[str]) -> bool:
+    """Whether a folded text has one of the phrases as whole words (CJK phrases: anywhere)."""
+    return any(_pattern(folded(phrase)).search(text) for phrase in phrases)
+
+
+def _pattern(phrase: str) -> re.Pattern[str]:
+    before = r"(?<!\w)" if phrase[:1].isascii() else ""
+    after = r"(?!\w)" if phrase[-1:].isascii() else ""
+    return re.compile(before + re.escape(phrase) + after)
+
+
+def _is_right(name: str, value: Any) -> bool:
+    if name == "evidence":
+        return isinstance(value, bool)
+    if CONDITIONS[name] == "a whole number":
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    texts = isinstance(value, list) and bool(value) and all(isinstance(item, str) and item.strip() for item in value)
+    return texts and (name != "efforts" or set(value) <= set(EFFORTS))
