@@ -1,0 +1,65 @@
+# One door for work. `make` alone lists what there is; CI calls only these.
+# Needs: python3.11 or newer with its venv module, make, git. Everything else goes into .venv.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# Another interpreter: make PYTHON=python3.12 (a new .venv is made when it differs from the old one).
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# More or fewer extras: make EXTRAS=dev,bench
+EXTRAS ?= dev
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+BENCHES = $(sort $(wildcard bench/*.py))
+
+export PYTHONUNBUFFERED := 1
+
+.PHONY: help demo test check format types docs bench bench-full wheel fuzz live clean venv
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(STAMP) ## a real mission about a text, on the emulator (LIVE=1: on your Ollama)
+	@scripts/demo.sh
+
+test: $(STAMP) ## the whole test suite
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP) ## ruff, mypy --strict, import-linter, the architecture test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_packaging.py
+
+format: $(STAMP) ## put the code into the house's form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel: $(STAMP) ## build the wheel, install it in an empty environment, run a mission from it
+	@PYTHON=$(BIN)/python scripts/wheel_check.sh
+
+bench: $(STAMP) ## every benchmark, quickly (shape, not speed)
+	@for script in $(BENCHES); do echo "== $$script --quick"; $(BIN)/python $$script --quick; done
+
+bench-full: $(STAMP) ## every benchmark, measured (make EXTRAS=dev,bench bench-full: with its peer)
+	@for script in $(BENCHES); do echo "== $$script"; $(BIN)/python $$script; done
+
+fuzz: $(STAMP) ## the property tests with 5,000 examples each
+	@BATOS_HYPOTHESIS=fuzz $(BIN)/python -m pytest --timeout 1800 $(ARGS)
+
+live: $(STAMP) ## the tests that need a real Ollama at OLLAMA_HOST
+	@BATOS_LIVE=1 $(BIN)/python -m pytest -m live $(ARGS)
+
+clean: ## remove the environment and everything that was made
+	rm -rf $(VENV) build dist .batos/demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+venv: $(STAMP) ## the environment alone
+
+# The stamp holds what was installed: other versions, extras or another interpreter install again, nothing else does.
+$(STAMP): pyproject.toml constraints.txt scripts/venv.sh $(shell scripts/venv.sh stale "$(PYTHON)" "$(EXTRAS)" "$(STAMP)")
+	@scripts/venv.sh make "$(PYTHON)" "$(EXTRAS)" "$(STAMP)"

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# A real mission from question to answer, and back out of the image in another process.
+#   LIVE=1            use the Ollama at OLLAMA_HOST instead of the emulator (asks before it pulls; YES=1 does not ask)
+#   QUESTION="..."    ask something else of examples/harbour.txt
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+batos=$PWD/.venv/bin/batos
+question=${QUESTION:-"How was the breach in the north pier closed, why in that way, and what did it cost?"}
+work=$(mktemp -d)
+emulator=
+finish() {
+    local status=$?
+    [ -z "$emulator" ] || kill "$emulator" 2>/dev/null || true
+    rm -rf "$work"
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+if [ ! -t 1 ] || [ -n "${NO_COLOR:-}" ]; then step() { printf '\n%s\n' "$*"; }; fi
+shown() { printf '$ batos %s\n' "$*"; "$batos" "$@"; }
+
+live_or_refuse() {
+    export OLLAMA_HOST=${OLLAMA_HOST:-http://127.0.0.1:11434}
+    step "This demo thinks with the Ollama at $OLLAMA_HOST"
+    shown genesis --plan
+    [ "${YES:-}" != 1 ] || return 0
+    if [ ! -t 0 ]; then
+        echo "Models may have to be pulled (gigabytes): say YES=1 to go on without being asked." >&2
+        exit 4
+    fi
+    read -r -p "Go on, and pull what is missing? [y/N] " reply
+    case $reply in [yY]*) ;; *) echo "Nothing was pulled."; exit 4 ;; esac
+}
+
+# A home of its own, new each time: the demo shows the same thing twice and touches nothing of yours.
+# (The settings of the person who runs it are put aside too; OLLAMA_HOST counts with LIVE=1 alone.)
+unset "${!BATOS_@}"
+export BATOS_HOME=$PWD/.batos/demo
+rm -rf "$BATOS_HOME"
+
+if [ "${LIVE:-}" = 1 ]; then
+    live_or_refuse
+else
+    "$batos" emulator --port 0 >"$work/out" 2>"$work/err" &
+    emulator=$!
+    . scripts/wait_url.sh
+    OLLAMA_HOST=$(wait_url "$work/out" "$work/err" "$emulator")
+    export OLLAMA_HOST
+    step "This demo thinks with the emulator at $OLLAMA_HOST: the wire is Ollama's, the words are no model's"
+    echo "(LIVE=1 make demo uses your Ollama instead.)"
+fi
+
+step "1. Genesis: the codex becomes prototypes in the image, and models in the daemon"
+shown genesis
+
+step "2. A mission about examples/harbour.txt"
+shown ask --file examples/harbour.txt "$question"
+
+step "3. The same mission, read back from the image by a new process"
+mission=$("$batos" missions --json | .venv/bin/python -c 'import json, sys; print(json.load(sys.stdin)["data"]["missions"][0]["id"])')
+shown show "$mission"
+
+step "The image is in $BATOS_HOME; look around with: BATOS_HOME=$BATOS_HOME batos inspect robin_prototype_obj"

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The environment of a checkout: `make` it, or say whether the one there is `stale` (prints a name that is never a file).
+# usage: venv.sh make|stale PYTHON EXTRAS STAMP
+set -euo pipefail
+
+what=$1 python=$2 extras=$3 stamp=$4
+venv=$(dirname "$stamp")
+key="$python $extras"
+
+if [ "$what" = stale ]; then
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" != "$key" ]; then echo FORCE-INSTALL; fi
+    exit 0
+fi
+
+say() { printf '%s\n' "$*" >&2; }
+
+if ! command -v "$python" >/dev/null; then
+    say "BAT OS needs Python 3.11 or newer, and there is no \`$python\` here."
+    say "  Debian, Ubuntu:  apt-get install python3.11 python3.11-venv"
+    say "  another one:     make PYTHON=python3.12 (or the path of any newer Python)"
+    exit 2
+fi
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    say "BAT OS needs Python 3.11 or newer; \`$python\` is $("$python" -V 2>&1). Use another: make PYTHON=python3.12"
+    exit 2
+fi
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+    say "$python has no venv module. Debian, Ubuntu: apt-get install python$version-venv"
+    exit 2
+fi
+
+if [ -x "$venv/bin/python" ] && [ "$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' || true)" != "$version" ]; then
+    rm -rf "$venv"
+fi
+if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+    say "Making the environment $venv with $("$python" -V) ..."
+    "$python" -m venv --clear "$venv"
+fi
+say "Installing BAT OS and its tools (constraints.txt has the versions) ..."
+"$venv/bin/python" -m pip --disable-pip-version-check --quiet install -c constraints.txt -e ".[$extras]"
+printf '%s\n' "$key" >"$stamp"

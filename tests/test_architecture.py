@@ -1,0 +1,228 @@
+"""The house budget as a test: what docs/decisions/0003-house-budget.md promises is measured here, file by file."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "core", "manager", "engine", "base", "common", "misc"}
+LATER = ("TO" + "DO", "FIX" + "ME")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Source(NamedTuple):
+    """One file of ours: its path from the checkout, its text and its tree."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @property
+    def in_tests(self) -> bool:
+        return self.path.parts[0] == "tests"
+
+
+Rule = Callable[[Source], Iterator[str]]
+
+
+def read(path: Path, text: str) -> Source:
+    return Source(path, text, ast.parse(text))
+
+
+def functions(source: Source) -> Iterator[Function]:
+    return (node for node in ast.walk(source.tree) if isinstance(node, Function))
+
+
+def file_length(source: Source) -> Iterator[str]:
+    limit = 500 if source.in_tests else 400
+    lines = source.text.count("\n")
+    if lines > limit:
+        yield f"{lines} lines, at most {limit}"
+
+
+def function_length(source: Source) -> Iterator[str]:
+    for function in functions(source):
+        first = function.body[1] if ast.get_docstring(function) and len(function.body) > 1 else function.body[0]
+        lines = (function.end_lineno or 0) - first.lineno + 1 + (function.body[0].lineno - function.lineno)
+        if lines > 50:
+            yield f"line {function.lineno}: {function.name} has {lines} lines, at most 50"
+
+
+def parameter_count(source: Source) -> Iterator[str]:
+    for function in functions(source):
+        given = function.args
+        names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+        count = len(names) - (names[:1] in (["self"], ["cls"]))
+        if count > 6 and not (source.in_tests and function.name.startswith("test_")):
+            yield f"line {function.lineno}: {function.name} takes {count} parameters, at most 6"
+
+
+def opening_sentence(source: Source) -> Iterator[str]:
+    opening = (ast.get_docstring(source.tree) or "").partition("\n")[0]
+    if not opening.endswith("."):
+        yield "a module opens with one sentence on one line"
+
+
+def telling_name(source: Source) -> Iterator[str]:
+    for part in source.path.with_suffix("").parts:
+        if part.strip("_") in EMPTY_NAMES:
+            yield f"the name {part!r} says nothing"
+
+
+def imports_at_top(source: Source) -> Iterator[str]:
+    if "front" in source.path.parts and not source.in_tests:
+        return  # a command loads its part of the system when it is called
+    for function in functions(source):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield f"line {node.lineno}: an import inside {function.name}"
+
+
+def swallowed_errors(source: Source) -> Iterator[str]:
+    lines = source.text.splitlines()
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.ExceptHandler) or "#" in lines[node.lineno - 1]:
+            continue
+        caught = [] if node.type is None else [one.id for one in ast.walk(node.type) if isinstance(one, ast.Name)]
+        broad = not caught or bool({"Exception", "BaseException"} & set(caught))
+        if broad and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node)):
+            yield f"line {node.lineno}: swallows every error and does not say why"
+
+
+def left_for_later(source: Source) -> Iterator[str]:
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if any(word in line for word in LATER):
+            yield f"line {number}: left for later"
+
+
+def bare_package(source: Source) -> Iterator[str]:
+    if source.path.name != "__init__.py":
+        return
+    rest = source.tree.body[1:]
+    if source.path == Path("src/batos/__init__.py"):
+        rest = [
+            node
+            for node in rest
+            if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__version__")
+        ]
+    if rest:
+        yield f"line {rest[0].lineno}: more than a docstring"
+
+
+def no_patching(source: Source) -> Iterator[str]:
+    for node in ast.walk(source.tree):
+        named = [one.name for one in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        if any("mock" in name for name in (*named, module)):
+            yield f"line {node.lineno}: a mock: the seam should be an argument"  # type: ignore[attr-defined]  # narrowed
+        if isinstance(node, ast.Attribute) and node.attr == "setattr" and ast.unparse(node.value) == "monkeypatch":
+            yield f"line {node.lineno}: patches an attribute: the seam should be an argument"
+
+
+def stated_facts(source: Source) -> Iterator[str]:
+    if not source.in_tests:
+        return
+    for function in functions(source):
+        if function.name.startswith("test_") and not ast.get_docstring(function):
+            yield f"line {function.lineno}: {function.name} states no fact"
+
+
+RULES: tuple[Rule, ...] = (
+    file_length,
+    function_length,
+    parameter_count,
+    opening_sentence,
+    telling_name,
+    imports_at_top,
+    swallowed_errors,
+    left_for_later,
+    bare_package,
+    no_patching,
+    stated_facts,
+)
+
+
+def sources() -> list[Source]:
+    found = [path for top in ("src", "tests", "bench") for path in sorted((ROOT / top).rglob("*.py"))]
+    return [read(path.relative_to(ROOT), path.read_text(encoding="utf-8")) for path in found]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_is_within_its_budget(rule: Rule) -> None:
+    """No file of src, tests or bench breaks the rule."""
+    faults = [f"{source.path}: {fault}" for source in sources() for fault in rule(source)]
+    assert faults == []
+
+
+def body(lines: int) -> str:
+    return "def long():\n" + "    pass\n" * lines
+
+
+BAD: tuple[tuple[Rule, str, str], ...] = (
+    (file_length, "src/a.py", "\n" * 401),
+    (file_length, "tests/a.py", "\n" * 501),
+    (function_length, "src/a.py", body(51)),
+    (function_length, "src/a.py", "class A:\n    async def long(self):\n" + "        pass\n" * 51),
+    (parameter_count, "src/a.py", "def f(a, b, c, /, d, e, *, g, h): ..."),
+    (parameter_count, "src/a.py", "class A:\n    def f(self, a, b, c, d, e, f, g): ..."),
+    (opening_sentence, "src/a.py", "import os"),
+    (opening_sentence, "src/a.py", '"""A sentence that is broken\nover two lines."""'),
+    (telling_name, "src/batos/memory_/utils.py", ""),
+    (telling_name, "src/batos/core/a.py", ""),
+    (imports_at_top, "src/a.py", "def f():\n    import os"),
+    (imports_at_top, "tests/front/a.py", "async def f():\n    from os import path"),
+    (swallowed_errors, "src/a.py", "try: ...\nexcept Exception:\n    pass"),
+    (swallowed_errors, "src/a.py", "try: ...\nexcept (OSError, BaseException) as error:\n    print(error)"),
+    (swallowed_errors, "src/a.py", "try: ...\nexcept:\n    pass"),
+    (left_for_later, "src/a.py", f"# {LATER[0]}: think"),
+    (bare_package, "src/batos/objects/__init__.py", '"""Objects."""\nfrom os import path'),
+    (bare_package, "src/batos/objects/__init__.py", '"""Objects."""\n__version__ = "1"'),
+    (no_patching, "tests/a.py", "from unittest.mock import patch"),
+    (no_patching, "tests/a.py", "from unittest import mock"),
+    (no_patching, "tests/a.py", "import unittest.mock"),
+    (no_patching, "tests/a.py", "monkeypatch.setattr('os.sep', 'x')"),
+    (stated_facts, "tests/a.py", "async def test_it(): ..."),
+)
+GOOD: tuple[tuple[Rule, str, str], ...] = (
+    (function_length, "src/a.py", 'def f():\n    """' + "\n" * 60 + '    """\n    return 1'),
+    (parameter_count, "src/a.py", "class A:\n    def f(self, a, b, c, d, e, f): ..."),
+    (imports_at_top, "src/batos/front/cli.py", "def f():\n    import os"),
+    (
+        swallowed_errors,
+        "src/a.py",
+        "try: ...\nexcept Exception:  # an observer must not break what it observes\n    pass",
+    ),
+    (swallowed_errors, "src/a.py", "try: ...\nexcept BaseException:\n    close()\n    raise"),
+    (bare_package, "src/batos/__init__.py", '"""BAT OS."""\n__version__ = "1"'),
+)
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), BAD)
+def test_a_rule_finds_what_it_forbids(rule: Rule, path: str, text: str) -> None:
+    """Each rule can fail: it finds the fault in a source that has it."""
+    assert list(rule(read(Path(path), text)))
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), GOOD)
+def test_a_rule_lets_pass_what_it_allows(rule: Rule, path: str, text: str) -> None:
+    """What the decision allows by name is not a fault."""
+    assert list(rule(read(Path(path), text))) == []
+
+
+def test_every_rule_is_shown_to_fail() -> None:
+    """No rule stands without a source that breaks it."""
+    assert {rule for rule, _, _ in BAD} == set(RULES)
+
+
+def test_imports_point_downward() -> None:
+    """The contracts in pyproject.toml hold: layers, no cycles, who may know the daemon's client and the database."""
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
