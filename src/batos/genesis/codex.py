@@ -46,7 +46,7 @@ class IntentText:
     @property
     def digest(self) -> str:
         """sha256 (hex) of everything declared: it tells a changed intent from an unchanged one."""
-        return _digest([self.slot, self.name, self.inspiration, self.intent, self.signature,
+        return digest_of([self.slot, self.name, self.inspiration, self.intent, self.signature,
                         list(self.examples), self.may_learn, dict(self.when) if self.when else None])  # fmt: skip
 
 
@@ -230,7 +230,7 @@ class _Mind:
         return Codex(
             **values,
             personas=MappingProxyType(dict(personas)),
-            digest=_digest({name: tomllib.loads(text) for name, text in texts.items()}),
+            digest=digest_of({name: tomllib.loads(text) for name, text in texts.items()}),
             texts=MappingProxyType(dict(texts)),
         )
 
@@ -363,6 +363,7 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str
     return (name for name in options.RUNNER if one.get(name) != other.get(name))
 
 
-def _digest(value: object) -> str:
+def digest_of(value: object) -> str:
+    """sha256 (hex) of a plain value's canonical JSON."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=str)
     return hashlib.sha256(written.encode()).hexdigest()

@@ -40,7 +40,7 @@ def fault(name: str) -> tuple[str, str] | None:
             "Give the model another tag (`ollama cp OLD NEW`) and write that.",
         )
     parts = path.split("/")
-    shapes = [_HOST, _NAMESPACE, _MODEL][-len(parts) :] + [_MODEL]
+    shapes = (*(_HOST, _NAMESPACE, _MODEL)[-len(parts) :], _MODEL)
     if len(parts) > 3 or not all(shape.fullmatch(part) for shape, part in zip(shapes, [*parts, tag], strict=True)):
         return f"{name!r} is not a model's name", "Write it as `ollama list` shows it: model:tag."
     return None

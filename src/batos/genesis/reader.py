@@ -14,11 +14,20 @@ from batos.errors import CodexError
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 _STRING_OR_COMMENT = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|\#[^\n]*", re.DOTALL
+    r"""
+    \"\"\" (?: \\. | [^\\] )*? "{3,5}  # a text of several lines
+    | ''' .*? '{3,5}
+    | " (?: \\. | [^"\\\n] )* "
+    | ' [^'\n]* '
+    | \# [^\n]*
+    """,
+    re.DOTALL | re.VERBOSE,
 )
 _KEY = r"(?:[A-Za-z0-9_-]+|\x00+)"
 _DOTTED = rf"{_KEY}(?:[ \t]*\.[ \t]*{_KEY})*"
-_LINE = re.compile(rf"^[ \t]*(?:(?P<open>\[\[?)[ \t]*(?P<header>{_DOTTED})[ \t]*\]\]?|(?P<key>{_DOTTED})[ \t]*=)", re.M)
+_LINE = re.compile(
+    rf"^[ \t]*(?:(?P<open>\[\[?)[ \t]*(?P<header>{_DOTTED})[ \t]*\]\]?|(?P<key>{_DOTTED})[ \t]*=)", re.MULTILINE
+)
 _AT_LINE = re.compile(r"at line (\d+)")
 
 
@@ -142,9 +151,9 @@ class Table:
         value = self.raw(key)
         if value is None and not required:
             return ()
-        if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
-            if value or not required:
-                return tuple(item.strip() for item in value)
+        are_texts = isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value)
+        if are_texts and (value or not required):
+            return tuple(item.strip() for item in value)
         self._refuse(key, value, "a list of texts, none of them blank")
         return ()
 

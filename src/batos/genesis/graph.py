@@ -1,0 +1,219 @@
+"""The prototype graph: the codex written into the image's root, each slot only when its declaration changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from BTrees.OOBTree import OOBTree
+from persistent.mapping import PersistentMapping
+
+from batos.genesis.codex import Codex, IntentText, Persona, digest_of
+from batos.image import roots
+from batos.objects.method import Intent, IntentKind, Primitive
+from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_of, reparent
+
+#: The slot in which an object keeps what was declared for it: slot name to digest of the declaration.
+DIGESTS = "codex_digests"
+
+#: Slots by which kernel objects answer messages, each a primitive that the interpreter knows by name.
+PRIMITIVES: Mapping[str, Mapping[str, str]] = {
+    "traits_obj": {"log_": "traits.log", "recall_": "traits.recall"},
+    "pLLM_obj": {"infer_": "llm.infer", "embed_": "llm.embed"},
+    "orchestrator_obj": {"start_cognitive_cycle_for_": "orchestrator.start_cognitive_cycle_for"},
+    "knowledge_catalog_obj": {"index_document_": "catalog.index_document", "search_": "catalog.search"},
+}
+
+#: Each state of the Prototypal State Machine with the message on which it does its work.
+STATES: Mapping[str, str] = {
+    "IDLE": "synthesize_response_for_",
+    "DECOMPOSING": "_process_synthesis_",
+    "DELEGATING": "_process_synthesis_",
+    "SYNTHESIZING": "_process_synthesis_",
+    "COMPLETE": "_process_synthesis_",
+    "FAILED": "_process_synthesis_",
+}
+
+CYCLE = "cognitive_cycle_obj"
+
+
+def state_slot(state: str) -> str:
+    """The orchestrator's slot that holds a state's prototype: IDLE is in `idle_state_obj`."""
+    return f"{state.lower()}_state_obj"
+
+
+def prototype_name(persona: str) -> str:
+    """The root name of a persona's prototype: ROBIN is `robin_prototype_obj`."""
+    return f"{persona.lower()}_prototype_obj"
+
+
+def build(root: Any, codex: Codex, profile: str = "default") -> list[str]:
+    """Bring the prototype graph to what the codex says; answers what changed, one line a slot.
+
+    A slot is written when its declaration is new or changed, or the slot is gone; what was redefined at run
+    time (a learnt method, a tuned prompt) stays until the codex says something else there. Who a persona is
+    (name, core identity, core method) and the charter are always as declared. A second run writes nothing.
+    """
+    roots.prepare(root)
+    changes: list[str] = []
+    genesis = _ensure(root, "genesis_obj", changes)
+    traits = _ensure(root, "traits_obj", changes)
+    for name in ("pLLM_obj", "memory_manager_obj", "orchestrator_obj", "knowledge_catalog_obj"):
+        _delegate(root, name, _ensure(root, name, changes), (traits,), changes)
+    for name, selectors in PRIMITIVES.items():
+        _Slots(root[name], name, changes).declare({slot: Primitive(primitive) for slot, primitive in selectors.items()})
+    _language_model(root["pLLM_obj"], codex, profile, changes)
+    _orchestrator(root["orchestrator_obj"], traits, codex, changes)
+    for persona in codex.personas.values():
+        name = prototype_name(persona.name)
+        prototype = _ensure(root, name, changes, genesis)
+        _delegate(root, name, prototype, (root["pLLM_obj"], traits), changes)
+        _persona(prototype, name, codex, persona, profile, changes)
+    _record(root[roots.GENESIS], codex, profile, changes)
+    return changes
+
+
+def record_models(root: Any, models: Mapping[str, str]) -> list[str]:
+    """Write down which made model each persona thinks with (slot `persona_model`); answers what changed."""
+    changes: list[str] = []
+    for persona, model in models.items():
+        name = prototype_name(persona)
+        _Slots(root[name], name, changes).put("persona_model", model)
+    return changes
+
+
+class _Slots:
+    """One object's slots, written only where that changes something."""
+
+    def __init__(self, obj: UvmObject, name: str, changes: list[str]) -> None:
+        self._obj = obj
+        self._name = name
+        self._changes = changes
+        self._digests = dict(own_slots(obj).get(DIGESTS, {}))
+
+    def put(self, slot: str, value: Any) -> None:
+        """The slot has this value, whatever it had."""
+        slots = own_slots(self._obj)
+        if slot not in slots or slots[slot] != value:
+            self._write(slot, value, "changed" if slot in slots else "made")
+
+    def declare(self, values: Mapping[str, Any]) -> None:
+        """Each slot as declared, unless its declaration is the one already known."""
+        for slot, value in values.items():
+            digest = value.digest if isinstance(value, IntentText) else digest_of(_plain(value))
+            present = slot in own_slots(self._obj)
+            if not present or self._digests.get(slot) != digest:
+                self._write(slot, _stored(value, slot), "changed" if present else "made")
+                self._digests[slot] = digest
+        self._keep_digests()
+
+    def retire(self, declared: Iterable[str]) -> None:
+        """Intents that were declared and no longer are go; a method learnt in such a slot stays, uncalled."""
+        for slot in sorted(set(self._digests) - set(declared)):
+            if isinstance(own_slots(self._obj).get(slot), Intent):
+                delattr(self._obj, slot)
+                self._changes.append(f"{self._name}.{slot} removed")
+            del self._digests[slot]
+        self._keep_digests()
+
+    def _write(self, slot: str, value: Any, how: str) -> None:
+        setattr(self._obj, slot, value)
+        self._changes.append(f"{self._name}.{slot} {how}")
+
+    def _keep_digests(self) -> None:
+        if own_slots(self._obj).get(DIGESTS, {}) != self._digests:
+            setattr(self._obj, DIGESTS, dict(self._digests))
+
+
+def _plain(value: Any) -> Any:
+    return ["primitive", value.name] if isinstance(value, Primitive) else value
+
+
+def _stored(value: Any, slot: str) -> Any:
+    if not isinstance(value, IntentText):
+        return value
+    kind: IntentKind = "facet" if slot.endswith("_facet_") else "protocol"
+    return Intent(
+        text=value.intent,
+        signature=value.signature,
+        examples=value.examples,
+        may_learn=value.may_learn,
+        name=value.name,
+        inspiration=value.inspiration,
+        kind=kind,
+        when=None if value.when is None else dict(value.when),
+    )
+
+
+def _ensure(root: Any, name: str, changes: list[str], prototype: UvmObject | None = None) -> UvmObject:
+    if name not in root:
+        root[name] = UvmObject() if prototype is None else prototype.clone()
+        changes.append(f"{name} made")
+    found: UvmObject = root[name]
+    return found
+
+
+def _delegate(root: Any, name: str, obj: UvmObject, parents: tuple[UvmObject, ...], changes: list[str]) -> None:
+    before = parents_of(obj)
+    if len(before) == len(parents) and all(one is other for one, other in zip(before, parents, strict=True)):
+        return
+
+    def audit(change: Reparenting) -> None:
+        if change.before:
+            changes.append(f"{name} delegates anew")
+
+    reparent(obj, parents, by="genesis", reason="the prototype graph", audit=audit)
+
+
+def _language_model(model: UvmObject, codex: Codex, profile: str, changes: list[str]) -> None:
+    chosen = codex.profile(profile)
+    slots = _Slots(model, "pLLM_obj", changes)
+    slots.declare({"model": chosen.model, "coder": chosen.coder, "embedder": chosen.embedder})
+    if "lora_repository" not in own_slots(model):
+        slots.put("lora_repository", OOBTree())
+
+
+def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, changes: list[str]) -> None:
+    slots = _Slots(orchestrator, "orchestrator_obj", changes)
+    slots.put("charter", codex.charter)
+    slots.put("house_rules", codex.house_rules)
+    slots.declare({"objects": {absent.name: absent.api for absent in codex.objects}})
+    for state, selector in STATES.items():
+        slot = state_slot(state)
+        if slot not in own_slots(orchestrator):
+            slots.put(slot, UvmObject({"name": state}, parents=(traits,)))
+        behaviour = {selector: Primitive(f"psm.{state.lower()}")}
+        _Slots(own_slots(orchestrator)[slot], slot, changes).declare(behaviour)
+    if CYCLE not in own_slots(orchestrator):
+        idle = own_slots(orchestrator)[state_slot("IDLE")]
+        slots.put(CYCLE, UvmObject(parents=(idle, traits)))
+
+
+def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, profile: str, changes: list[str]) -> None:
+    slots = _Slots(prototype, name, changes)
+    slots.put("name", persona.name)
+    slots.put("core_identity", persona.core_identity)
+    slots.put("core_method", persona.core_method)
+    intents = {intent.slot: intent for intent in (*persona.pillars, *persona.protocols)}
+    declared: dict[str, Any] = {
+        "model": codex.model_for(persona.name, profile),
+        "options": codex.options_for(persona.name, profile),
+        "triggers": persona.triggers,
+        "exemplars": persona.exemplars,
+        "prompts": dict(persona.prompts),
+        "facets": tuple(intent.slot for intent in persona.pillars),
+        "protocols": tuple(intent.slot for intent in persona.protocols),
+        **intents,
+    }
+    slots.retire(declared)
+    slots.declare(declared)
+
+
+def _record(kept: Any, codex: Codex, profile: str, changes: list[str]) -> None:
+    if kept.get("codex_digest") != codex.digest or dict(kept.get("codex_texts", {})) != dict(codex.texts):
+        kept["codex_digest"] = codex.digest
+        kept["codex_texts"] = PersistentMapping(codex.texts)
+        changes.append("genesis.codex_digest recorded")
+    if kept.get("profile") != profile:
+        kept["profile"] = profile
+        changes.append("genesis.profile recorded")
