@@ -14,7 +14,8 @@ STAMP := $(VENV)/.installed
 # More or fewer extras: make EXTRAS=dev,bench
 EXTRAS ?= dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-BENCHES = $(sort $(wildcard bench/*.py))
+# Every script of bench/ but what they are made of.
+BENCHES = $(filter-out bench/report.py bench/null_server.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
 
 export PYTHONUNBUFFERED := 1
 
@@ -39,6 +40,9 @@ check: $(STAMP) ## ruff, mypy --strict, import-linter, the architecture test
 format: $(STAMP) ## put the code into the house's form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(STAMP) ## write the generated parts of docs/ anew
+	@$(BIN)/python tests/test_docs.py
 
 wheel: $(STAMP) ## build the wheel, install it in an empty environment, run a mission from it
 	@PYTHON=$(BIN)/python scripts/wheel_check.sh

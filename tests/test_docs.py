@@ -1,0 +1,100 @@
+"""The generated parts of docs/ say what the code says; run as a program (`make docs`) this file writes them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pydantic_core import PydanticUndefined
+
+from batos import errors, events
+from batos.config import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"(<!-- generated: (\w+) \(make docs\) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+def settings_table() -> str:
+    """One row a setting, in the order of `Settings`."""
+    rows = ["| setting | environment | default | meaning |", "|---|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        variable = "OLLAMA_HOST" if name == "ollama_host" else f"BATOS_{name.upper()}"
+        default = "" if field.default in (PydanticUndefined, "") else f"`{field.default}`"
+        rows.append(f"| `{name}` | `{variable}` | {default} | {field.description} |")
+    return "\n".join(rows)
+
+
+def errors_table() -> str:
+    """One row a kind of error, in the order of errors.py."""
+    rows = ["| code | exit | retry | what happened | what to do |", "|---|---|---|---|---|"]
+    for name, kind in vars(errors).items():
+        if inspect.isclass(kind) and issubclass(kind, errors.BatosError) and name != "BatosError":
+            what = (kind.__doc__ or "").partition("\n")[0]
+            rows.append(
+                f"| `{kind.code}` | {kind.exit_code} | {'yes' if kind.retry else ''} | {what} | {kind.remedy} |"
+            )
+    return "\n".join(rows)
+
+
+def events_table() -> str:
+    """One row an event, in the order of events.py."""
+    rows = ["| event | keys |", "|---|---|"]
+    rows += [f"| `{name}` | {', '.join(f'`{key}`' for key in keys)} |" for name, keys in events.NAMES.items()]
+    return "\n".join(rows)
+
+
+GENERATORS: dict[str, Callable[[], str]] = {
+    "settings": settings_table,
+    "errors": errors_table,
+    "events": events_table,
+}
+
+
+def documents() -> list[Path]:
+    return [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CHANGELOG.md"]
+
+
+def regenerated(text: str) -> str:
+    """The document with every generated block as the code has it now."""
+    return BLOCK.sub(lambda block: f"{block[1]}{GENERATORS[block[2]]()}\n{block[4]}", text)
+
+
+def blocks() -> Iterator[str]:
+    for document in documents():
+        yield from (block[2] for block in BLOCK.finditer(document.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_generated_parts_are_current(document: Path) -> None:
+    """A table that is made from the code equals what the code says (`make docs` writes it)."""
+    text = document.read_text(encoding="utf-8")
+    assert text == regenerated(text)
+
+
+def test_every_table_is_in_a_document() -> None:
+    """Settings, errors and events are documented, each once."""
+    assert sorted(blocks()) == sorted(GENERATORS)
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    """Every relative link of a document names a file that is there."""
+    for link in LINK.findall(document.read_text(encoding="utf-8")):
+        if "://" not in link:
+            assert (document.parent / link).exists(), link
+
+
+def test_every_decision_is_listed() -> None:
+    """The list of decisions names every decision's file."""
+    folder = ROOT / "docs" / "decisions"
+    listed = (folder / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in sorted(folder.glob("0*.md")) if f"({page.name})" not in listed] == []
+
+
+if __name__ == "__main__":
+    for one in documents():
+        one.write_text(regenerated(one.read_text(encoding="utf-8")), encoding="utf-8")
