@@ -1,0 +1,377 @@
+"""The bridge: the one place that knows Ollama, with deadlines, no silent truncation and one tree of errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias, TypeVar
+
+import httpx
+
+from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout, StreamCut, UsageError, WireError
+from batos.inference import blobs, catalogue, failures
+from batos.inference.catalogue import Embedding, ModelCard, ModelRow, Progress, RunnerRow
+from batos.inference.chat import (
+    DEFAULT_NUM_PREDICT,
+    EMBED_WINDOW,
+    Answer,
+    ChatRequest,
+    Draft,
+    checked_model,
+    checked_options,
+    default_cpu_threads,
+    runner_key,
+)
+from batos.inference.client import AsyncClient, ProgressResponse
+from batos.inference.deadline import Deadlines, PhaseTimer
+from batos.inference.reading import Reading, entire
+from batos.inference.wire import OllamaTransport, daemon_url
+
+__all__ = [
+    "Answer",
+    "Bridge",
+    "ChatRequest",
+    "Deadlines",
+    "Embedding",
+    "ModelCard",
+    "ModelRow",
+    "Progress",
+    "RunnerRow",
+]
+
+T = TypeVar("T")
+Models: TypeAlias = list[ModelRow]  # inside the class `list` is a method
+Runners: TypeAlias = list[RunnerRow]
+
+EMBED_BATCH = 32  # texts a request: decoding more vectors at once would hold the loop
+WARM_SECONDS = 240.0  # less than the daemon's default keep-alive of five minutes
+WHOLE_PACE = 0.5  # seconds a token: what a whole answer, of which nothing shows, may take at the slowest
+
+
+class Bridge:
+    """Ollama at one host, for one event loop. Every failure is an OllamaError, or UsageError before anything is sent.
+
+    `transport` replaces the network (tests), `cpu_threads` is num_thread for calls with num_gpu 0: by default half
+    of this machine's cores; give it when the daemon runs elsewhere. Close it with `aclose()` or `async with`.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        *,
+        deadlines: Deadlines | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        cpu_threads: int | None = None,
+    ) -> None:
+        self.url = daemon_url(host)
+        self.deadlines = deadlines or Deadlines()
+        self._cpu_threads = cpu_threads or default_cpu_threads()
+        wire = OllamaTransport(transport or _network(self.url))
+        timeout = httpx.Timeout(None, connect=self.deadlines.connect)
+        settings: dict[str, Any] = {
+            "transport": wire,
+            "timeout": timeout,
+            "trust_env": False,
+            "follow_redirects": False,
+            "headers": {"Accept-Encoding": "identity"},
+        }
+        self._client = AsyncClient(self.url, **settings)
+        self._http = httpx.AsyncClient(base_url=self.url, **settings)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+        self._warm: tuple[tuple[object, ...], float] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._ready()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection; what is still being answered is cut, and the daemon stops generating it."""
+        self._closed = True
+        await self._client.close()  # type: ignore[no-untyped-call]  # the client leaves this one untyped
+        await self._http.aclose()
+
+    async def think(
+        self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+    ) -> Answer:
+        """Ask a model and wait for its whole answer; `on_token` gets each piece of content as it comes.
+
+        An exception of `on_token` stops the answer and comes out as it is. Leaving, by cancellation too, closes the
+        stream, on which the daemon stops generating.
+        """
+        if not request.messages:
+            raise UsageError("a chat needs at least one message: without any it only loads the model", field="messages")
+        model = checked_model(request.model)
+        options = checked_options(request.options, self._cpu_threads, num_predict=DEFAULT_NUM_PREDICT)
+        client = self._ready()
+        key = runner_key(model, options)
+        phase, seconds = self._first_line(key)
+        asked: dict[str, Any] = {
+            "model": model,
+            "messages": request.messages,
+            "format": request.schema,
+            "options": options,
+            "think": request.think,
+            "keep_alive": request.keep_alive,
+        }
+        if stream:
+            parts = await client.chat(stream=True, **asked)
+            reading = Reading(parts, Draft(structured=request.schema is not None), on_token)
+            answer = await reading.whole(PhaseTimer(phase, seconds), self.deadlines, model)
+        else:
+            seconds += options["num_predict"] * WHOLE_PACE
+            reply = await self._ask(client.chat(stream=False, **asked), phase, seconds, model)
+            answer = entire(reply, structured=request.schema is not None)
+            if on_token is not None and answer.text:
+                on_token(answer.text)
+        self._warm = None if request.keep_alive == 0 else (key, asyncio.get_running_loop().time())
+        return answer
+
+    async def embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        *,
+        options: Mapping[str, Any] | None = None,
+        keep_alive: float | str | None = None,
+    ) -> Embedding:
+        """One vector for each text; a text longer than the window is ContextOverflow, never cut.
+
+        Without a num_ctx the window is 2048, which the daemon caps to what the model was trained for.
+        """
+        checked_model(model)
+        sent = checked_options({"num_ctx": EMBED_WINDOW, **(options or {})}, self._cpu_threads, num_predict=None)
+        client = self._ready()
+        key = runner_key(model, sent)
+        vectors: list[list[float]] = []
+        tokens, load, total = 0, 0, 0
+        for start in range(0, len(texts), EMBED_BATCH):
+            batch = list(texts[start : start + EMBED_BATCH])
+            phase, seconds = self._first_line(key)
+            seconds += self.deadlines.between_tokens * (len(batch) - 1)
+            call = client.embed(model=model, input=batch, options=sent, keep_alive=keep_alive)
+            reply = await self._ask(call, phase, seconds, model)
+            if len(reply.embeddings) != len(batch):
+                raise WireError(f"{len(batch)} texts were sent and {len(reply.embeddings)} vectors came back")
+            vectors.extend(list(vector) for vector in reply.embeddings)
+            tokens += reply.prompt_eval_count or 0
+            load += reply.load_duration or 0
+            total += reply.total_duration or 0
+            self._warm = None if keep_alive == 0 else (key, asyncio.get_running_loop().time())
+        return Embedding(vectors, tokens, load / 1e9, total / 1e9)
+
+    async def version(self) -> str:
+        """The daemon's version, such as "0.33.0"."""
+        self._ready()
+        response = await self._reply(self._http.get("/api/version"))
+        if response.status_code >= 400:
+            raise failures.refused(response.text, response.status_code)
+        try:
+            return str(response.json()["version"])
+        except (ValueError, KeyError, TypeError, RecursionError) as raw:
+            raise WireError("what answers does not say which version of Ollama it is") from raw
+
+    async def list(self) -> Models:
+        """The models on the daemon's disk, newest first."""
+        return catalogue.model_rows(await self._reply(self._ready().list()))
+
+    async def show(self, model: str) -> ModelCard:
+        """What a model is and can; ModelMissing if the daemon does not have it."""
+        checked_model(model)
+        return catalogue.model_card(model, await self._reply(self._ready().show(model), model))
+
+    async def ps(self) -> Runners:
+        """The runners the daemon believes to be alive. A belief: one whose process died is listed until it is used."""
+        return catalogue.runner_rows(await self._reply(self._ready().ps()))
+
+    async def pull(self, model: str) -> AsyncGenerator[Progress, None]:
+        """Pull a model, yielding its progress; leave early only through `contextlib.aclosing`."""
+        checked_model(model)
+        lines: Any = await self._ready().pull(model, stream=True)
+        async with aclosing(self._progress(lines, model)) as steps:
+            async for step in steps:
+                yield step
+
+    async def create(
+        self,
+        model: str,
+        *,
+        from_: str,
+        system: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        adapters: Mapping[str, str] | None = None,
+        template: str | None = None,
+    ) -> AsyncGenerator[Progress, None]:
+        """Make a model from a local base, yielding its progress; `adapters` maps file names to uploaded digests.
+
+        ModelMissing when the base is not there: the daemon by itself would go to the network for it.
+        """
+        checked_model(model)
+        await self.show(from_)
+        lines: Any = await self._ready().create(
+            model,
+            from_=from_,
+            system=system or None,
+            parameters=dict(parameters) if parameters else None,
+            adapters=dict(adapters) if adapters else None,
+            template=template or None,
+            stream=True,
+        )
+        async with aclosing(self._progress(lines, model)) as steps:
+            async for step in steps:
+                yield step
+
+    async def _progress(
+        self, lines: AsyncGenerator[ProgressResponse, None], model: str
+    ) -> AsyncGenerator[Progress, None]:
+        """The lines of a pull or create; each wait has the deadline, the consumer's own time has none."""
+        began = False
+        status = ""
+        async with aclosing(lines):
+            while True:
+                try:
+                    with PhaseTimer("progress", self.deadlines.progress):
+                        line = await anext(lines)
+                except StopAsyncIteration:
+                    break
+                except OllamaTimeout:
+                    raise
+                except Exception as raw:
+                    raise failures.translate(raw, model=model, began=began, connect=self.deadlines.connect) from raw
+                began = True
+                status = line.status or ""
+                yield catalogue.progress(line)
+        if status != "success":
+            raise StreamCut(f"the daemon stopped reporting on {model!r} at {status or 'nothing'!r}")
+
+    async def has_blob(self, digest: str) -> bool:
+        """Whether the daemon has the blob `sha256:<64 hex digits>`."""
+        self._ready()
+        response = await self._reply(self._http.head(f"/api/blobs/{blobs.checked_digest(digest)}"))
+        if response.status_code == 404:
+            return False
+        if response.status_code >= 300:
+            raise failures.refused(response.text, response.status_code)
+        return True
+
+    async def upload_blob(self, path: Path) -> str:
+        """Upload a file unless the daemon has it already; answers its digest. OSError if it cannot be read."""
+        digest, size = await asyncio.to_thread(blobs.measure, path)
+        if await self.has_blob(digest):
+            return digest
+        with PhaseTimer("progress", self.deadlines.progress) as timer:
+            try:
+                response = await self._http.post(
+                    f"/api/blobs/{digest}",
+                    content=blobs.chunks(path, timer.touch),
+                    headers={"Content-Length": str(size)},
+                )
+            except (httpx.HTTPError, httpx.StreamError) as raw:
+                raise failures.translate(raw, connect=self.deadlines.connect) from raw
+        if response.status_code not in (200, 201):
+            raise failures.refused(response.text, response.status_code)
+        return digest
+
+    async def delete(self, model: str) -> None:
+        """Delete a model. A runner that holds it goes on: unload it first."""
+        checked_model(model)
+        await self._reply(self._ready().delete(model), model)
+
+    async def load(
+        self, model: str, options: Mapping[str, Any], keep_alive: float | str | None = None
+    ) -> None:
+        """Bring a model into memory with the options that its calls will have, else those will load it again."""
+        checked_model(model)
+        sent = checked_options(options, self._cpu_threads, num_predict=None)
+        self._warm = None
+        await self._touch_runner(model, sent, keep_alive, "load", self.deadlines.load + self.deadlines.first_token)
+        self._warm = (runner_key(model, sent), asyncio.get_running_loop().time())
+
+    async def unload(self, model: str, *, within: float = 10.0) -> bool:
+        """Take a model's runner out of memory; whether it has left the daemon's list `within` seconds.
+
+        Only a drained runner leaves: while one answers, the daemon says yes, lists it again when the answer ends, and
+        keeps it. Siblings of one base share a runner, so they are unloaded with it.
+        """
+        names = await self._runners_of(model)
+        self._warm = None
+        await self._touch_runner(model, None, 0, "reply", self.deadlines.reply)
+        clock = asyncio.get_running_loop().time
+        end, pause = clock() + within, 0.02
+        while names & {row.name for row in await self.ps()}:
+            if clock() >= end:
+                return False
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 0.5)
+        return True
+
+    async def _runners_of(self, model: str) -> set[str]:
+        """The names in ps that stand for this model's runner: its own, or a sibling's of the same base."""
+        card = await self.show(model)
+        names = set()
+        for row in await self.ps():
+            try:
+                other = await self.show(row.name)
+            except ModelMissing:  # deleted while its runner lives on
+                continue
+            if other.blob == card.blob:
+                names.add(row.name)
+        return names
+
+    async def _touch_runner(
+        self, model: str, options: dict[str, Any] | None, keep_alive: float | str | None, phase: str, seconds: float
+    ) -> None:
+        client = self._ready()
+        try:
+            call = client.chat(model=model, messages=[], options=options, keep_alive=keep_alive)
+            await self._ask(call, phase, seconds, model)
+        except ModelUnsuitable:  # an embedding model: an empty list of texts only loads it
+            again = client.embed(model=model, input=[], options=options, keep_alive=keep_alive)
+            await self._ask(again, phase, seconds, model)
+
+    def _ready(self) -> AsyncClient:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            if self._loop is not None:
+                raise InternalError("this bridge belongs to another event loop: make one for each")
+            self._loop = loop
+        if self._closed:
+            raise InternalError("this bridge is closed")
+        return self._client
+
+    def _first_line(self, key: tuple[object, ...]) -> tuple[str, float]:
+        """Phase and seconds until the first line. Only the runner used last is believed to be loaded.
+
+        A wrong belief costs one OllamaTimeout, which clears it: the next try has the time to load.
+        """
+        warm, self._warm = self._warm, None
+        first = self.deadlines.first_token
+        if warm is not None and warm[0] == key and asyncio.get_running_loop().time() - warm[1] < WARM_SECONDS:
+            self._warm = warm
+            return "first_token", first
+        return "load", self.deadlines.load + first
+
+    async def _reply(self, call: Awaitable[T], model: str = "") -> T:
+        return await self._ask(call, "reply", self.deadlines.reply, model)
+
+    async def _ask(self, call: Awaitable[T], phase: str, seconds: float, model: str) -> T:
+        """Wait for a call that answers in one piece."""
+        with PhaseTimer(phase, seconds):
+            try:
+                return await call
+            except Exception as raw:
+                raise failures.translate(raw, model=model, connect=self.deadlines.connect) from raw
+
+
+def _network(url: str) -> httpx.AsyncBaseTransport:
+    # Building a TLS context takes longer than many calls: only where it is needed.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=128, keepalive_expiry=60.0)
+    return httpx.AsyncHTTPTransport(verify=url.startswith("https:"), trust_env=False, limits=limits)

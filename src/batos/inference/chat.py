@@ -1,0 +1,198 @@
+"""One chat as a value: what is asked, what came of it, and the watch over an answer that runs away."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from batos.errors import Runaway, UsageError
+from batos.inference.client import ChatResponse
+
+DEFAULT_NUM_PREDICT = 1024
+EMBED_WINDOW = 2048
+WINDOW_STEP = 256
+
+# The daemon's own limit for rendered models: the 31st equal token in a row is no answer any more.
+SAME_TOKEN_LIMIT = 30
+# The grammar of a schema allows at most two newlines and twenty blanks between two parts, so 64 in a row are never
+# structure. In free text an indented table or a poem may need more.
+SCHEMA_BLANK_LIMIT = 64
+TEXT_BLANK_LIMIT = 256
+
+_RELOAD_KEYS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread", "draft_num_predict")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One chat: `messages` are dicts with role and content, `options` Ollama's own (num_ctx is required).
+
+    `schema` constrains the reply (see schema.py). `think` None leaves it to the daemon, which thinks where the model
+    can. `keep_alive` is seconds as a number (negative: for ever), or a duration with its unit such as "5m".
+    """
+
+    model: str
+    messages: tuple[dict[str, str], ...]
+    options: dict[str, Any]
+    schema: dict[str, Any] | None = None
+    think: bool | str | None = None
+    keep_alive: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer; `done_reason` is "stop" or "length", counts are tokens.
+
+    `prompt_tokens` is the full prompt, cached or not. `wasted` counts streamed tokens that were only blanks between
+    the parts of a constrained reply.
+    """
+
+    text: str
+    thinking: str
+    done_reason: str
+    prompt_tokens: int
+    answer_tokens: int
+    load_seconds: float
+    total_seconds: float
+    wasted: int = 0
+
+
+def checked_model(model: str) -> str:
+    """The model's name, if it is one that stays on this machine; UsageError otherwise."""
+    if not model or not model.strip():
+        raise UsageError("a model's name is missing", field="model")
+    tag = model.rpartition("/")[2].partition(":")[2]
+    if tag in ("cloud", "local") or tag.endswith("-cloud"):
+        raise UsageError(
+            f"{model!r}: the tag {tag!r} is reserved by Ollama for models that are not local",
+            field="model",
+            remedy="Name a local model.",
+        )
+    return model
+
+
+def checked_options(options: Mapping[str, Any], cpu_threads: int, *, num_predict: int | None) -> dict[str, Any]:
+    """The options to send: a window that the daemon will use as it stands, an end to every answer, free cores.
+
+    `num_predict` is the default where an answer is generated, None for loading. UsageError names the field.
+    """
+    sent = dict(options)
+    window = sent.get("num_ctx")
+    if type(window) is not int or window < WINDOW_STEP or window % WINDOW_STEP:
+        raise UsageError(
+            f"num_ctx must be a positive multiple of {WINDOW_STEP}, not {window!r}",
+            field="options.num_ctx",
+            remedy="The daemon would round it up or use its own; give the window that is meant.",
+        )
+    if num_predict is not None:
+        limit = sent.setdefault("num_predict", num_predict)
+        if type(limit) is not int or limit < 1:
+            raise UsageError(
+                f"num_predict must be at least 1, not {limit!r}",
+                field="options.num_predict",
+                remedy="To the daemon 0 and less mean an answer without end.",
+            )
+    if sent.get("num_gpu") == 0 and sent.get("num_thread") is None:
+        sent["num_thread"] = cpu_threads
+    return sent
+
+
+def default_cpu_threads() -> int:
+    """Half the cores, at least one: a runner that takes every core is hundreds of times slower beside other work."""
+    return max(1, (os.cpu_count() or 1) // 2)
+
+
+def runner_key(model: str, options: Mapping[str, Any]) -> tuple[object, ...]:
+    """What decides whether the daemon reloads: the model and the options that its runner was started with."""
+    return (model, *(options.get(key) for key in _RELOAD_KEYS))
+
+
+class Draft:
+    """An answer in the making: takes pieces as they come and raises Runaway on blanks or one token without end."""
+
+    __slots__ = (
+        "_blank_limit",
+        "_blanks",
+        "_in_row",
+        "_last",
+        "_repeats",
+        "_structured",
+        "content",
+        "thinking",
+        "wasted",
+    )
+
+    def __init__(self, *, structured: bool) -> None:
+        self._structured = structured
+        self._blank_limit = SCHEMA_BLANK_LIMIT if structured else TEXT_BLANK_LIMIT
+        self._blanks = 0  # characters of blanks in a row, and the pieces they came in
+        self._in_row = 0
+        self._last = ""
+        self._repeats = 1
+        self.content: list[str] = []
+        self.thinking: list[str] = []
+        self.wasted = 0
+
+    def take(self, piece: str) -> None:
+        """Add a piece of the content."""
+        self.content.append(piece)
+        self._watch(piece)
+
+    def ponder(self, piece: str) -> None:
+        """Add a piece of the thinking."""
+        self.thinking.append(piece)
+        self._watch(piece)
+
+    def _watch(self, piece: str) -> None:
+        if piece == self._last:
+            self._repeats += 1
+        else:
+            self._last = piece
+            self._repeats = 1
+        if piece.isspace():
+            self._blanks += len(piece)
+            self._in_row += 1
+            self.wasted += self._structured
+            if self._blanks > self._blank_limit or self._repeats > SAME_TOKEN_LIMIT:
+                raise Runaway("blanks", self._in_row)
+        else:
+            self._blanks = self._in_row = 0
+            if self._repeats > SAME_TOKEN_LIMIT:
+                raise Runaway("one token", self._repeats)
+
+    def finished(self, last: ChatResponse) -> Answer:
+        """The answer, with the counts of the daemon's last line."""
+        return answer_of("".join(self.content), "".join(self.thinking), last, self.wasted)
+
+
+def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
+    """What a text repeats without end, "" if nothing: blanks anywhere; one token at its end, if it did not stop itself.
+
+    Where the tokens of a text lie is not known, so any unit of up to 16 characters is tried.
+    """
+    limit = SCHEMA_BLANK_LIMIT if structured else TEXT_BLANK_LIMIT
+    if re.search(rf"\s{{{limit + 1}}}", text):
+        return "blanks"
+    if ended or len(text) <= SAME_TOKEN_LIMIT:
+        return ""
+    for size in range(1, 17):
+        unit = text[-size:]
+        if len(unit) == size and text.endswith(unit * (SAME_TOKEN_LIMIT + 1)):
+            return "blanks" if unit.isspace() else "one token"
+    return ""
+
+
+def answer_of(text: str, thinking: str, last: ChatResponse, wasted: int = 0) -> Answer:
+    """The answer, with the counts of a line that says `done`."""
+    return Answer(
+        text=text,
+        thinking=thinking,
+        done_reason=last.done_reason or "",
+        prompt_tokens=last.prompt_eval_count or 0,
+        answer_tokens=last.eval_count or 0,
+        load_seconds=(last.load_duration or 0) / 1e9,
+        total_seconds=(last.total_duration or 0) / 1e9,
+        wasted=wasted,
+    )

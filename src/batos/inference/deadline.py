@@ -1,0 +1,88 @@
+"""Deadlines by phase: one lazily re-armed timer for a whole call, because a timeout for every token costs too much."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from batos.errors import OllamaTimeout
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long each phase of a call may take, in seconds.
+
+    `connect` is for the TCP connection. `load` is what a model may need to come into memory; the daemon sends nothing
+    while it loads, so the first line of a model that is not known to be resident may take load + first_token, and of
+    one that is, first_token. `between_tokens` is the silence allowed inside an answer, `reply` the time for a call that
+    runs no model (list, show, ps), `progress` the silence allowed inside a pull, create or upload.
+    """
+
+    connect: float = 5.0
+    load: float = 300.0
+    first_token: float = 120.0
+    between_tokens: float = 30.0
+    reply: float = 30.0
+    progress: float = 300.0
+
+
+class PhaseTimer:
+    """Cancels the task that entered it when a phase takes too long, and turns that into OllamaTimeout.
+
+    `touch()` restarts the phase and costs one reading of the clock: the timer behind it is only armed again when it
+    rings too early. A cancellation from outside is never mistaken for a deadline.
+    """
+
+    __slots__ = ("_cancelling", "_due", "_expired", "_handle", "_last_chance", "_loop", "_task", "phase", "seconds")
+
+    def __init__(self, phase: str, seconds: float) -> None:
+        self.phase = phase
+        self.seconds = seconds
+        self._expired = False
+        self._last_chance = False
+
+    def __enter__(self) -> Self:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline needs a task")
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._loop = asyncio.get_running_loop()
+        self._due = self._loop.time() + self.seconds
+        self._handle: asyncio.Handle = self._loop.call_at(self._due, self._ring)
+        return self
+
+    def enter(self, phase: str, seconds: float) -> None:
+        """Begin another phase."""
+        self.phase = phase
+        self.seconds = seconds
+        due = self._loop.time() + seconds
+        if due < self._due:
+            self._handle.cancel()
+            self._handle = self._loop.call_at(due, self._ring)
+        self._due = due
+
+    def touch(self) -> None:
+        """Something came: the phase begins anew."""
+        self._due = self._loop.time() + self.seconds
+
+    def _ring(self) -> None:
+        if self._loop.time() < self._due:
+            self._last_chance = False
+            self._handle = self._loop.call_at(self._due, self._ring)
+        elif not self._last_chance:
+            # If the loop itself was late, the bytes may lie ready: let whoever waits for them run first.
+            self._last_chance = True
+            self._handle = self._loop.call_soon(self._ring)
+        else:
+            self._expired = True
+            self._task.cancel()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._handle.cancel()
+        if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise OllamaTimeout(self.phase, self.seconds) from raised

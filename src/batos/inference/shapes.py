@@ -1,0 +1,172 @@
+"""The parts of a compiled schema: each knows its format for the daemon, its bound in tokens and the way back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+# European text runs at 3 to 4.5 characters a token; 2.5 leaves room for names, numbers, escapes and other scripts.
+CHARS_PER_TOKEN = 2.5
+
+Loc: TypeAlias = Sequence[int | str]
+
+
+class Mismatch(Exception):
+    """A value that does not have the shape; `path` says where, in the daemon's keys."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path or 'the reply'}: {problem}")
+        self.path = path
+
+
+def tokens_of(characters: int) -> int:
+    """A bound for the tokens of that many characters."""
+    return math.ceil(characters / CHARS_PER_TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A string, number, boolean, null or enumeration; `words` says in prose what is allowed."""
+
+    format: dict[str, Any]
+    tokens: int
+    words: str
+
+    def back(self, value: Any, path: str) -> Any:
+        """The value as the model class takes it: pydantic checks it."""
+        return value
+
+    def shown(self, loc: Loc) -> str:
+        """A place inside, in the daemon's keys: a leaf has none."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of at most `most` items."""
+
+    item: Shape
+    least: int
+    most: int
+
+    @property
+    def format(self) -> dict[str, Any]:
+        """The schema for the daemon."""
+        bound: dict[str, Any] = {"type": "array", "items": self.item.format, "maxItems": self.most}
+        return {**bound, "minItems": self.least} if self.least else bound
+
+    @property
+    def tokens(self) -> int:
+        """Brackets, and for every item its bound, a comma and a blank."""
+        return 2 + self.most * (self.item.tokens + 2)
+
+    @property
+    def words(self) -> str:
+        """In prose."""
+        return f"a list of {self.least or 'up'} to {self.most}, each {self.item.words}"
+
+    def back(self, value: Any, path: str) -> Any:
+        """Every item mapped back."""
+        if not isinstance(value, list):
+            raise Mismatch(path, "a list is wanted")
+        return [self.item.back(item, f"{path}[{index}]") for index, item in enumerate(value)]
+
+    def shown(self, loc: Loc) -> str:
+        """A place inside, in the daemon's keys."""
+        if not loc:
+            return ""
+        rest = self.item.shown(loc[1:])
+        return f"[{loc[0]}]" + (f".{rest}" if rest and not rest.startswith("[") else rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object whose keys come in exactly this order; `keys` maps each field to the daemon's key for it."""
+
+    fields: Mapping[str, Shape]
+    keys: Mapping[str, str]
+
+    @property
+    def format(self) -> dict[str, Any]:
+        """The schema for the daemon: every key required, in the order in which it will generate them."""
+        properties = {self.keys[name]: shape.format for name, shape in self.fields.items()}
+        return {"type": "object", "properties": properties, "required": list(properties)}
+
+    @property
+    def tokens(self) -> int:
+        """Braces, and for every key its text, quotes, colon, comma, blanks and its value's bound."""
+        return 2 + sum(tokens_of(len(self.keys[name])) + 5 + shape.tokens for name, shape in self.fields.items())
+
+    @property
+    def words(self) -> str:
+        """In prose."""
+        return "an object of " + "; ".join(f"`{self.keys[name]}`: {part.words}" for name, part in self.fields.items())
+
+    def back(self, value: Any, path: str) -> Any:
+        """The fields under their own names; no key may be missing or too many."""
+        if not isinstance(value, dict):
+            raise Mismatch(path, "an object is wanted")
+        for key in value:
+            if key not in self.keys.values():
+                raise Mismatch(path, f"the key {key!r} is not wanted")
+        inside = {}
+        for name, shape in self.fields.items():
+            key = self.keys[name]
+            if key not in value:
+                raise Mismatch(path, f"the key {key!r} is missing")
+            inside[name] = shape.back(value[key], f"{path}.{key}" if path else key)
+        return inside
+
+    def shown(self, loc: Loc) -> str:
+        """A place inside, in the daemon's keys."""
+        if not loc or loc[0] not in self.fields:
+            return ""
+        name = str(loc[0])
+        rest = self.fields[name].shown(loc[1:])
+        return self.keys[name] + (f".{rest}" if rest and not rest.startswith("[") else rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """One of several shapes."""
+
+    choices: tuple[Shape, ...]
+
+    @property
+    def format(self) -> dict[str, Any]:
+        """The schema for the daemon."""
+        return {"anyOf": [choice.format for choice in self.choices]}
+
+    @property
+    def tokens(self) -> int:
+        """The largest choice."""
+        return max(choice.tokens for choice in self.choices)
+
+    @property
+    def words(self) -> str:
+        """In prose."""
+        return " or ".join(choice.words for choice in self.choices)
+
+    def back(self, value: Any, path: str) -> Any:
+        """The value of the first choice that has its shape."""
+        problem: Mismatch | None = None
+        for choice in self.choices:
+            fits = isinstance(choice, (Object, Array)) == isinstance(value, (dict, list))
+            try:
+                if fits:
+                    return choice.back(value, path)
+            except Mismatch as mismatch:
+                problem = problem or mismatch
+        raise problem or Mismatch(path, "none of the allowed forms")
+
+    def shown(self, loc: Loc) -> str:
+        """A place inside; pydantic names the choice first."""
+        for choice in self.choices:
+            if loc and (shown := choice.shown(loc[1:])):
+                return shown
+        return ""
+
+
+Shape: TypeAlias = Leaf | Array | Object | Union
