@@ -27,6 +27,9 @@ _RESERVED = frozenset(
     {_PARENTS, "parent*", "_slots", "_doesNotUnderstand_", "_is_coroutine", "_is_coroutine_marker", "clone"}
 )
 
+#: What the database itself sets on a record; any other `_p_*` name would be lost in silence.
+_DATABASE = frozenset(name for name in dir(Persistent) if name.startswith("_p_"))
+
 _CODE = (FunctionType, BuiltinFunctionType, MethodType, type)
 
 
@@ -63,7 +66,7 @@ class UvmObject(Persistent):
     def __init__(self, slots: Mapping[str, Any] | None = None, parents: Sequence[UvmObject] = ()) -> None:
         _set_parents(self, _checked(parents))
         for name, value in (slots or {}).items():
-            setattr(self, name, value)
+            _set_slot(self, name, value)
 
     def __init_subclass__(cls) -> None:
         raise ObjectError("there are no classes to subclass: clone an object and give it slots")
@@ -77,12 +80,13 @@ class UvmObject(Persistent):
         raise MessageNotUnderstood(label(self), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_p_"):
-            _check_slot(name, value)
-        super().__setattr__(name, value)  # joins the transaction first: without one it raises, and nothing changed
+        if name in _DATABASE:
+            super().__setattr__(name, value)
+        else:
+            _set_slot(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        if not name.startswith("_p_"):
+        if name not in _DATABASE:
             if is_reserved(name):
                 raise ObjectError(f"{name!r} is never a slot")
             if name not in own_slots(self):
@@ -105,9 +109,9 @@ class UvmObject(Persistent):
         memo = {id(self): new}
         own = slots or {}
         for name in state.keys() - behaviour - own.keys():
-            setattr(new, name, copied(state[name], memo))
+            _set_slot(new, name, copied(state[name], memo))
         for name, value in own.items():
-            setattr(new, name, value)
+            _set_slot(new, name, value)
         return new
 
     def __copy__(self) -> UvmObject:
@@ -210,11 +214,12 @@ def label(obj: UvmObject) -> str:
     return f"{name} ({reference(obj)})" if isinstance(name, str) else reference(obj)
 
 
-def _check_slot(name: str, value: Any) -> None:
+def _set_slot(obj: UvmObject, name: str, value: Any) -> None:
     if not name or is_reserved(name):
         raise ObjectError(f"{name!r} can be no slot: the name belongs to Python, the database or the kernel")
     if isinstance(value, _CODE):
         raise ObjectError(f"slot {name!r} cannot hold a function: name it with a Primitive, or store a Method")
+    Persistent.__setattr__(obj, name, value)  # joins the transaction first: without one it raises, unchanged
 
 
 def _checked(parents: Iterable[Any]) -> tuple[UvmObject, ...]:

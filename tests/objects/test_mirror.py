@@ -1,0 +1,90 @@
+"""A mirror tells what is there and leaves no trace of having looked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from math import inf
+
+import pytest
+from BTrees.OOBTree import OOBTree
+from ZODB.Connection import Connection
+
+from batos.objects.method import Intent, Method, Primitive
+from batos.objects.mirror import Mirror
+from batos.objects.prototype import UvmObject, own_slots
+
+Sessions = Callable[[], AbstractContextManager[Connection]]
+
+
+def test_a_mirror_tells_who_defines_what() -> None:
+    """Slots, lineage, the holder of a selector, and the source of a method."""
+    top = UvmObject({"f_": Method("f_", "return 1"), "g_": Intent("be kind")})
+    obj = UvmObject({"x": "text"}, [UvmObject(), top])
+    mirror = Mirror(obj)
+    assert mirror.slots() == own_slots(obj)
+    assert mirror.lineage()[0] is obj
+    assert mirror.lineage()[2] is top
+    assert mirror.who_defines("f_") is top
+    assert mirror.who_defines("x") is obj
+    assert mirror.who_defines("typo") is None
+    assert mirror.source("f_") == "return 1"
+    assert [mirror.source(name) for name in ("g_", "x", "typo")] == [None, None, None]
+
+
+def test_a_description_is_json(session: Sessions) -> None:
+    """Every kind of slot value has a form in JSON, and records are shown as references."""
+    with session() as connection:
+        friend = UvmObject()
+        slots = {
+            "text": "t",
+            "number": 1.5,
+            "endless": inf,
+            "friend": friend,
+            "tree": OOBTree(),
+            "nested": {"list": [friend, (1, None)], 3: {"b", "a"}},
+            "bytes": b"123",
+            "time": datetime(2026, 1, 2, tzinfo=UTC),
+            "log_": Primitive("log"),
+            "f_": Method("f_", "return 1"),
+            "g_": Intent("be kind", kind="facet"),
+            "complex": 1j,
+        }
+        connection.root()["obj"] = obj = UvmObject(slots, [friend])
+        assert Mirror(obj).describe()["oid"] == "oid:new"
+        connection.transaction_manager.commit()
+        connection.transaction_manager.begin()
+        seen = json.loads(json.dumps(Mirror(obj).describe(), allow_nan=False))
+        oid = f"oid:{int.from_bytes(friend._p_oid or b'', 'big'):#x}"
+        assert seen["oid"].startswith("oid:0x")
+        assert seen["parents"] == [oid]
+        assert seen["lineage"] == [seen["oid"], oid]
+        assert seen["slots"]["nested"] == {"list": [oid, [1, None]], "3": ["a", "b"]}
+        assert (seen["slots"]["friend"], seen["slots"]["endless"], seen["slots"]["bytes"]) == (oid, "inf", "3 bytes")
+        assert seen["slots"]["tree"].startswith("oid:0x")
+        assert seen["slots"]["time"] == "2026-01-02T00:00:00+00:00"
+        assert seen["slots"]["log_"] == {"primitive": "log"}
+        assert seen["slots"]["f_"]["method"]["source"] == "return 1"
+        assert seen["slots"]["g_"]["intent"]["kind"] == "facet"
+        assert seen["slots"]["complex"] == "1j"
+
+
+@pytest.mark.parametrize(
+    "look", [Mirror.describe, Mirror.slots, Mirror.lineage, lambda mirror: mirror.who_defines("x")]
+)
+def test_looking_leaves_no_trace(session: Sessions, look: Callable[[Mirror], object]) -> None:
+    """Looking marks nothing, and loads neither what a slot refers to nor any container that is a record of its own."""
+    with session() as connection:
+        tree: OOBTree[str, int] = OOBTree({str(number): number for number in range(100)})
+        obj = UvmObject({"friend": UvmObject(), "tree": tree, "notes": [1]}, [UvmObject()])
+        connection.root()["obj"] = obj
+        connection.transaction_manager.commit()
+    with session() as connection:
+        obj = connection.root()["obj"]
+        look(Mirror(obj))
+        assert obj.friend._p_changed is None
+        assert obj.tree._p_changed is None
+        assert obj._p_changed is False
+        assert connection._registered_objects == []
