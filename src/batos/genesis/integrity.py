@@ -1,0 +1,136 @@
+"""ALFRED's System Integrity Audit: codex, image and models held against each other, by computation alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from batos.genesis.codex import PILLARS, Codex, Persona
+from batos.genesis.graph import CYCLE, STATES, prototype_name, state_slot
+from batos.genesis.plan import Plan
+from batos.image import roots
+from batos.objects.method import Intent, Method, Primitive
+from batos.objects.prototype import UvmObject, own_slots, parents_of
+
+_RUN_GENESIS = "Run `batos genesis`."
+
+#: Tokens that a byte of prompt may cost, before a model has been measured.
+TOKENS_PER_BYTE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `remedy` says what to do and is empty where all is well."""
+
+    id: str
+    ok: bool
+    what: str
+    remedy: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding as plain data."""
+        return {"id": self.id, "ok": self.ok, "what": self.what, "remedy": self.remedy}
+
+
+def audit(root: Any, codex: Codex, plan: Plan | None) -> tuple[Finding, ...]:
+    """Look at everything once and change nothing; `plan` is None where Ollama could not be asked."""
+    complete = _root(root)
+    findings = [_digest(root, codex), complete]
+    if complete.ok:
+        findings.append(_states(root["orchestrator_obj"]))
+        findings.extend(_persona(root, persona) for persona in codex.personas.values())
+    profile = plan.profile if plan is not None else "default"
+    findings.extend(_window(codex, persona, profile) for persona in codex.personas.values())
+    findings.extend(_models(root, plan, complete))
+    return tuple(findings)
+
+
+def _digest(root: Any, codex: Codex) -> Finding:
+    known = root[roots.GENESIS].get("codex_digest") if roots.GENESIS in root else None
+    if known == codex.digest:
+        return Finding("codex.digest", True, f"the image holds the codex {codex.digest[:12]}")
+    held = "no codex" if known is None else f"the codex {known[:12]}"
+    return Finding("codex.digest", False, f"the image holds {held}, the files say {codex.digest[:12]}", _RUN_GENESIS)
+
+
+def _root(root: Any) -> Finding:
+    missing = [name for name in (*roots.OBJECTS, *roots.RECORDS) if name not in root]
+    if missing:
+        return Finding("image.root", False, f"the root lacks {', '.join(missing)}", _RUN_GENESIS)
+    return Finding("image.root", True, f"the root has its {len(roots.OBJECTS)} objects and its records")
+
+
+def _states(orchestrator: UvmObject) -> Finding:
+    slots = own_slots(orchestrator)
+    lacking = [state for state, selector in STATES.items() if not _answers(slots.get(state_slot(state)), selector)]
+    if not isinstance(slots.get(CYCLE), UvmObject):
+        lacking.append(CYCLE)
+    if lacking:
+        return Finding("image.states", False, f"the state machine lacks {', '.join(lacking)}", _RUN_GENESIS)
+    return Finding("image.states", True, f"the state machine has its {len(STATES)} states and the cycle")
+
+
+def _answers(state: Any, selector: str) -> bool:
+    return isinstance(state, UvmObject) and isinstance(own_slots(state).get(selector), Primitive | Method)
+
+
+def _persona(root: Any, persona: Persona) -> Finding:
+    id_ = f"persona.{persona.key}"
+    faults = tuple(_persona_faults(root, persona))
+    if faults:
+        return Finding(id_, False, f"{persona.name}: {'; '.join(faults)}", _RUN_GENESIS)
+    facets, protocols = len(persona.pillars), len(persona.protocols)
+    redefined = sum(isinstance(value, Method) for value in own_slots(root[prototype_name(persona.name)]).values())
+    learnt = f", {redefined} of them learnt" if redefined else ""
+    return Finding(id_, True, f"{persona.name} has {facets} facets and {protocols} key protocols{learnt}")
+
+
+def _persona_faults(root: Any, persona: Persona) -> Iterator[str]:
+    prototype = root[prototype_name(persona.name)]
+    slots = own_slots(prototype)
+    for slot in ("name", "core_identity", "core_method"):
+        if slots.get(slot) != getattr(persona, slot):
+            yield f"its {slot} is not the codex's"
+    for slot in (*PILLARS[persona.name], *(protocol.slot for protocol in persona.protocols)):
+        if not isinstance(slots.get(slot), Intent | Method):
+            yield f"{slot} is missing"
+    parents = parents_of(prototype)
+    wanted = (root["pLLM_obj"], root["traits_obj"])
+    if len(parents) != 2 or any(one is not other for one, other in zip(parents, wanted, strict=False)):
+        yield "it does not delegate to pLLM_obj, then traits_obj"
+
+
+def _window(codex: Codex, persona: Persona, profile: str) -> Finding:
+    """What stands in every prompt (rules, persona, longest template, longest intent) leaves half of it to the mission."""
+    options = codex.options_for(persona.name, profile)
+    texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
+             max((intent.intent for intent in (*persona.pillars, *persona.protocols)), key=len))  # fmt: skip
+    fixed = int(sum(len(text.encode()) for text in texts) * TOKENS_PER_BYTE)
+    room = options["num_ctx"] - options["num_predict"]
+    what = f"{persona.name}'s fixed text is at most {fixed} of the {room} tokens that a prompt may have"
+    if fixed * 2 > room:
+        return Finding(f"window.{persona.key}", False, what, "Shorten the codex, or raise num_ctx for all personas.")
+    return Finding(f"window.{persona.key}", True, what)
+
+
+def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding]:
+    if plan is None:
+        yield Finding("models", False, "Ollama could not be asked for its models", "Run `batos doctor`.")
+        return
+    missing = [step for step in plan.steps if not step.optional]
+    for step in plan.steps:
+        optional = " (optional)" if step.optional else ""
+        yield Finding(
+            f"models.{step.kind}", step.optional, f"to do{optional}: {step.label}, {step.reason}", _RUN_GENESIS
+        )
+    if not missing:
+        yield Finding("models.made", True, f"the {len(plan.models)} personas' models are there")
+    if complete.ok:
+        recorded = {name: own_slots(root[prototype_name(name)]).get("persona_model") for name in plan.models}
+        differing = [name for name, model in plan.models.items() if recorded[name] != model]
+        if differing:
+            what = f"the image knows another model for {', '.join(differing)}"
+            yield Finding("models.recorded", False, what, _RUN_GENESIS)
+        else:
+            yield Finding("models.recorded", True, "the image knows the personas' models by name")
