@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,7 +148,7 @@ def check(folder: Path) -> tuple[Codex | None, tuple[CodexError, ...]]:
             _refuse_reloads(mind, personas, profile, sources)
     if any(source.faults for source in sources.values()):
         return None, _ordered(faults, sources)
-    return mind.codex(personas, texts), ()
+    return mind.codex(personas, texts, sources), ()
 
 
 def shipped() -> dict[str, str]:
@@ -224,13 +223,13 @@ class _Mind:
         table.close()
         return mind
 
-    def codex(self, personas: Mapping[str, Persona], texts: Mapping[str, str]) -> Codex:
+    def codex(self, personas: Mapping[str, Persona], texts: Mapping[str, str], sources: Mapping[str, Source]) -> Codex:
         """The codex of this mind and its personas."""
         values = {name: getattr(self, name) for name in self.__slots__}
         return Codex(
             **values,
             personas=MappingProxyType(dict(personas)),
-            digest=digest_of({name: tomllib.loads(text) for name, text in texts.items()}),
+            digest=digest_of({name: source.values for name, source in sources.items()}),
             texts=MappingProxyType(dict(texts)),
         )
 
@@ -330,16 +329,15 @@ def _refuse_slots(persona: Persona, table: Table) -> None:
 def _refuse_shared(personas: Mapping[str, Persona], sources: Mapping[str, Source], key: str, what: str) -> None:
     owners: dict[str, str] = {}
     for persona in personas.values():
+        source = sources[f"{persona.key}.toml"]
         for phrase in getattr(persona, key):
-            owner = owners.setdefault(when.folded(phrase), persona.name)
-            again = sum(when.folded(other) == when.folded(phrase) for other in getattr(persona, key)) > 1
-            if owner != persona.name:
-                message, remedy = f"{phrase!r} is {what} of {owner} too", "Keep it where it belongs, and only there."
-            elif again:
-                message, remedy = f"{phrase!r} is {what} twice", "Remove one of them."
-            else:
-                continue
-            sources[f"{persona.key}.toml"].fault((key,), message, remedy, phrase)
+            owner = owners.get(when.folded(phrase))
+            if owner == persona.name:
+                source.fault((key,), f"{phrase!r} is {what} twice", "Remove one of them.", phrase)
+            elif owner is not None:
+                message = f"{phrase!r} is {what} of {owner} too"
+                source.fault((key,), message, "Keep it where it belongs, and only there.", phrase)
+            owners.setdefault(when.folded(phrase), persona.name)
 
 
 def _refuse_reloads(

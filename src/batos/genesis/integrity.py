@@ -102,7 +102,7 @@ def _persona_faults(root: Any, persona: Persona) -> Iterator[str]:
 
 
 def _window(codex: Codex, persona: Persona, profile: str) -> Finding:
-    """What stands in every prompt (rules, persona, longest template, longest intent) leaves half of it to the mission."""
+    """What stands in every prompt (rules, persona, longest template and intent) leaves half of it to the mission."""
     options = codex.options_for(persona.name, profile)
     texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
              max((intent.intent for intent in (*persona.pillars, *persona.protocols)), key=len))  # fmt: skip

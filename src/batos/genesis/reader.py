@@ -73,7 +73,8 @@ class Source:
         self.faults: list[CodexError] = []
         self._text = text
         self._lines = key_lines(text)
-        self.top = Table(self, self._parse(), ())
+        self.values = self._parse()
+        self.top = Table(self, self.values, ())
 
     def _parse(self) -> dict[str, Any]:
         try:
