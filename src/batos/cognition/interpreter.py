@@ -1,0 +1,78 @@
+"""What gives messages their meaning while a mission runs: kernel functions by name, and intents by interpretation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+import structlog
+
+from batos.cognition import asking, evidence, facets, states
+from batos.cognition.running import Running
+from batos.errors import ObjectError
+from batos.objects.message import send
+from batos.objects.prototype import Found, UvmObject, label
+
+_log = structlog.get_logger("batos.object")
+
+Kernel: TypeAlias = Callable[["MissionInterpreter", UvmObject, tuple[Any, ...]], Awaitable[Any]]
+
+
+class MissionInterpreter:
+    """The interpreter of one running mission."""
+
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        #: The cycle whose evidence the facets share; set when it begins.
+        self.cycle: UvmObject
+
+    async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
+        """Run the kernel function of that name; ObjectError if this kernel has none."""
+        state = states.STATES.get(name)
+        if state is not None:
+            return await state(self.running, self, receiver, args)
+        kernel = KERNEL.get(name)
+        if kernel is None:
+            raise ObjectError(f"the kernel has no function {name!r}", remedy="Run `batos genesis`.")
+        return await kernel(self, receiver, args)
+
+    async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+        """Interpret an intent: its text guides `infer_`."""
+        asked = facets.SubQuery(selector, found.value, str(args[0]), int(args[1]) if len(args) > 1 else 0)
+        return await facets.interpret(self, self.running, states.work(self.cycle).evidence, asked)
+
+    async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+        """Generated code runs in a cell or not at all; this version has no cell."""
+        raise ObjectError(
+            f"{selector!r} of {label(receiver)} is a generated method, and there is no cell to run it in",
+            remedy="Use the version of BAT OS that made it.",
+        )
+
+
+async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:
+    _log.info("object", mission=interpreter.running.id, receiver=label(receiver), text=" ".join(map(str, args)))
+
+
+async def _recall(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
+    return await send(interpreter, interpreter.running.root["knowledge_catalog_obj"], "search_", *args)
+
+
+async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> evidence.Evidence:
+    """Until there is memory: the mission's own files and its conversation, within `room` bytes."""
+    query, room = str(args[0]), int(args[1])
+    running = interpreter.running
+    return evidence.recall(running.passages, running.turns, query, room)
+
+
+async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
+    """A question with its evidence and the decision that it is to be answered by."""
+    evidence, question, decision = args
+    return await asking.ask(interpreter.running, evidence, question, decision)
+
+
+KERNEL: Final[dict[str, Kernel]] = {
+    "traits.log": _log_line,
+    "traits.recall": _recall,
+    "catalog.search": _search,
+    "llm.infer": _infer,
+}

@@ -1,0 +1,190 @@
+"""One frozen `Settings` value, read once: defaults, then batos.toml, then the environment, then flags."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from batos.errors import ConfigError
+
+CONFIG_FILE = "batos.toml"
+
+
+class Settings(BaseModel):
+    """Every setting with its default; times in seconds, sizes as named."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    home: Path = Field(description="The folder that holds everything; BATOS_HOME.")
+    image: str = Field(default="", description="Image URI; empty means live_image.fs in the home.")
+    journal: str = Field(default="", description="Journal URI; empty means derived from the image's.")
+    ollama_host: str = Field(default="http://127.0.0.1:11434", description="Where the Ollama daemon listens; OLLAMA_HOST.")
+    user: str = Field(default="", description="Who asks, when a brief does not say; empty means the login name.")
+    profile: str = Field(default="default", description="Which of the codex's profiles names the models.")
+    missions: int = Field(default=8, ge=1, le=256, description="How many missions run at once.")
+    connect_seconds: float = Field(default=5.0, gt=0, description="Deadline for connecting to Ollama.")
+    load_seconds: float = Field(default=300.0, gt=0, description="Deadline for loading a model.")
+    first_token_seconds: float = Field(default=120.0, gt=0, description="Deadline for an answer's first token.")
+    between_tokens_seconds: float = Field(default=30.0, gt=0, description="Longest silence inside an answer.")
+    mission_calls: int = Field(default=40, ge=1, description="Most model calls one mission may spend.")
+    mission_tokens: int = Field(default=60_000, ge=1, description="Most tokens (prompt and answer) one mission may spend.")
+    mission_seconds: float = Field(default=3_600.0, gt=0, description="Longest time one mission may take.")
+    attachment_bytes: int = Field(default=16 * 2**20, ge=1, description="Largest attachment, in bytes.")
+    cpu_threads: int = Field(default=0, ge=0, description="Threads of a CPU runner; 0 leaves half of the cores free.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="warning", description="Least severe log line.")
+    log_format: Literal["auto", "console", "json"] = Field(
+        default="auto", description="How log lines look; auto is console on a terminal, else JSON."
+    )
+
+    @field_validator("ollama_host")
+    @classmethod
+    def _host(cls, value: str) -> str:
+        return normal_host(value)
+
+    @property
+    def image_uri(self) -> str:
+        """The image's URI, with the default filled in."""
+        return self.image or f"file://{self.home / 'live_image.fs'}?blobstorage_dir={self.home / 'blobs'}"
+
+    @property
+    def asker(self) -> str:
+        """The user of a brief that names none."""
+        return self.user or getpass.getuser()
+
+
+def normal_host(value: str) -> str:
+    """`OLLAMA_HOST` as the daemon's own tools read it: scheme and port filled in.
+
+    >>> normal_host("127.0.0.1")
+    'http://127.0.0.1:11434'
+    >>> normal_host("http://box:8080/")
+    'http://box:8080'
+    """
+    value = value.strip().rstrip("/")
+    scheme, separator, rest = value.partition("://")
+    if not separator:
+        scheme, rest = "http", value
+    if scheme not in {"http", "https"} or not rest:
+        raise ValueError(f"{value!r} is not an address of an Ollama daemon (http://host:port)")
+    # The daemon is told to bind every interface with this address; a client reaches it on loopback.
+    host = rest.replace("0.0.0.0", "127.0.0.1", 1)  # noqa: S104 - nothing is bound here
+    bare = host.rsplit("]", 1)[-1]
+    if ":" not in bare:
+        host += ":11434" if not separator else {"http": ":80", "https": ":443"}[scheme]
+    return f"{scheme}://{host}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced:
+    """A setting's value and where it came from."""
+
+    name: str
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings and, for each, its source."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+
+    def rows(self) -> list[Sourced]:
+        """One row a setting, in the order of `Settings`."""
+        values = self.settings.model_dump(mode="json")
+        return [Sourced(name, values[name], self.sources.get(name, "default")) for name in Settings.model_fields]
+
+
+def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Loaded:
+    """Read the settings; raises ConfigError naming the setting and its source."""
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+
+    def take(found: Mapping[str, Any], source: Mapping[str, str]) -> None:
+        values.update(found)
+        sources.update({name: source[name] for name in found})
+
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    home, home_source = _home(environ, given)
+    filed = _from_file(home / CONFIG_FILE)
+    take(filed, dict.fromkeys(filed, str(home / CONFIG_FILE)))
+    named = _from_environment(environ)
+    take({name: value for name, (value, _) in named.items()}, {name: var for name, (_, var) in named.items()})
+    take(given, dict.fromkeys(given, "flag"))
+    take({"home": home}, {"home": home_source})
+    try:
+        return Loaded(Settings(**values), sources)
+    except ValidationError as error:
+        raise _readable(error, sources) from error
+
+
+def _home(environ: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[Path, str]:
+    if flags.get("home"):
+        return Path(flags["home"]).absolute(), "flag"
+    if environ.get("BATOS_HOME"):
+        return Path(environ["BATOS_HOME"]).expanduser().absolute(), "BATOS_HOME"
+    checkout = checkout_folder(Path.cwd())
+    if checkout is not None:
+        return checkout / ".batos", "default (in a checkout)"
+    return Path(environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser() / "batos", "default"
+
+
+def checkout_folder(here: Path) -> Path | None:
+    """The folder whose pyproject.toml is BAT OS's own, at or above `here`; None outside a checkout."""
+    for folder in (here, *here.parents):
+        project = folder / "pyproject.toml"
+        if project.is_file():
+            return folder if _project_name(project) == "batos" else None
+    return None
+
+
+def _project_name(project: Path) -> str:
+    try:
+        return str(tomllib.loads(project.read_text(encoding="utf-8")).get("project", {}).get("name", ""))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return ""
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            found = tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}", remedy="Mend that line.") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    for name in found:
+        if name not in Settings.model_fields or name == "home":
+            raise ConfigError(f"{path}: unknown setting {name!r}", field=name)
+    return found
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    found = {}
+    if environ.get("OLLAMA_HOST"):
+        found["ollama_host"] = (environ["OLLAMA_HOST"], "OLLAMA_HOST")
+    for name in Settings.model_fields:
+        variable = f"BATOS_{name.upper()}"
+        if name != "home" and environ.get(variable):
+            found[name] = (environ[variable], variable)
+    return found
+
+
+def _readable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError:
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else "settings"
+    where = sources.get(name, "default")
+    return ConfigError(
+        f"{name} (from {where}): {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}", field=name
+    )

@@ -1,0 +1,62 @@
+"""The one thread in which every commit of a process happens, and the wait that a cancellation cannot break."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from batos.errors import DiskFull
+
+T = TypeVar("T")
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
+
+
+class CommitThread:
+    """Runs work one piece after another off the loop: commits serialise on one lock anyway, so one thread is best."""
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="batos-commit")
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Queue work; it runs even if nobody waits for it."""
+        return self._executor.submit(work)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Queue work and wait for its end, whatever happens to the task that waits."""
+        return await settled(asyncio.wrap_future(self.submit(work)))
+
+    def close(self) -> None:
+        """Finish what is queued, then end the thread."""
+        self._executor.shutdown(wait=True)
+
+
+async def settled(future: asyncio.Future[T]) -> T:
+    """Wait until `future` is done, also while being cancelled; a cancellation is raised afterwards.
+
+    A commit that runs in a thread cannot be stopped. Leaving before its end would give its connection away while
+    the thread still uses it. After CancelledError the work may nevertheless have been done.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    failure = future.exception()
+    if cancelled is not None:
+        raise cancelled from failure
+    return future.result()
+
+
+def no_room(error: BaseException) -> bool:
+    """Whether this error, or one that caused it, says that a disk or a quota is full."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, DiskFull) or (isinstance(seen, OSError) and seen.errno in _NO_ROOM):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False

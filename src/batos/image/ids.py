@@ -1,0 +1,45 @@
+"""Ids and times as CONTRACT writes them: ULIDs, ISO 8601 in UTC, transaction ids."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def ulid(now: datetime, entropy: bytes | None = None) -> str:
+    """A ULID: 48 bits of milliseconds, then 80 random bits, in 26 characters that sort by time."""
+    milliseconds = int(now.timestamp() * 1000)
+    value = (milliseconds << 80) | int.from_bytes(entropy or os.urandom(10), "big")
+    return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def mission_id(now: datetime) -> str:
+    """A new mission's id."""
+    return f"m-{ulid(now)}"
+
+
+def conversation_id(now: datetime) -> str:
+    """A new conversation's id."""
+    return f"c-{ulid(now)}"
+
+
+def utc_now() -> datetime:
+    """The clock that every part takes as an argument."""
+    return datetime.now(UTC)
+
+
+def iso(moment: datetime) -> str:
+    """ISO 8601 in UTC, to the millisecond."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def tid_text(serial: bytes) -> str:
+    """A commit as CONTRACT names it, from the `_p_serial` of an object that it wrote."""
+    return f"tid:0x{int.from_bytes(serial, 'big'):016x}"
+
+
+def oid_text(oid: bytes) -> str:
+    """An object as CONTRACT names it."""
+    return f"oid:{int.from_bytes(oid, 'big'):#x}"

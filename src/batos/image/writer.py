@@ -1,0 +1,105 @@
+"""A queue of small changes to one database: all that wait are committed together, so that one fsync serves many."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import transaction
+from ZODB.DB import DB
+
+from batos.image.commits import CommitThread, settled
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting(Generic[T]):
+    change: Callable[[Any], T]
+    done: asyncio.Future[T]
+    result: T | None = None
+    failure: BaseException | None = None
+
+
+class Writer:
+    """The only writer of what missions share: briefs, statuses, projections; or of the journal.
+
+    A change is a function of the database's root. It may run twice (a batch that fails is taken apart and each change
+    is tried alone), so it must do nothing but change objects.
+    """
+
+    def __init__(self, db: DB, thread: CommitThread, failed: Callable[[BaseException], BaseException]) -> None:
+        self._db = db
+        self._thread = thread
+        self._failed = failed
+        self._manager = transaction.TransactionManager(explicit=True)
+        self._connection: Any = None
+        self._waiting: list[_Waiting[Any]] = []
+        self._flushing = False
+        #: Transactions committed so far; with the number of changes, how well they are grouped.
+        self.commits = 0
+
+    async def apply(self, change: Callable[[Any], T]) -> T:
+        """Make a change; it is durable when this returns. Waits for the commit's end even while cancelled."""
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(change, loop.create_future())
+        self._waiting.append(waiting)
+        if not self._flushing:
+            self._flushing = True
+            loop.call_soon(self._next, loop)
+        return await settled(waiting.done)
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Hand all that waits to the commit thread; only the loop touches the queue."""
+        batch, self._waiting = self._waiting, []
+        if batch:
+            self._thread.submit(lambda: self._flush(batch, loop))
+        else:
+            self._flushing = False
+
+    def _flush(self, batch: list[_Waiting[Any]], loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self._commit(batch)
+        except Exception as error:  # told to those who wait for the changes
+            if len(batch) == 1:
+                batch[0].failure = self._failed(error)
+            else:
+                self._commit_each(batch)
+        loop.call_soon_threadsafe(self._deliver, loop, batch)
+
+    def _commit_each(self, batch: list[_Waiting[Any]]) -> None:
+        for waiting in batch:
+            try:
+                self._commit([waiting])
+            except Exception as error:  # told to the one who waits
+                waiting.failure = self._failed(error)
+
+    def _commit(self, batch: list[_Waiting[Any]]) -> None:
+        if self._connection is None:
+            self._connection = self._db.open(self._manager)
+        self._manager.begin()
+        try:
+            root = self._connection.root()
+            for waiting in batch:
+                waiting.result = waiting.change(root)
+            self._manager.commit()
+            self.commits += 1
+        except BaseException:
+            self._manager.abort()
+            raise
+
+    def _deliver(self, loop: asyncio.AbstractEventLoop, batch: list[_Waiting[Any]]) -> None:
+        for waiting in batch:
+            if waiting.failure is not None:
+                waiting.done.set_exception(waiting.failure)
+            else:
+                waiting.done.set_result(waiting.result)
+        self._next(loop)
+
+    def close(self) -> None:
+        """Give the connection back; nothing may wait any more."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,264 @@
+"""One mission's paid calls: each is looked up in the journal first, and written there before its answer is used."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from batos.errors import BatosError, ModelMissing, Refused, TimedOut
+from batos.events import Events
+from batos.image.ids import iso, utc_now
+from batos.inference.bridge import Answer, ChatRequest
+from batos.inference.journal import Journal, Record, journal_key
+
+#: How often the unfinished text of an answer is saved, in seconds.
+PARTIAL_EVERY = 2.0
+
+
+class Thinks(Protocol):
+    """What a session needs of the bridge."""
+
+    def think(
+        self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+    ) -> Coroutine[Any, Any, Answer]:
+        """One chat call."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one mission may spend."""
+
+    calls: int
+    tokens: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Cost:
+    """What one mission spent; `seconds` is time inside Ollama, `wasted` tokens that led nowhere."""
+
+    calls: int = 0
+    embeds: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+    from_journal: int = 0
+    wasted: int = 0
+
+    def as_dict(self) -> dict[str, int | float]:
+        """CONTRACT's `cost`."""
+        return {
+            "calls": self.calls,
+            "embeds": self.embeds,
+            "prompt_tokens": self.prompt_tokens,
+            "answer_tokens": self.answer_tokens,
+            "seconds": round(self.seconds, 3),
+            "from_journal": self.from_journal,
+            "wasted": self.wasted,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call's place in the cycle: the sample path, and who hears its tokens."""
+
+    path: str
+    on_token: Callable[[str], None] | None = None
+
+
+@dataclass(slots=True)
+class Session:
+    """The calls of one mission. `earlier` are the records it may be served from: its own and its ancestors'."""
+
+    mission: str
+    journal: Journal
+    bridge: Thinks
+    digests: Mapping[str, str]
+    limits: Limits
+    events: Events
+    earlier: Sequence[Record] = ()
+    clock: Callable[[], datetime] = utc_now
+    cost: Cost = field(default_factory=Cost)
+    keys: list[str] = field(default_factory=list)
+    #: Prompt bytes and tokens of each model's answered calls: what the estimate of the next prompt learns from.
+    measured: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _paid: dict[str, Record] = field(default_factory=dict)
+    _flying: dict[str, asyncio.Task[Answer]] = field(default_factory=dict)
+    _began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self._paid = {record.key: record for record in self.earlier if record.state == "done"}
+        resolved = {record.model: record.digest for record in self.earlier}
+        # A mission keeps the digest that it was first served with, so that what it paid for is found again.
+        self.digests = {**self.digests, **resolved}
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Digest of each model that answered, by name."""
+        return {name: self.digests[name] for name in self.measured}
+
+    async def think(self, request: ChatRequest, step: Step) -> Answer:
+        """The answer to a request at a step: from the journal when it was paid for, else from Ollama, once."""
+        digest = self._digest(request.model)
+        shown = _shown(request)
+        key = journal_key(digest, shown, step.path)
+        paid = self._paid.get(key)
+        if paid is not None:
+            return self._served(paid, step)
+        if key in self._flying:
+            return await asyncio.shield(self._flying[key])
+        record = Record(key, self.mission, step.path, request.model, digest, shown, "open", iso(self.clock()))
+        task = asyncio.ensure_future(self._pay(request, step, record))
+        self._flying[key] = task
+        try:
+            return await task
+        finally:
+            del self._flying[key]
+
+    def _digest(self, model: str) -> str:
+        try:
+            return self.digests[model]
+        except KeyError as error:
+            raise ModelMissing(model) from error
+
+    def _served(self, paid: Record, step: Step) -> Answer:
+        assert paid.response is not None
+        answer = Answer(**paid.response)
+        self.cost.from_journal += 1
+        self._used(paid.key, paid.model, answer, len(_prompt_text(paid.request)))
+        if step.on_token is not None:
+            step.on_token(answer.text)
+        self._ended(paid.path, paid.model, answer, from_journal=True)
+        return answer
+
+    def _used(self, key: str, model: str, answer: Answer, prompt_bytes: int) -> None:
+        self.keys.append(key)
+        size, tokens = self.measured.get(model, (0, 0))
+        self.measured[model] = (size + prompt_bytes, tokens + answer.prompt_tokens)
+
+    def _ended(self, path: str, model: str, answer: Answer, *, from_journal: bool) -> None:
+        self.events.emit(
+            "inference.end",
+            mission=self.mission,
+            path=path,
+            model=model,
+            prompt_tokens=answer.prompt_tokens,
+            answer_tokens=answer.answer_tokens,
+            seconds=round(answer.total_seconds, 3),
+            from_journal=from_journal,
+        )
+
+    async def _pay(self, request: ChatRequest, step: Step, record: Record) -> Answer:
+        self._check_limits()
+        self.events.emit("inference.start", mission=self.mission, path=step.path, model=request.model)
+        self.cost.calls += 1
+        listener = _Listener(self, step, record)
+        try:
+            async with asyncio.timeout(self._left()):
+                answer = await self.bridge.think(request, listener)
+        except (BatosError, TimeoutError, asyncio.CancelledError) as error:
+            await listener.stop()
+            await self._failed(record, error, listener.text)
+            if isinstance(error, TimeoutError):
+                raise TimedOut(f"the mission's {self.limits.seconds:g} seconds are over") from error
+            raise
+        await listener.stop()
+        response = {name: getattr(answer, name) for name in Answer.__dataclass_fields__}
+        tokens = {"prompt": answer.prompt_tokens, "answer": answer.answer_tokens}
+        done = replace(record, state="done", response=response, tokens=tokens, ended=iso(self.clock()))
+        await self.journal.write(done)
+        self._paid[record.key] = done
+        self._charge(answer)
+        self._used(record.key, record.model, answer, len(_prompt_text(record.request)))
+        self._ended(step.path, request.model, answer, from_journal=False)
+        return answer
+
+    def _charge(self, answer: Answer) -> None:
+        self.cost.prompt_tokens += answer.prompt_tokens
+        self.cost.answer_tokens += answer.answer_tokens
+        self.cost.seconds += answer.total_seconds
+        self.cost.wasted += answer.wasted
+
+    async def _failed(self, record: Record, error: BaseException, text: str) -> None:
+        """What came of a call that failed is kept too: an answer that was cut was paid for all the same."""
+        reason = error.as_dict() if isinstance(error, BatosError) else {"code": "cancelled", "message": str(error)}
+        self.cost.wasted += getattr(error, "wasted", 0)
+        cut = replace(
+            record,
+            state="cut" if text else "failed",
+            partial=text or None,
+            response={"error": reason},
+            ended=iso(self.clock()),
+        )
+        await self.journal.write(cut)
+
+    def _left(self) -> float:
+        return self.limits.seconds - (time.monotonic() - self._began)
+
+    def _check_limits(self) -> None:
+        spent = self.cost.prompt_tokens + self.cost.answer_tokens
+        for name, used, limit in (("calls", self.cost.calls, self.limits.calls), ("tokens", spent, self.limits.tokens)):
+            if used >= limit:
+                raise Refused(
+                    f"the mission has spent its {limit} {name}",
+                    field=f"budget.{name}",
+                    remedy=f"Ask again with a larger budget, or raise mission_{name} in batos.toml.",
+                )
+        if self._left() <= 0:
+            raise TimedOut(f"the mission's {self.limits.seconds:g} seconds are over")
+
+
+class _Listener:
+    """Hears an answer's tokens: passes them on and saves the unfinished text from time to time."""
+
+    def __init__(self, session: Session, step: Step, record: Record) -> None:
+        self._session = session
+        self._step = step
+        self._record = record
+        self._pieces: list[str] = []
+        self._began = self._saved = time.monotonic()
+        self._saving: asyncio.Task[None] | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def __call__(self, piece: str) -> None:
+        now = time.monotonic()
+        if not self._pieces:
+            self._session.events.emit(
+                "inference.first_token",
+                mission=self._session.mission,
+                path=self._step.path,
+                seconds=round(now - self._began, 3),
+            )
+        self._pieces.append(piece)
+        if now - self._saved >= PARTIAL_EVERY and (self._saving is None or self._saving.done()):
+            self._saved = now
+            self._saving = asyncio.ensure_future(self._session.journal.write(replace(self._record, partial=self.text)))
+        if self._step.on_token is not None:
+            self._step.on_token(piece)
+
+    async def stop(self) -> None:
+        """Wait for the save under way, so that an older text never overwrites a newer one."""
+        if self._saving is not None:
+            await self._saving
+
+
+def _shown(request: ChatRequest) -> dict[str, Any]:
+    """A request as the journal keeps it; transport fields are not part of it."""
+    return {
+        "messages": list(request.messages),
+        "format": request.schema,
+        "think": request.think,
+        "options": dict(request.options),
+    }
+
+
+def _prompt_text(shown: Mapping[str, Any]) -> bytes:
+    return "".join(message["content"] for message in shown["messages"]).encode()

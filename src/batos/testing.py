@@ -1,0 +1,115 @@
+"""Fakes that are real: a bridge that answers by a function and remembers what it was asked, an image in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from batos.config import Settings
+from batos.errors import BatosError
+from batos.events import Events
+from batos.genesis import codex as codices
+from batos.inference.bridge import Answer, ChatRequest, ModelRow, Progress
+from batos.uvm import UVM, Seams, open_uvm
+
+Responder = Callable[[ChatRequest], str | BatosError]
+
+
+def instance(schema: Mapping[str, Any], text: str = "word") -> Any:
+    """A valid value of a compiled schema: strings say `text`, numbers are the least, lists are empty if they may be."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "anyOf" in schema:
+        return instance(schema["anyOf"][0], text)
+    kind = schema.get("type")
+    if kind == "object":
+        return {key: instance(value, text) for key, value in schema["properties"].items()}
+    if kind == "array":
+        return [instance(schema["items"], text)] * int(schema.get("minItems", 0))
+    simple: dict[Any, Any] = {"boolean": True, "null": None, "integer": schema.get("minimum", 0), "number": 0.0}
+    return simple[kind] if kind in simple else text[: int(schema.get("maxLength", len(text)))]
+
+
+def plain_reply(request: ChatRequest) -> str:
+    """What a scripted bridge says unless told otherwise: the least valid decision, or a sentence."""
+    return json.dumps(instance(request.schema)) if request.schema else "A scripted sentence."
+
+
+class ScriptedBridge:
+    """A bridge without a daemon: answers by a function, or raises what that returns; `history` has every request."""
+
+    def __init__(self, respond: Responder = plain_reply, models: tuple[str, ...] = ()) -> None:
+        self.respond = respond
+        self.history: list[ChatRequest] = []
+        self.rows = {name: _row(name) for name in models or shipped_models()}
+
+    async def think(
+        self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+    ) -> Answer:
+        """The function's answer, in two pieces if anyone listens."""
+        self.history.append(request)
+        said = self.respond(request)
+        if isinstance(said, BatosError):
+            raise said
+        if on_token is not None:
+            for piece in (said[: len(said) // 2], said[len(said) // 2 :]):
+                on_token(piece)
+        size = sum(len(message["content"]) for message in request.messages)
+        return Answer(said, "", "stop", max(1, size // 4), max(1, len(said) // 4), 0.0, 0.001)
+
+    async def version(self) -> str:
+        """A supported one."""
+        return "0.33.0"
+
+    async def list(self) -> Sequence[ModelRow]:
+        """The models it was made with, and those created since."""
+        return tuple(self.rows.values())
+
+    async def pull(self, model: str) -> AsyncGenerator[Progress, None]:
+        """It is there at once."""
+        self.rows[model] = _row(model)
+        yield Progress("success")
+
+    async def create(
+        self,
+        model: str,
+        *,
+        from_: str,
+        system: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        adapters: Mapping[str, str] | None = None,
+        template: str | None = None,
+    ) -> AsyncGenerator[Progress, None]:
+        """It is there at once."""
+        self.rows[model] = _row(model)
+        yield Progress("success")
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""
+
+
+def _row(name: str) -> ModelRow:
+    return ModelRow(name, hashlib.sha256(name.encode()).hexdigest(), 1_000_000)
+
+
+def shipped_models() -> tuple[str, ...]:
+    """The models that the shipped codex's default profile names."""
+    mind = tomllib.loads(codices.shipped()[codices.MIND])
+    return (mind["default_model"], mind["embedder"])
+
+
+@asynccontextmanager
+async def scripted_uvm(
+    home: Path, bridge: ScriptedBridge | None = None, *, memory: bool = True, events: Events | None = None
+) -> AsyncIterator[UVM]:
+    """An open UVM over a scripted bridge: genesis is done; the image is in memory, or in `home`."""
+    settings = Settings(home=home, user="tester", image="memory://image" if memory else "")
+    seams = Seams(bridge=bridge or ScriptedBridge())
+    async with open_uvm(settings, events or Events(log=False), seams) as uvm:
+        await uvm.genesis()
+        yield uvm

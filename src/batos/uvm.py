@@ -1,0 +1,294 @@
+"""The Universal Virtual Machine: builds every part, owns the open image, and is what every door speaks to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from batos.cognition import brief as briefs
+from batos.cognition import report
+from batos.cognition.brief import File
+from batos.cognition.mission import APPLIERS, Conductor
+from batos.cognition.router import Lesson, Router
+from batos.config import Settings, checkout_folder
+from batos.errors import BatosError, ModelMissing, NotFound, OllamaUnreachable
+from batos.events import Events
+from batos.genesis import codex as codices
+from batos.genesis import graph, integrity, provision
+from batos.genesis.codex import Codex
+from batos.genesis.integrity import Finding
+from batos.genesis.plan import Daemon, Plan, plan
+from batos.image import roots
+from batos.image.ids import utc_now
+from batos.image.image import LivingImage, Opening
+from batos.image.publisher import Publisher
+from batos.image.records import Status
+from batos.inference.bridge import Bridge, Deadlines
+from batos.inference.journal import Journal
+from batos.inference.session import Limits, Thinks
+
+
+class Ollama(Daemon, Thinks, Protocol):
+    """What the UVM needs of the bridge."""
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What a test or another program may put in the place of the real thing."""
+
+    bridge: Ollama | None = None
+    opening: Callable[[Opening], Opening] | None = None
+    clock: Callable[[], datetime] = utc_now
+
+
+@dataclass(frozen=True, slots=True)
+class GenesisReport:
+    """What genesis found and did."""
+
+    plan: Plan
+    changes: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `genesis --json`."""
+        return {
+            "plan": self.plan.as_dict(),
+            "changes": list(self.changes),
+            "audit": [finding.as_dict() for finding in self.findings],
+        }
+
+
+@dataclass(slots=True)
+class UVM:
+    """An open image and what it needs to think. Made by `open_uvm`."""
+
+    settings: Settings
+    image: LivingImage
+    journal: Journal
+    bridge: Ollama
+    events: Events
+    clock: Callable[[], datetime]
+    _slots: asyncio.Semaphore
+    _conductor: Conductor | None = field(default=None)
+
+    # -- genesis
+
+    def codex(self) -> Codex:
+        """The home's codex; the shipped one is copied there first, file by file, where one is missing."""
+        folder = self.settings.home / "codex"
+        codices.install(folder)
+        return codices.load(folder)
+
+    async def plan(self) -> Plan:
+        """What genesis would do; changes nothing but the missing files of the codex."""
+        return await plan(await asyncio.to_thread(self.codex), self.settings.profile, self.bridge)
+
+    async def genesis(self, on_progress: provision.OnProgress | None = None) -> GenesisReport:
+        """Bring models and image to what the codex says, and verify; a second run changes nothing."""
+        before = await self.plan()
+        tell = on_progress or (lambda progress: None)
+        after = await provision.carry_out(before, self.bridge, tell, modelfiles=self._modelfiles())
+        changes = await self._record(after)
+        with self.image.snapshot() as root:
+            findings = integrity.audit(root, after.codex, after)
+        return GenesisReport(before, tuple(changes), findings)
+
+    def _modelfiles(self) -> Path:
+        """Where generated Modelfiles go: at the top of a checkout whose home this is, else in the home."""
+        checkout = checkout_folder(self.settings.home)
+        return (checkout or self.settings.home) / "modelfiles"
+
+    async def _record(self, done: Plan) -> list[str]:
+        """Write codex, graph and models into the image, if they differ from what is there."""
+        digests = {row.name: row.digest for row in await self.bridge.list()}
+        models = {name: digests[name] for name in done.models.values() if name in digests}
+
+        def change(root: Any) -> list[str]:
+            changes = graph.build(root, done.codex, done.profile)
+            changes += graph.record_models(root, done.models)
+            if root[roots.GENESIS].get("models") != models:
+                root[roots.GENESIS]["models"] = models
+                changes.append("genesis.models recorded")
+            return changes
+
+        return await self.image.writer.apply(change)
+
+    async def check(self) -> None:
+        """The check at the start of every verb that thinks: the codex acts, models that only need making are made.
+
+        Raises ModelMissing when something must be pulled first, and what Ollama answers when it cannot be asked.
+        """
+        found = await self.plan()
+        if found.needs_pull and not all(step.optional for step in found.steps if step.kind == "pull"):
+            missing = next(step for step in found.steps if step.kind == "pull" and not step.optional)
+            raise ModelMissing(missing.name or "")
+        if not found.satisfied:
+            found = await provision.carry_out(
+                _without_pulls(found), self.bridge, lambda progress: None, modelfiles=self._modelfiles()
+            )
+        if not self._known(found):
+            await self._record(found)
+        self._conductor = self._make_conductor(found.codex, {row.name: row.digest for row in await self.bridge.list()})
+
+    def _known(self, found: Plan) -> bool:
+        with self.image.snapshot() as root:
+            kept = root[roots.GENESIS]
+            return bool(
+                kept.get("codex_digest") == found.codex.digest
+                and kept.get("profile") == found.profile
+                and set(kept.get("models", {})) == set(found.models.values())
+                and all(name in root for name in roots.OBJECTS)
+            )
+
+    def _make_conductor(self, codex: Codex, digests: Mapping[str, str]) -> Conductor:
+        lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values()]
+        limits = self.settings
+        return Conductor(
+            image=self.image,
+            journal=self.journal,
+            publisher=Publisher(self.image.writer, APPLIERS, self.clock),
+            bridge=self.bridge,
+            router=Router(lessons),
+            limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
+            events=self.events,
+            clock=self.clock,
+            digests=digests,
+        )
+
+    async def _ready(self) -> Conductor:
+        """The conductor; when Ollama is away but the image knows its models, paid answers can still be served."""
+        if self._conductor is None:
+            try:
+                await self.check()
+            except OllamaUnreachable:
+                with self.image.snapshot() as root:
+                    models = dict(root[roots.GENESIS].get("models", {}))
+                if not models:
+                    raise
+                self._conductor = self._make_conductor(self.codex(), models)
+        assert self._conductor is not None
+        return self._conductor
+
+    # -- missions
+
+    async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
+        """Validate and accept a mission; it is durable when its id is returned."""
+        refs = [file.ref.model_dump() for file in files]
+        checked = briefs.parse({"user": self.settings.asker, **brief, "attachments": refs})
+        if checked.ancestor is not None:
+            with self.image.snapshot() as root:
+                self.image.find(root, checked.ancestor)
+        value = checked.model_dump(mode="json", exclude_none=True)
+        return await self.image.accept(value, {file.ref.sha256: file.data for file in files})
+
+    async def run(self, mission: str) -> dict[str, Any]:
+        """Run an accepted mission to its end, at most `missions` at a time; raises why it failed."""
+        async with self._slots:
+            conductor = await self._ready()
+            await conductor.run(mission)
+        return self.mission(mission)
+
+    async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> dict[str, Any]:
+        """Submit and run; raises why it failed."""
+        return await self.run(await self.submit(brief, files))
+
+    async def recover(self) -> list[str]:
+        """Settle what an earlier process left behind: fold in what was committed, queue again what was not.
+
+        Returns the ids of the missions that wait to be run.
+        """
+        publisher = Publisher(self.image.writer, APPLIERS, self.clock)
+        waiting: list[str] = []
+        for mission in self.image.unfolded():
+            with self.image.snapshot() as root:
+                _, status, thought = self.image.find(root, mission)
+                answered, word = hasattr(thought, "answer"), status.word
+            if answered:
+                await publisher.fold(mission)
+                continue
+            waiting.append(mission)
+            if word == "running":
+                await self.image.move(mission, "queued", _left_behind(status))
+        return waiting
+
+    # -- reading
+
+    def mission(self, mission: str) -> dict[str, Any]:
+        """A mission as CONTRACT shows it; raises NotFound."""
+        with self.image.snapshot() as root:
+            return report.mission_report(mission, *self.image.find(root, mission))
+
+    def missions(self, most: int = 20) -> list[dict[str, Any]]:
+        """The newest missions, a line each."""
+        with self.image.snapshot() as root:
+            return [report.mission_line(name, *parts[:2]) for name, parts in report.newest(root, most)]
+
+    def prompts(self, mission: str) -> list[dict[str, Any]]:
+        """Every call of a mission with the exact prompt; raises NotFound."""
+        with self.image.snapshot() as root:
+            self.image.find(root, mission)
+        return report.prompts_report(self.journal.read([mission]))
+
+    def inspect(self, reference: str) -> dict[str, Any]:
+        """An object or a slot; raises NotFound."""
+        with self.image.snapshot() as root:
+            if reference in roots.OBJECTS and reference not in root:
+                raise NotFound(f"the image has no {reference} yet", field="object", remedy="Run `batos genesis`.")
+            return report.inspect_object(root, reference)
+
+
+def _left_behind(status: Status) -> BatosError:
+    return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
+
+
+def _without_pulls(found: Plan) -> Plan:
+    """The plan with only what needs no network."""
+    return Plan(
+        found.codex,
+        found.profile,
+        found.version,
+        tuple(step for step in found.steps if step.kind != "pull"),
+        found.recipes,
+        found.stale,
+    )
+
+
+@asynccontextmanager
+async def open_uvm(settings: Settings, events: Events | None = None, seams: Seams | None = None) -> AsyncIterator[UVM]:
+    """Open the image (it is this process's alone until the end) and the bridge; closes both."""
+    seams, events = seams or Seams(), events or Events()
+    opening = Opening(settings.image_uri, settings.journal, settings.missions, clock=seams.clock, events=events)
+    if seams.opening is not None:
+        opening = seams.opening(opening)
+    # Opening reads and may scan a file: not on the loop.
+    image = await asyncio.to_thread(LivingImage, opening)
+    bridge = seams.bridge or Bridge(
+        settings.ollama_host, deadlines=deadlines(settings), cpu_threads=settings.cpu_threads or None
+    )
+    try:
+        await image.prepare()
+        journal = Journal(image.journal_db, image.journal_writer)
+        yield UVM(settings, image, journal, bridge, events, seams.clock, asyncio.Semaphore(settings.missions))
+    finally:
+        if seams.bridge is None:
+            await bridge.aclose()
+        await asyncio.to_thread(image.close)
+
+
+def deadlines(settings: Settings) -> Deadlines:
+    """The bridge's deadlines as configured."""
+    return Deadlines(
+        connect=settings.connect_seconds,
+        load=settings.load_seconds,
+        first_token=settings.first_token_seconds,
+        between_tokens=settings.between_tokens_seconds,
+    )
