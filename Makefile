@@ -6,16 +6,14 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
-# Another interpreter: make PYTHON=python3.12 (a new .venv is made when it differs from the old one).
-PYTHON ?= python3.11
+# make PYTHON=python3.12 takes another interpreter, make EXTRAS=dev,bench other extras; both are remembered.
+PYTHON ?=
+EXTRAS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# More or fewer extras: make EXTRAS=dev,bench
-EXTRAS ?= dev
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Every script of bench/ but what they are made of.
-BENCHES = $(filter-out bench/report.py bench/null_server.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
+BENCHES = $(filter-out bench/report.py bench/null_%.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
 
 export PYTHONUNBUFFERED := 1
 
@@ -63,6 +61,9 @@ clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) build dist .batos/demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 venv: $(STAMP) ## the environment alone
+
+.PHONY: other-environment
+other-environment:
 
 # The stamp holds what was installed: other versions, extras or another interpreter install again, nothing else does.
 $(STAMP): pyproject.toml constraints.txt scripts/venv.sh $(shell scripts/venv.sh stale "$(PYTHON)" "$(EXTRAS)" "$(STAMP)")

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# The environment of a checkout: `make` it, or say whether the one there is `stale` (prints a name that is never a file).
+# The environment of a checkout: `make` it, or say whether the one there is `stale` (prints the name of a phony target).
+# PYTHON and EXTRAS may be empty: then those of the environment that is there count, else python3.11 and dev.
 # usage: venv.sh make|stale PYTHON EXTRAS STAMP
 set -euo pipefail
 
-what=$1 python=$2 extras=$3 stamp=$4
+what=$1 stamp=$4
 venv=$(dirname "$stamp")
-key="$python $extras"
+was_python='' was_extras=''
+if [ -f "$stamp" ]; then { read -r was_python; read -r was_extras; } <"$stamp" || true; fi
+python=${2:-${was_python:-python3.11}}
+extras=${3:-${was_extras:-dev}}
 
 if [ "$what" = stale ]; then
-    if [ -f "$stamp" ] && [ "$(cat "$stamp")" != "$key" ]; then echo FORCE-INSTALL; fi
+    if [ -f "$stamp" ] && [ "$python $extras" != "$was_python $was_extras" ]; then echo other-environment; fi
     exit 0
 fi
 
@@ -39,4 +43,4 @@ if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -m pip --version >/dev/nu
 fi
 say "Installing BAT OS and its tools (constraints.txt has the versions) ..."
 "$venv/bin/python" -m pip --disable-pip-version-check --quiet install -c constraints.txt -e ".[$extras]"
-printf '%s\n' "$key" >"$stamp"
+printf '%s\n' "$python" "$extras" >"$stamp"
