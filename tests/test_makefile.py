@@ -1,0 +1,84 @@
+"""The door for work says what a machine lacks, and every recipe is explained."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / "scripts" / "venv.sh"
+
+
+def venv(*arguments: object, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run scripts/venv.sh; `path` is a folder in which commands are looked for first."""
+    environ = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
+    return subprocess.run(
+        [VENV, *map(str, arguments)], capture_output=True, text=True, check=False, env=environ, cwd=ROOT
+    )
+
+
+def interpreter(folder: Path, body: str) -> None:
+    """A stand-in for a Python that lacks something: a script by its name."""
+    folder.mkdir()
+    script = folder / "python3.77"
+    script.write_text(f'#!/bin/sh\n{body}\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+
+
+def test_a_missing_python_is_named_with_its_package(tmp_path: Path) -> None:
+    """Without the interpreter the Makefile names Debian's packages and the way to use another one."""
+    done = venv("make", "python3.77", "dev", tmp_path / "env" / ".installed")
+    assert done.returncode == 2
+    assert "apt-get install python3.11 python3.11-venv" in done.stderr
+    assert "make PYTHON=" in done.stderr
+
+
+def test_a_missing_venv_module_is_named_with_its_package(tmp_path: Path) -> None:
+    """Debian's Python comes without ensurepip; the package that brings it is named by version."""
+    interpreter(tmp_path / "bin", 'case "$*" in *ensurepip*) exit 1;; esac')
+    done = venv("make", "python3.77", "dev", tmp_path / "env" / ".installed", path=tmp_path / "bin")
+    assert done.returncode == 2
+    assert f"apt-get install python3.{sys.version_info.minor}-venv" in done.stderr
+    assert not (tmp_path / "env").exists()
+
+
+def test_an_old_python_is_refused(tmp_path: Path) -> None:
+    """A Python older than 3.11 is refused before anything is made."""
+    interpreter(tmp_path / "bin", 'case "$*" in *"(3, 11)"*) exit 1;; esac')
+    done = venv("make", "python3.77", "dev", tmp_path / "env" / ".installed", path=tmp_path / "bin")
+    assert done.returncode == 2
+    assert "needs Python 3.11 or newer" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("python", "extras", "stale"),
+    [("", "", False), ("python3.11", "dev", False), ("", "dev,bench", True), ("python3.12", "", True)],
+)
+def test_only_what_is_asked_for_installs_again(tmp_path: Path, python: str, extras: str, stale: bool) -> None:
+    """An environment is stale when another interpreter or other extras are named, not when none are."""
+    stamp = tmp_path / ".installed"
+    stamp.write_text("python3.11\ndev\n", encoding="utf-8")
+    done = venv("stale", python, extras, stamp)
+    assert done.returncode == 0
+    assert bool(done.stdout.strip()) is stale
+
+
+def test_every_recipe_is_explained() -> None:
+    """`make` alone lists every recipe that a person may call."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipes = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE)) - {"other-environment"}
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {line.split()[0] for line in listed.splitlines() if line.strip()} == recipes
+
+
+@pytest.mark.parametrize(
+    "script", [*sorted((ROOT / "scripts").glob("*.sh")), ROOT / ".ci" / "run"], ids=lambda p: p.name
+)
+def test_scripts_are_valid_shell(script: Path) -> None:
+    """Every script is one that bash can read."""
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
