@@ -1,0 +1,114 @@
+"""What a model's weights say of themselves: architecture, window, attention shape, size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from batos.emulator import gguf
+from batos.emulator.gojson import human_number
+
+F16_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One set of weights: `info` is GGUF metadata, `parameters` a count; `template` is the chat template it carries."""
+
+    info: Mapping[str, Any]
+    parameters: int
+    quantization: str
+    tensors: tuple[dict[str, Any], ...] = ()
+    size_label: str = ""
+    thinking: bool = field(default=False)
+
+    @property
+    def architecture(self) -> str:
+        return str(self.info.get("general.architecture", "llama"))
+
+    def value(self, key: str, default: Any = None) -> Any:
+        """A metadata value of the architecture, `context_length` and the like."""
+        return self.info.get(f"{self.architecture}.{key}", default)
+
+    @property
+    def trained_window(self) -> int:
+        """Tokens the weights were trained for."""
+        return int(self.value("context_length", 2048))
+
+    @property
+    def width(self) -> int:
+        """The length of an embedding."""
+        return int(self.value("embedding_length", 64))
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the weights give embeddings (and then nothing else)."""
+        return self.value("pooling_type") is not None
+
+    @property
+    def adapter(self) -> bool:
+        return self.info.get("general.type") == "adapter"
+
+    @property
+    def template(self) -> str:
+        return str(self.info.get("tokenizer.chat_template", ""))
+
+    def kv_bytes(self, window: int, parallel: int) -> int:
+        """Bytes of the f16 cache of keys and values."""
+        heads = int(self.value("attention.head_count", 1))
+        cached = self.value("attention.head_count_kv", heads)
+        layers = int(self.value("block_count", 1))
+        total = sum(cached) if isinstance(cached, list) else int(cached) * layers
+        side = self.width // max(heads, 1)
+        row = int(self.value("attention.key_length", side)) + int(self.value("attention.value_length", side))
+        return window * parallel * total * row * F16_BYTES
+
+    def details(self, parent: str = "") -> dict[str, Any]:
+        """The `details` object of tags, show and ps."""
+        return {
+            "parent_model": parent,
+            "format": "gguf",
+            "family": self.architecture,
+            "families": [self.architecture],
+            "parameter_size": self.size_label or human_number(self.parameters),
+            "quantization_level": self.quantization,
+        }
+
+    def model_info(self, verbose: bool) -> dict[str, Any]:
+        """The `model_info` of show: sorted, arrays as null unless `verbose`."""
+        shown: dict[str, Any] = {
+            "general.architecture": self.architecture,
+            "general.parameter_count": self.parameters,
+            "general.quantization_version": 2,
+        }
+        for key, value in self.info.items():
+            if key not in ("general.name", "tokenizer.chat_template"):
+                shown[key] = None if isinstance(value, list) and not verbose else value
+        return dict(sorted(shown.items()))
+
+
+def of_header(header: gguf.Header) -> Card:
+    """The card of an uploaded file."""
+    kind = gguf.FILE_TYPES.get(int(header.info.get("general.file_type", 1)), "F16")
+    return Card(header.info, header.parameters, kind, header.tensors)
+
+
+def quantized(card: Card, kind: str) -> Card:
+    """The same weights at another quantisation."""
+    return replace(card, quantization=kind)
+
+
+def config(card: Card) -> dict[str, Any]:
+    """The configuration that a manifest keeps of its weights."""
+    details = card.details()
+    return {
+        "model_format": "gguf",
+        "model_family": details["family"],
+        "model_families": details["families"],
+        "model_type": details["parameter_size"],
+        "file_type": details["quantization_level"],
+        "architecture": "amd64",
+        "os": "linux",
+        "rootfs": {"type": "layers", "diff_ids": []},
+    }

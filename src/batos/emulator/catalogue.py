@@ -1,0 +1,142 @@
+"""The routes about models and blobs: version, tags, ps, show, pull, create, copy, delete, blobs."""
+
+from __future__ import annotations
+
+from batos.emulator import create as making
+from batos.emulator import models, names
+from batos.emulator import pull as pulls
+from batos.emulator.daemon import Daemon, Lines, line, reply, stream, whole
+from batos.emulator.http import Answer, Request
+from batos.emulator.names import Name
+from batos.emulator.replies import ApiError, Reply
+from batos.emulator.store import digest_in
+
+_SHOW = {
+    "model": "string",
+    "name": "string",
+    "system": "string",
+    "template": "string",
+    "verbose": "bool",
+    "options": "map[string]interface {}",
+}
+_DELETE = {"model": "string", "name": "string"}
+_COPY = {"source": "string", "destination": "string"}
+
+
+async def version(daemon: Daemon, request: Request) -> Answer:
+    """GET /api/version."""
+    daemon.note(request)
+    return reply({"version": daemon.options.version})
+
+
+async def tags(daemon: Daemon, request: Request) -> Answer:
+    """GET /api/tags."""
+    daemon.note(request)
+    await daemon.strike(request)
+    return reply({"models": [models.tag_row(model) for model in daemon.all()]})
+
+
+async def ps(daemon: Daemon, request: Request) -> Answer:
+    """GET /api/ps."""
+    daemon.note(request)
+    await daemon.strike(request)
+    return reply({"models": daemon.scheduler.rows()})
+
+
+async def show(daemon: Daemon, request: Request) -> Answer:
+    """POST /api/show."""
+    fields, _ = await daemon.open(request, "ShowRequest", _SHOW)
+    asked = str(fields.get("model") or fields.get("name") or "")
+    if not asked:
+        raise ApiError(400, "model is required")
+    name = names.select(asked, "details are")
+    model = daemon.find(name)
+    if model is None:
+        raise ApiError(404, f"model '{name.display}' not found")
+    return reply(models.show(model, daemon.store, bool(fields.get("verbose"))))
+
+
+async def pull(daemon: Daemon, request: Request) -> Answer:
+    """POST /api/pull."""
+    fields, fault = await daemon.open(request, "PullRequest", pulls.SHAPE)
+    name = names.select(str(fields.get("model") or fields.get("name") or ""))
+    if name.scheme == "http" and not fields.get("insecure"):
+        url = f"https://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
+        broken = _refusing(f'pull model manifest: Get "{url}": tls: first record does not look like a TLS handshake')
+        lines = broken
+    else:
+        if fields.get("insecure") and name.scheme == "https":
+            name = Name(name.host, name.namespace, name.model, name.tag, "http")
+        lines = _pulled(daemon, name)
+    return await (stream(lines, fault, daemon.clock) if fields.get("stream", True) else whole(lines))
+
+
+async def _refusing(text: str) -> Lines:
+    yield [line({"status": "pulling manifest"})]
+    raise ApiError(500, text)
+
+
+async def _pulled(daemon: Daemon, name: Name) -> Lines:
+    async for some in pulls.pulling(daemon, name):
+        yield some
+    yield [line({"status": "success"})]
+
+
+async def create(daemon: Daemon, request: Request) -> Answer:
+    """POST /api/create."""
+    fields, fault = await daemon.open(request, "CreateRequest", making.SHAPE)
+    lines = making.creating(making.check(daemon, fields))
+    return await (stream(lines, fault, daemon.clock) if fields.get("stream", True) else whole(lines))
+
+
+async def delete(daemon: Daemon, request: Request) -> Answer:
+    """DELETE /api/delete: what is loaded stays loaded."""
+    fields, _ = await daemon.open(request, "DeleteRequest", _DELETE)
+    asked = str(fields.get("model") or fields.get("name") or "")
+    if not asked:
+        raise ApiError(400, "model is required")
+    try:
+        name = names.select(asked)
+    except ApiError as fault:
+        if fault.status == 400:
+            raise ApiError(400, f'name "{asked}" is invalid') from None
+        raise
+    if daemon.store.find(name) is None:
+        raise ApiError(404, f"model '{asked}' not found")
+    daemon.store.remove(name)
+    return Reply(200, content_type="")
+
+
+async def copy(daemon: Daemon, request: Request) -> Answer:
+    """POST /api/copy."""
+    fields, _ = await daemon.open(request, "CopyRequest", _COPY)
+    found = {}
+    for side in ("source", "destination"):
+        raw = str(fields.get(side, ""))
+        name = names.parse(raw)
+        if name is None:
+            raise ApiError(400, f'{side} "{raw}" is invalid')
+        found[side] = name
+    manifest = daemon.store.find(found["source"])
+    if manifest is None:
+        raise ApiError(404, f'model "{fields.get("source")}" not found')
+    if found["source"].key != found["destination"].key:
+        daemon.store.save(found["destination"], manifest.layers, manifest.config)
+    return Reply(200, content_type="")
+
+
+async def blob(daemon: Daemon, request: Request) -> Answer:
+    """HEAD and POST /api/blobs/:digest."""
+    daemon.note(request)
+    await daemon.strike(request)
+    claimed = request.path.rpartition("/")[2]
+    digest = digest_in(claimed)
+    if not digest:
+        raise ApiError(400, "invalid digest format")
+    if request.method == "HEAD":
+        return Reply(200 if digest in daemon.store.blobs else 404, content_type="")
+    if request.upload is None:
+        raise ApiError(400, "missing request body")
+    # the form with a dash is looked for by its true digest, but what is sent never matches it
+    wanted = digest if digest in daemon.store.blobs else claimed
+    return Reply(await daemon.store.receive(wanted, request.upload), content_type="")

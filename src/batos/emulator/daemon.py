@@ -1,0 +1,223 @@
+"""The emulated daemon: its store, registry, scheduler and faults, and what every route asks of them."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from batos.emulator import faults as orders
+from batos.emulator import gojson, models, registry
+from batos.emulator.clocks import Clock, SystemClock
+from batos.emulator.faults import Fault, Faults
+from batos.emulator.gojson import Fields
+from batos.emulator.http import Request
+from batos.emulator.models import Model
+from batos.emulator.names import Name
+from batos.emulator.options import Options, Settings
+from batos.emulator.registry import Registry
+from batos.emulator.replies import BARE_JSON, JSON, ApiError, Cut, Reply, Stream
+from batos.emulator.scheduler import GIB, KILLED, Scheduler
+from batos.emulator.store import Manifest, Store
+
+REMEMBERED = 10_000
+Lines = AsyncGenerator[list[bytes], None]
+_SAMPLED = (
+    "model",
+    "name",
+    "stream",
+    "options",
+    "keep_alive",
+    "think",
+    "truncate",
+    "shift",
+    "from",
+    "source",
+    "destination",
+)
+
+
+@dataclass(slots=True)
+class Daemon:
+    """Everything behind the routes; `requests` holds what the log says of the last ten thousand."""
+
+    options: Options
+    settings: Settings
+    clock: Clock
+    store: Store
+    registry: Registry
+    faults: Faults
+    scheduler: Scheduler
+    requests: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    partial: dict[str, int] = field(default_factory=dict)
+    _models: dict[str, tuple[Manifest, Model]] = field(default_factory=dict)
+    _log: TextIO | None = None
+    _served: int = 0
+
+    @classmethod
+    def of(cls, options: Options, clock: Clock | None = None) -> Daemon:
+        """A daemon with an empty store, or the one that is kept in a folder. ConfigError for a setting that is impossible."""
+        clock = clock or SystemClock()
+        settings = Settings.read(options)
+        scheduler = Scheduler(settings, clock, int(options.vram * GIB), options.load_s)
+        store = Store(clock.now_ns, options.store)
+        made = cls(
+            options, settings, clock, store, registry.read(options.registry), orders.read(options.faults), scheduler
+        )
+        if options.log is not None:
+            made._log = _appending(options.log)
+        return made
+
+    def close(self) -> None:
+        """Close the log and remove what was uploaded to no folder."""
+        if self._log is not None:
+            self._log.close()
+        self.store.close()
+
+    # requests
+
+    def note(self, request: Request, given: Mapping[str, Any] | None = None) -> None:
+        """Put a request into the log, once, with the fields of its body that were read."""
+        entry = request.entry
+        if entry:
+            return
+        self._served += 1
+        body = dict(given or {})
+        model = body.get("model") or body.get("name") or ""
+        entry |= {"n": self._served, "time": gojson.stamp(self.clock.now_ns()), "method": request.method}
+        entry |= {"path": request.path, "model": model, "body": body}
+        self.requests.append(entry)
+        if self._log is not None:
+            sampled = {key: body[key] for key in _SAMPLED if key in body}
+            self._log.write(json.dumps({**entry, "body": sampled}) + "\n")
+            self._log.flush()
+
+    async def open(self, request: Request, struct: str, shape: Mapping[str, str]) -> tuple[Fields, Fault | None]:
+        """The fields of a request and the fault that strikes it; waits the latency. ApiError when it is refused."""
+        fields = Fields(struct, shape, request.body)
+        self.note(request, fields.given)
+        if self.options.latency_ms:
+            await self.clock.sleep(self.options.latency_ms / 1000)
+        model = str(fields.get("model") or fields.get("name") or "")
+        return fields, await self.strike(request, model)
+
+    async def strike(self, request: Request, model: str = "") -> Fault | None:
+        """The fault that strikes a request; those that strike before any work do so here."""
+        fault = self.faults.take(request.method, request.path, model)
+        if fault is None:
+            return None
+        if fault.do == "status":
+            raise ApiError(int(fault.number("status", 500)), str(fault.given.get("error", "injected fault")))
+        if fault.do == "cut" and not fault.number("after", 1):
+            raise Cut
+        if fault.do == "kill_load":
+            self.scheduler.reload_everything()
+            self.scheduler.kill_next_load = str(fault.given.get("error", KILLED))
+        elif fault.do == "slow_load":
+            self.scheduler.delay_next_load = fault.number("seconds", 1)
+        elif fault.do == "spill":
+            self.scheduler.reload_everything()
+            self.scheduler.next_share = fault.number("share", 0.5)
+        return fault
+
+    # models
+
+    def find(self, name: Name) -> Model | None:
+        """The stored model of a name."""
+        manifest = self.store.find(name)
+        if manifest is None:
+            return None
+        known = self._models.get(name.key)
+        if known is None or known[0] is not manifest:
+            known = (manifest, models.resolve(self.store, manifest))
+            self._models[name.key] = known
+        return known[1]
+
+    def all(self) -> list[Model]:
+        """Every stored model, the newest first."""
+        newest = sorted(self.store.manifests.values(), key=lambda manifest: -manifest.modified_ns)
+        return [model for model in (self.find(manifest.name) for manifest in newest) if model is not None]
+
+    def wire_time(self) -> str:
+        """Now, as `created_at` prints it."""
+        return gojson.stamp(self.clock.now_ns())
+
+
+def _appending(path: Path) -> TextIO:
+    return path.open("a", encoding="utf-8")
+
+
+def reply(value: Any, status: int = 200, content_type: str = JSON) -> Reply:
+    """A whole JSON reply."""
+    return Reply(status, gojson.encode(value).encode("utf-8", "surrogatepass"), content_type)
+
+
+def refusal(error: ApiError) -> Reply:
+    """The reply that an error before the first line becomes."""
+    return reply({"error": error.text}, error.status)
+
+
+def line(value: Any) -> bytes:
+    """One NDJSON line."""
+    return (gojson.encode(value) + "\n").encode("utf-8", "surrogatepass")
+
+
+async def stream(lines: Lines, fault: Fault | None, clock: Clock) -> Stream:
+    """A stream of lines; an error before the first line is raised, a later one becomes the last line."""
+    if fault is not None:
+        lines = _disturbed(lines, fault, clock)
+    nothing: list[bytes] = []
+    first = await anext(lines, nothing)
+    return Stream(_rest(first, lines))
+
+
+async def _rest(first: list[bytes], lines: Lines) -> Lines:
+    async with aclosing(lines):
+        try:
+            yield first
+            async for some in lines:
+                yield some
+        except ApiError as error:
+            yield [line({"error": error.text})]
+
+
+async def whole(statuses: Lines) -> Reply:
+    """The last line of a stream of progress as a whole reply; errors are raised."""
+    last = b""
+    async for some in statuses:
+        last = some[-1]
+    return Reply(200, last.rstrip(b"\n"), BARE_JSON)
+
+
+async def _disturbed(lines: Lines, fault: Fault, clock: Clock) -> Lines:
+    """The lines as the fault leaves them."""
+    after = int(fault.number("after", 0 if fault.do == "stall" else 1))
+    sent = 0
+    held: bytes | None = None
+    async with aclosing(lines):
+        async for some in lines:
+            for one in some:
+                if sent == after:
+                    await _interrupt(fault, clock)
+                    if fault.do == "bad_line":
+                        yield [b'{"broken\n']
+                if held is not None:
+                    yield [held]
+                if fault.do == "no_done":
+                    held = one
+                else:
+                    yield [one]
+                sent += 1
+
+
+async def _interrupt(fault: Fault, clock: Clock) -> None:
+    if fault.do == "cut":
+        raise Cut
+    if fault.do == "error_line":
+        raise ApiError(int(fault.number("status", 500)), str(fault.given.get("error", "injected fault")))
+    if fault.do == "stall":
+        await clock.sleep(fault.number("seconds", 60))

@@ -1,0 +1,311 @@
+"""A bounded HTTP/1.1 server on asyncio and h11: one task a request, cancelled when its client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from time import time
+from typing import Any
+
+import h11
+
+from batos.emulator.replies import TEXT, Cut, Reply, Stream
+
+HEADER_BYTES = 32 * 1024
+AHEAD_BYTES = 64 * 1024  # what a client may send beyond the request that is being answered
+QUEUED_BYTES = 1 << 20  # of an upload that its handler has not read yet
+Answer = Reply | Stream
+_SIZED_BYTES = 2048  # Go names the length of a reply up to this size and sends longer ones in chunks
+
+
+@dataclass(slots=True)
+class Request:
+    """One request; `body` is whole, or empty where `upload` gives it in pieces; `entry` is what the log says of it."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes = b""
+    upload: AsyncIterator[bytes] | None = None
+    entry: dict[str, Any] = field(default_factory=dict)
+
+
+Handler = Callable[[Request], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a client may ask of the server: bytes of a JSON body, connections at once, seconds to send a request."""
+
+    body: int = 64 << 20
+    upload: int = 1 << 40
+    connections: int = 1024
+    request_seconds: float = 60.0
+
+
+@dataclass(slots=True)
+class Server:
+    """What every connection shares: the handler, the limits and the open connections."""
+
+    handle: Handler
+    streams: Callable[[str, str], bool]
+    limits: Limits = field(default_factory=Limits)
+    open: set[Connection] = field(default_factory=set)
+    listener: asyncio.Server | None = None
+    _sweeper: asyncio.Task[None] | None = None
+
+    async def listen(self, host: str, port: int) -> int:
+        """Start accepting; answers the port in use. OSError when it is taken."""
+        loop = asyncio.get_running_loop()
+        self.listener = await loop.create_server(lambda: Connection(self), host, port, backlog=512)
+        self._sweeper = asyncio.create_task(self._sweep())
+        return int(self.listener.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """Stop accepting and cut what is open, as the daemon does; returns when every handler has ended."""
+        if self.listener is not None:
+            self.listener.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        tasks = [connection.task for connection in self.open if connection.task is not None]
+        for connection in list(self.open):
+            connection.abort()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _sweep(self) -> None:
+        """Close connections that take too long to send a request that they began."""
+        while True:
+            await asyncio.sleep(self.limits.request_seconds / 4)
+            latest = asyncio.get_running_loop().time() - self.limits.request_seconds
+            for connection in list(self.open):
+                if connection.began is not None and connection.began < latest:
+                    connection.abort()
+
+
+class Connection(asyncio.Protocol):
+    """One client: requests are answered one after the other, in order."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.task: asyncio.Task[None] | None = None
+        self.began: float | None = None
+        self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEADER_BYTES)
+        self._transport: asyncio.Transport | None = None
+        self._request: Request | None = None
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._upload: Upload | None = None
+        self._writable: asyncio.Future[None] | None = None
+
+    # what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if len(self.server.open) >= self.server.limits.connections:
+            transport.abort()
+            return
+        self.server.open.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.server.open.discard(self)
+        self.began = None
+        if self._writable is not None and not self._writable.done():
+            self._writable.cancel()
+        if self.task is not None:
+            self.task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self.began is None and self.task is None:
+            self.began = asyncio.get_running_loop().time()
+        try:
+            self._wire.receive_data(data)
+            if self.task is not None and self._upload is None:
+                if len(self._wire.trailing_data[0]) > AHEAD_BYTES:
+                    self.abort()
+                return
+            self._read()
+        except h11.RemoteProtocolError as fault:
+            self._refuse(fault.error_status_hint)
+
+    def pause_writing(self) -> None:
+        if self._writable is None:
+            self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None:
+            if not self._writable.done():
+                self._writable.set_result(None)
+            self._writable = None
+
+    # requests
+
+    def abort(self) -> None:
+        """Drop the connection without a word."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _read(self) -> None:
+        while True:
+            event = self._wire.next_event()
+            if isinstance(event, h11.Request):
+                self._begin(event)
+            elif isinstance(event, h11.Data):
+                self._take(bytes(event.data))
+            elif isinstance(event, h11.EndOfMessage):
+                self._end()
+                return
+            else:  # NEED_DATA, PAUSED or ConnectionClosed
+                return
+            if self._transport is None or self._transport.is_closing():
+                return
+
+    def _begin(self, event: h11.Request) -> None:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
+        method = event.method.decode("latin-1")
+        path = event.target.decode("latin-1").partition("?")[0]
+        self._request = Request(method, path, headers)
+        self._pieces.clear()
+        self._size = 0
+        if self._wire.they_are_waiting_for_100_continue:
+            self._write(self._wire.send(h11.InformationalResponse(status_code=100, headers=[])))
+        if self.server.streams(method, path):
+            self._upload = self._request.upload = Upload(self._transport)
+            self.began = None
+            self._start(self._request)
+
+    def _take(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._upload is not None:
+            if self._size > self.server.limits.upload:
+                self.abort()
+            self._upload.put(data)
+        elif self._size > self.server.limits.body:
+            self._refuse(413)
+        else:
+            self._pieces.append(data)
+
+    def _end(self) -> None:
+        self.began = None
+        if self._upload is not None:
+            self._upload.put(None)
+            self._upload = None
+        elif self._request is not None:
+            self._request.body = b"".join(self._pieces)
+            self._start(self._request)
+
+    def _start(self, request: Request) -> None:
+        self.task = asyncio.get_running_loop().create_task(self._serve(request))
+
+    def _refuse(self, status: int) -> None:
+        """A request that is not HTTP, or is too large: its status in plain words, and the end."""
+        self.began = None
+        if self.task is not None:
+            self.abort()
+        elif self._transport is not None and not self._transport.is_closing():
+            words = {413: b"413 Request Entity Too Large", 431: b"431 Request Header Fields Too Large"}
+            text = words.get(status, b"400 Bad Request")
+            head = b"HTTP/1.1 %b\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%b"
+            self._transport.write(head % (text, text))
+            self._transport.close()
+
+    # replies
+
+    async def _serve(self, request: Request) -> None:
+        try:
+            answer = await self.server.handle(request)
+            if isinstance(answer, Reply):
+                self._whole(request, answer)
+            else:
+                await self._stream(request, answer)
+        except Cut:
+            if self._transport is not None:
+                self._transport.close()
+            return
+        finally:
+            self.task = None
+        self._next()
+
+    def _whole(self, request: Request, reply: Reply) -> None:
+        headers = self._headers(reply)
+        sized = len(reply.body) <= _SIZED_BYTES
+        if sized:
+            headers.append(("Content-Length", str(len(reply.body))))
+        else:
+            headers.append(("Transfer-Encoding", "chunked"))
+        send = self._wire.send
+        out = send(h11.Response(status_code=reply.status, headers=headers)) or b""
+        if request.method != "HEAD" and reply.body:
+            out += send(h11.Data(data=reply.body)) or b""
+        self._write(out + (send(h11.EndOfMessage()) or b""))
+
+    async def _stream(self, request: Request, stream: Stream) -> None:
+        headers = [*self._headers(stream), ("Transfer-Encoding", "chunked")]
+        self._write(self._wire.send(h11.Response(status_code=stream.status, headers=headers)))
+        try:
+            async for pieces in stream.chunks:
+                # h11 frames a chunk in 10 us; the frame is fixed, so it is written here and h11 sees one Data at the end
+                self._write(b"".join([b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece]))
+                if self._writable is not None:
+                    await self._writable
+        finally:
+            closing = getattr(stream.chunks, "aclose", None)
+            if closing is not None:
+                await closing()
+        self._write(self._wire.send(h11.EndOfMessage()))
+
+    def _headers(self, answer: Answer) -> list[tuple[str, str]]:
+        headers = [("Content-Type", answer.content_type)] if answer.content_type else []
+        return [*headers, *answer.headers, ("Date", formatdate(int(time()), usegmt=True))]
+
+    def _write(self, data: bytes | None) -> None:
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _next(self) -> None:
+        """Ready for the client's next request, unless it or the last one means to close."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._wire.our_state is h11.DONE and self._wire.their_state is h11.DONE:
+            self._wire.start_next_cycle()
+            try:
+                self._read()
+            except h11.RemoteProtocolError as fault:
+                self._refuse(fault.error_status_hint)
+        else:
+            self._transport.close()
+
+
+class Upload:
+    """The body of a request in pieces; reading from the socket pauses while too much waits to be used."""
+
+    def __init__(self, transport: asyncio.Transport | None) -> None:
+        self._transport = transport
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._waiting = 0
+
+    def put(self, data: bytes | None) -> None:
+        """One more piece, or None at the end."""
+        self._pieces.put_nowait(data)
+        self._waiting += len(data or b"")
+        if self._waiting > QUEUED_BYTES and self._transport is not None:
+            self._transport.pause_reading()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        data = await self._pieces.get()
+        if data is None:
+            raise StopAsyncIteration
+        self._waiting -= len(data)
+        if self._waiting <= QUEUED_BYTES and self._transport is not None:
+            self._transport.resume_reading()
+        return data
+
+
+def plain(status: int, text: str, *headers: tuple[str, str]) -> Reply:
+    """A reply in plain text, as the daemon's router gives for unknown paths and methods."""
+    return Reply(status, text.encode(), TEXT, headers)

@@ -1,0 +1,52 @@
+"""A request's options as the daemon merges and checks them: request over model over nothing, types in Go's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batos.emulator.replies import ApiError
+
+_INTEGERS = frozenset(
+    "num_keep seed num_predict top_k repeat_last_n num_ctx num_batch num_gpu main_gpu num_thread draft_num_predict".split()
+)
+_FLOATS = frozenset("top_p min_p typical_p temperature repeat_penalty presence_penalty frequency_penalty".split())
+
+
+def merged(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options in force; unknown ones and nulls are dropped. ApiError 500 for a wrong type."""
+    options: dict[str, Any] = {}
+    for source in (stored, given):
+        for name, value in source.items():
+            if value is not None:
+                checked = _checked(name, value)
+                if checked is not None:
+                    options[name] = checked
+    return options
+
+
+def _checked(name: str, value: Any) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if name in _INTEGERS:
+        if not number:
+            raise _wrong(name, "type integer")
+        return int(value)
+    if name in _FLOATS:
+        if not number:
+            raise _wrong(name, "type float32")
+        return float(value)
+    if name == "use_mmap":
+        if not isinstance(value, bool):
+            raise _wrong(name, "type boolean")
+        return value
+    if name == "stop":
+        if not isinstance(value, list):
+            raise _wrong(name, "type array")
+        if not all(isinstance(item, str) for item in value):
+            raise _wrong(name, "an array of strings")
+        return value
+    return None
+
+
+def _wrong(name: str, wanted: str) -> ApiError:
+    return ApiError(500, f'option "{name}" must be of {wanted}')

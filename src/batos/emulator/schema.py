@@ -1,0 +1,180 @@
+"""JSON schemas as the runner reads them: refusals in its words, references, and whether a value is an instance."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from batos.emulator.replies import ApiError
+
+Schema = Mapping[str, Any] | bool
+TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+_CONVERSION = "Field 'json_schema': \"json_schema\": JSON schema conversion failed:\nJSON schema error at {}: {}"
+_NESTED = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+
+def refuse(text: str, kind: str = "invalid_request_error", **more: Any) -> ApiError:
+    """The runner's own 400: its JSON is the text of the daemon's error."""
+    inner = {"error": {"code": 400, "message": text, "type": kind, **more}}
+    return ApiError(400, json.dumps(inner, ensure_ascii=False, separators=(",", ":")))
+
+
+def check(schema: Schema) -> None:
+    """ApiError 400 for a schema that the runner cannot turn into a grammar."""
+    if isinstance(schema, Mapping):
+        _check(schema, schema, "#")
+
+
+def _check(schema: Any, root: Mapping[str, Any], where: str) -> None:
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, Mapping):
+        raise refuse(_CONVERSION.format(where, "unrecognized schema: " + json.dumps(schema)))
+    if "$ref" in schema:
+        target(schema["$ref"], root, where)
+    kinds = schema.get("type")
+    for kind in kinds if isinstance(kinds, list) else [kinds] if kinds is not None else []:
+        if kind not in TYPES:
+            shown = kind if isinstance(kind, str) else json.dumps(kind)
+            raise refuse(_CONVERSION.format(where, f"unrecognized type {shown}"))
+    pattern = schema.get("pattern")
+    if isinstance(pattern, str):
+        try:
+            re.compile(pattern)
+        except re.error as fault:
+            raise refuse(_CONVERSION.format(where, f"invalid pattern: {fault}")) from None
+    for keyword in ("properties", "$defs", "definitions"):
+        for name, inner in (schema.get(keyword) or {}).items():
+            _check(inner, root, f"{where}/{keyword}/{name}")
+    for keyword in _NESTED:
+        for at, inner in enumerate(schema.get(keyword) or ()):
+            _check(inner, root, f"{where}/{keyword}/{at}")
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), Mapping):
+            _check(schema[keyword], root, f"{where}/{keyword}")
+
+
+def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
+    """What a local reference points at; ApiError 400 when it points nowhere."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        raise refuse(_CONVERSION.format(where, f"unsupported ref {reference}"))
+    found: Any = root
+    for part in reference[1:].strip("/").split("/") if reference != "#" else []:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if not isinstance(found, Mapping) or key not in found:
+            raise refuse(_CONVERSION.format(where, f"cannot resolve $ref {reference}, {key} not found"))
+        found = found[key]
+    return found
+
+
+def resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with its reference followed and its `allOf` parts laid together; true is the empty schema."""
+    seen = 0
+    while isinstance(schema, Mapping) and "$ref" in schema and seen < 64:
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = target(schema["$ref"], root)
+        if rest and isinstance(schema, Mapping):
+            schema = _merged(schema, rest)
+        seen += 1
+    if not isinstance(schema, Mapping):
+        return {}
+    if schema.get("allOf"):
+        whole: Mapping[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
+        for part in schema["allOf"]:
+            whole = _merged(whole, resolved(part, root))
+        return whole
+    return schema
+
+
+_LARGEST = ("minimum", "exclusiveMinimum", "minLength", "minItems")
+_SMALLEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
+
+
+def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> Mapping[str, Any]:
+    both = {**one, **two}
+    for name in one.keys() & two.keys():
+        if name == "properties":
+            both[name] = {**one[name], **two[name]}
+        elif name == "required":
+            both[name] = [*one[name], *(key for key in two[name] if key not in one[name])]
+        elif name in _LARGEST:
+            both[name] = max(one[name], two[name])
+        elif name in _SMALLEST:
+            both[name] = min(one[name], two[name])
+        elif name == "enum":
+            both[name] = [value for value in one[name] if value in two[name]]
+    return both
+
+
+def fits(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
+    """Whether a value is an instance, by every keyword that `instances` draws from."""
+    if isinstance(schema, bool):
+        return schema
+    schema = resolved(schema, root)
+    if "const" in schema and not same(value, schema["const"]):
+        return False
+    if "enum" in schema and not any(same(value, item) for item in schema["enum"]):
+        return False
+    kinds = schema.get("type")
+    if kinds is not None and not any(is_a(value, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])):
+        return False
+    if "anyOf" in schema and not any(fits(value, part, root) for part in schema["anyOf"]):
+        return False
+    if "oneOf" in schema and sum(fits(value, part, root) for part in schema["oneOf"]) != 1:
+        return False
+    if isinstance(value, str):
+        return _string_fits(value, schema)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number_fits(value, schema)
+    if isinstance(value, list):
+        return _array_fits(value, schema, root)
+    return _object_fits(value, schema, root) if isinstance(value, dict) else True
+
+
+def is_a(value: Any, kind: str) -> bool:
+    """Whether a value has a JSON type."""
+    if kind in ("integer", "number"):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and (kind == "number" or float(value).is_integer())
+    types: dict[str, type] = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+    return isinstance(value, types[kind])
+
+
+def same(one: Any, two: Any) -> bool:
+    """Equality as JSON has it: true is not 1."""
+    return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
+
+
+def _string_fits(value: str, schema: Mapping[str, Any]) -> bool:
+    if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+        return False
+    return "pattern" not in schema or re.search(schema["pattern"], value) is not None
+
+
+def _number_fits(value: float, schema: Mapping[str, Any]) -> bool:
+    low, high = schema.get("minimum", value), schema.get("maximum", value)
+    if not low <= value <= high:
+        return False
+    return not (
+        value <= schema.get("exclusiveMinimum", value - 1) or value >= schema.get("exclusiveMaximum", value + 1)
+    )
+
+
+def _array_fits(value: list[Any], schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+        return False
+    if schema.get("uniqueItems") and len({json.dumps(item, sort_keys=True) for item in value}) < len(value):
+        return False
+    first = schema.get("prefixItems", ())
+    rest = schema.get("items", True)
+    return all(fits(item, first[at] if at < len(first) else rest, root) for at, item in enumerate(value))
+
+
+def _object_fits(value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    known = schema.get("properties", {})
+    if any(key not in value for key in schema.get("required", ())):
+        return False
+    more = schema.get("additionalProperties", True)
+    return all(fits(item, known.get(key, more), root) for key, item in value.items())

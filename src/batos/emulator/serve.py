@@ -1,0 +1,98 @@
+"""The emulator as a process and inside one: `main(Options())`, or `async with Emulator().serving() as url`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from batos.emulator import routes
+from batos.emulator.clocks import Clock
+from batos.emulator.daemon import Daemon
+from batos.emulator.faults import Faults
+from batos.emulator.http import Server
+from batos.emulator.names import parse
+from batos.emulator.options import DEFAULT_PORT, Options, process_environ
+from batos.emulator.pull import install
+from batos.emulator.replies import ApiError
+from batos.emulator.scheduler import Scheduler
+from batos.emulator.store import Store
+from batos.errors import ConfigError
+
+__all__ = ["DEFAULT_PORT", "Emulator", "Options", "main"]
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Emulator:
+    """One emulated daemon. ConfigError for a setting that is impossible, a file that cannot be read, a foreign address."""
+
+    def __init__(self, options: Options | None = None, clock: Clock | None = None) -> None:
+        self.options = options or Options()
+        if self.options.host not in _LOOPBACK:
+            raise ConfigError("the emulator asks nobody for a token, so it listens on loopback only", field="host")
+        self.daemon = Daemon.of(self.options, clock)
+        for text in self.options.models:
+            name = parse(text)
+            try:
+                if name is None:
+                    raise ApiError(400, "invalid model name")
+                install(self.daemon, name)
+            except ApiError as fault:
+                raise ConfigError(f"the model {text!r} cannot be there: {fault}", field="models") from None
+
+    @property
+    def requests(self) -> deque[dict[str, Any]]:
+        """What was asked, oldest first: n, time, method, path, model, body, status."""
+        return self.daemon.requests
+
+    @property
+    def faults(self) -> Faults:
+        """The faults in force; `.add({...})` gives one more."""
+        return self.daemon.faults
+
+    @property
+    def store(self) -> Store:
+        """Models and blobs."""
+        return self.daemon.store
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """What is loaded; `.loads` counts the loads."""
+        return self.daemon.scheduler
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        """Serve until the block ends; gives the address, without a slash at its end. OSError when the port is taken."""
+        server = Server(partial(routes.handle, self.daemon), routes.streams, self.options.limits)
+        port = await server.listen(self.options.host, self.options.port)
+        host = f"[{self.options.host}]" if ":" in self.options.host else self.options.host
+        try:
+            yield f"http://{host}:{port}"
+        finally:
+            await server.close()
+            self.daemon.close()
+
+
+def main(options: Options) -> int:
+    """Serve until SIGINT or SIGTERM, then 0; one line on standard output as soon as it accepts. OSError: the port is taken."""
+    if options.environ is None:
+        options = replace(options, environ=process_environ())
+    return asyncio.run(_until_stopped(Emulator(options)))
+
+
+async def _until_stopped(emulator: Emulator) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with emulator.serving() as url:
+        sys.stdout.write(f"emulator listening on {url} (not a model: its answers are cut from the prompt)\n")
+        sys.stdout.flush()
+        await stop.wait()
+    return 0

@@ -1,0 +1,139 @@
+"""What a prompt gives to speak from: its evidence blocks, its question, its sentences and words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from math import log, sqrt
+from typing import Any
+
+_BLOCK = re.compile(r'<document id="(\d{1,9})"[^>\n]*?digest="([0-9A-Za-z]+)"[^>\n]*>(.*?)</document \2>', re.DOTALL)
+_QUESTION = re.compile(r"<(question|query|sub_query|task)\b[^>\n]*>(.*?)</\1>", re.DOTALL)
+_SENTENCE = re.compile(r"[^\s].*?(?:[.!?][\"')\]]?(?=\s)|$)", re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_COMMON = frozenset(
+    "a about all an and are as at be been but by can could did do does for from had has have how i if in into is it its me "
+    "my not now of on one only or our should so than that the their them then there these they this to was we were what "
+    "when where which who why will with would you your".split()
+)
+_LONGEST = 4000  # characters of a "sentence" without an end
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in small letters, common ones left out."""
+    return [word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A verbatim span of one line; `source` is the id of its evidence block, 0 for the conversation."""
+
+    text: str
+    source: int
+    terms: frozenset[str]
+
+
+@lru_cache(maxsize=512)
+def sentences(text: str, source: int) -> tuple[Sentence, ...]:
+    """The sentences of a text, each on one line, in order."""
+    found = []
+    for match in _SENTENCE.finditer(text):
+        span = match[0].strip()[:_LONGEST]
+        if any(map(str.isalnum, span)):
+            found.append(Sentence(span, source, frozenset(words(span))))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
+    """A message's evidence blocks (id, text) and what is left of it without them."""
+    if "<document " not in content:
+        return (), content
+    blocks = tuple((int(match[1]), match[3]) for match in _BLOCK.finditer(content))
+    return blocks, _BLOCK.sub("\n", content)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Everything that an answer may draw on; `salt` varies with model, messages, schema and seed."""
+
+    evidence: tuple[Sentence, ...]
+    spoken: tuple[Sentence, ...]
+    question: str
+    blocks: tuple[int, ...]
+    salt: bytes
+
+    def number(self, *about: object) -> int:
+        """A number that is the same whenever the same is asked in the same place."""
+        text = "\x1f".join(map(str, about)).encode("utf-8", "surrogatepass")
+        return int.from_bytes(blake2b(text, key=self.salt, digest_size=6).digest(), "big")
+
+    def ranked(self) -> list[Sentence]:
+        """The sentences of the evidence, or where there is none those that were asked, the nearest to the question first."""
+        return list(_ranked(self.evidence or self.spoken, self.question))
+
+    @property
+    def asked(self) -> str:
+        """The question on one line."""
+        return " ".join(self.question.split())
+
+
+@lru_cache(maxsize=512)
+def _ranked(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
+    wanted = Counter(words(question))
+    spread = Counter(term for sentence in pool for term in sentence.terms)
+    weights = {term: log(1 + len(pool) / spread[term]) for term in wanted if term in spread}
+
+    def score(sentence: Sentence) -> float:
+        return sum(weights[term] for term in sentence.terms & weights.keys()) / sqrt(4 + len(sentence.terms))
+
+    return tuple(sorted(pool, key=score, reverse=True))
+
+
+def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sources:
+    """Read a conversation: evidence from anywhere, the question from the last message that a person sent."""
+    evidence: list[Sentence] = []
+    spoken: list[Sentence] = []
+    blocks: dict[int, None] = {}
+    rest = ""
+    for message in messages:
+        found, rest = _parts(str(message.get("content") or ""))
+        for number, text in found:
+            blocks[number] = None
+            evidence.extend(sentences(text, number))
+        if message.get("role") != "system":
+            spoken.extend(sentences(rest, 0))
+    question = _question(rest)
+    key = blake2b(digest_size=32)
+    for part in salt:
+        key.update(repr(part).encode("utf-8", "surrogatepass") + b"\x1e")
+    for message in messages:
+        key.update(str(message.get("content")).encode("utf-8", "surrogatepass") + b"\x1e")
+    own = sentences(question, 0)
+    return Sources(tuple(evidence), own or tuple(spoken), question, tuple(blocks), key.digest())
+
+
+def _question(text: str) -> str:
+    """What is asked: a marked question, else the last sentence that asks, else the last paragraph of some words."""
+    marked = _QUESTION.findall(text)
+    if marked:
+        return str(marked[-1][1]).strip()
+    asking = [sentence.text for sentence in sentences(text, 0) if sentence.text.rstrip("\"')]").endswith("?")]
+    if asking:
+        return asking[-1]
+    paragraphs = [part.strip() for part in text.split("\n\n") if len(words(part)) > 2]
+    return paragraphs[-1] if paragraphs else text.strip()
+
+
+def cut(text: str, longest: int | None) -> str:
+    """The text, or as many of its first words as the length allows."""
+    if longest is None or len(text) <= longest:
+        return text
+    head = text[:longest]
+    if longest and not text[longest].isspace() and " " in head:
+        head = head[: head.rindex(" ")]
+    return head.rstrip()
