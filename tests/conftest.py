@@ -53,18 +53,21 @@ def loop_is_never_blocked(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test sees the person's settings: BATOS_* and OLLAMA_* are cleared, and the home is an empty folder.
 
+    OLLAMA_HOST names a port at which nothing listens, but for a test marked `live`, which gets the person's.
     Processes that a test starts inherit this, and the loop watch (they exit 70 when they blocked their loop).
     """
+    live = request.node.get_closest_marker("live") is not None
+    host = os.environ.get("OLLAMA_HOST", "http://127.0.0.1:11434") if live else "http://127.0.0.1:9"
     for name in list(os.environ):
         if name.startswith(("BATOS_", "OLLAMA_")) and name not in {"BATOS_CORPUS", "BATOS_LIVE", "BATOS_HYPOTHESIS"}:
             monkeypatch.delenv(name)
     home = tmp_path / "home"
     monkeypatch.setenv("BATOS_HOME", str(home))
     monkeypatch.setenv("BATOS_DEBUG_LOOP", "1")
-    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    monkeypatch.setenv("OLLAMA_HOST", host)
     return home
 
 
