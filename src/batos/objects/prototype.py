@@ -72,9 +72,9 @@ class UvmObject(Persistent):
         raise ObjectError("there are no classes to subclass: clone an object and give it slots")
 
     def __getattr__(self, name: str) -> Any:
-        found = lookup(self, name)
+        found = _find(self, name)
         if found is not None:
-            return found.value
+            return found[1]
         if is_reserved(name):
             raise AttributeError(f"{name!r} is never a slot and is not delegated")
         raise MessageNotUnderstood(label(self), name)
@@ -127,27 +127,8 @@ def lookup(receiver: UvmObject, selector: str) -> Found | None:
     Cycles and diamonds are cut. A parent that cannot be loaded raises (POSKeyError, ReadConflictError): it is
     never taken for one that lacks the slot, because names are tested with `in` and no KeyError is caught.
     """
-    if selector[:1] == "_" and is_reserved(selector):
-        return None
-    seen: set[UvmObject] = set()
-    pending: list[tuple[UvmObject, int]] = []
-    holder, depth = receiver, 0
-    while True:
-        if holder not in seen:
-            seen.add(holder)
-            parents = holder._parents  # this read loads a ghost and keeps it warm in the cache, __dict__ does not
-            slots = holder.__dict__
-            if selector in slots:
-                return Found(holder, slots[selector], depth)
-            if parents:
-                depth += 1
-                if len(parents) > 1:
-                    pending.extend([(parent, depth) for parent in parents[:0:-1]])
-                holder = parents[0]
-                continue
-        if not pending:
-            return None
-        holder, depth = pending.pop()
+    found = _find(receiver, selector)
+    return Found(*found) if found is not None else None
 
 
 def delegation(obj: UvmObject) -> Iterator[UvmObject]:
@@ -212,6 +193,31 @@ def label(obj: UvmObject) -> str:
     """The object's own name, if it has one, and its reference."""
     name = own_slots(obj).get("name")
     return f"{name} ({reference(obj)})" if isinstance(name, str) else reference(obj)
+
+
+def _find(receiver: UvmObject, selector: str) -> tuple[UvmObject, Any, int] | None:
+    """The walk of `lookup`, without recursion; its answer is a plain tuple because every delegated read pays for it."""
+    if selector[:1] == "_" and is_reserved(selector):
+        return None
+    seen: set[UvmObject] = set()
+    pending: list[tuple[UvmObject, int]] = []
+    holder, depth = receiver, 0
+    while True:
+        if holder not in seen:
+            seen.add(holder)
+            parents = holder._parents  # this read loads a ghost and keeps it warm in the cache, __dict__ does not
+            slots = holder.__dict__
+            if selector in slots:
+                return holder, slots[selector], depth
+            if parents:
+                depth += 1
+                if len(parents) > 1:
+                    pending.extend([(parent, depth) for parent in parents[:0:-1]])
+                holder = parents[0]
+                continue
+        if not pending:
+            return None
+        holder, depth = pending.pop()
 
 
 def _set_slot(obj: UvmObject, name: str, value: Any) -> None:
