@@ -1,0 +1,202 @@
+"""The prototype graph is built once, changed only where the codex changed, and never undoes what was learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.genesis.conftest import Edit
+from ZODB.Connection import Connection
+
+from batos.genesis import codex as codices
+from batos.genesis import graph
+from batos.genesis.codex import Codex
+from batos.image import roots
+from batos.objects.method import Intent, Method, Primitive
+from batos.objects.mirror import Mirror
+from batos.objects.prototype import UvmObject, own_slots, parents_of
+
+
+def written(connection: Connection) -> int:
+    """How many objects the current transaction would write."""
+    return len(connection._registered_objects) + len(connection._added)
+
+
+def commit(connection: Connection) -> None:
+    """Commit and begin again, with nothing kept in memory."""
+    connection.transaction_manager.commit()
+    connection.cacheMinimize()
+    connection.transaction_manager.begin()
+
+
+def test_root_is_complete(connection: Connection, codex: Codex) -> None:
+    """After the first build the root has every object and every record by its name."""
+    root = connection.root()
+    changes = graph.build(root, codex)
+    assert set(root) == {*roots.OBJECTS, *roots.RECORDS}
+    assert "robin_prototype_obj.sage_facet_ made" in changes
+    assert root[roots.GENESIS]["codex_digest"] == codex.digest
+    assert dict(root[roots.GENESIS]["codex_texts"]) == dict(codex.texts)
+
+
+def test_personas_delegate(connection: Connection, codex: Codex) -> None:
+    """Each persona delegates to pLLM_obj, then traits_obj, and answers their primitives as its own."""
+    root = connection.root()
+    graph.build(root, codex)
+    for name in codex.personas:
+        persona = root[graph.prototype_name(name)]
+        assert [one is other for one, other in zip(parents_of(persona), (root["pLLM_obj"], root["traits_obj"]),
+                                                   strict=True)] == [True, True]  # fmt: skip
+        assert (persona.name, persona.infer_, persona.log_) == (
+            name,
+            Primitive("llm.infer"),
+            Primitive("traits.log"),
+        )
+
+
+def test_slots_of_a_persona(connection: Connection, codex: Codex) -> None:
+    """A persona's slots are what the codex says, and every facet and protocol is an Intent of its kind."""
+    root = connection.root()
+    graph.build(root, codex)
+    commit(connection)
+    for name, persona in codex.personas.items():
+        slots = own_slots(root[graph.prototype_name(name)])
+        assert slots["core_identity"] == persona.core_identity
+        assert slots["prompts"] == dict(persona.prompts)
+        assert slots["options"] == codex.options_for(name)
+        assert slots["model"] == codex.default_model
+        assert slots["facets"] == tuple(facet.slot for facet in persona.pillars)
+        assert slots["protocols"] == tuple(protocol.slot for protocol in persona.protocols)
+        for kind, intents in (("facet", persona.pillars), ("protocol", persona.protocols)):
+            for declared in intents:
+                intent = slots[declared.slot]
+                assert isinstance(intent, Intent)
+                assert (intent.kind, intent.text, intent.name) == (kind, declared.intent, declared.name)
+                assert intent.when == (None if declared.when is None else dict(declared.when))
+
+
+def test_state_machine(connection: Connection, codex: Codex) -> None:
+    """The orchestrator holds six states that answer their message, and a cycle whose clone is idle."""
+    root = connection.root()
+    graph.build(root, codex)
+    orchestrator = root["orchestrator_obj"]
+    for state, selector in graph.STATES.items():
+        prototype = getattr(orchestrator, graph.state_slot(state))
+        assert prototype.name == state
+        assert getattr(prototype, selector) == Primitive(f"psm.{state.lower()}")
+    cycle = orchestrator.cognitive_cycle_obj.clone()
+    assert parents_of(cycle)[0] is orchestrator.idle_state_obj
+    assert cycle.synthesize_response_for_ == Primitive("psm.idle")
+    assert (orchestrator.charter, orchestrator.house_rules) == (codex.charter, codex.house_rules)
+    assert "web_search_agent" in orchestrator.objects
+
+
+def test_second_run_writes_nothing(connection: Connection, codex: Codex) -> None:
+    """A second build, also through a cold cache, changes nothing and has nothing to commit."""
+    graph.build(connection.root(), codex)
+    graph.record_models(connection.root(), {"ROBIN": "batos-robin:0123456789ab"})
+    commit(connection)
+    assert graph.build(connection.root(), codex) == []
+    assert graph.record_models(connection.root(), {"ROBIN": "batos-robin:0123456789ab"}) == []
+    assert written(connection) == 0
+
+
+def test_changed_codex_changes_its_slots(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
+    """A changed intent and a changed option change exactly their slots; other records keep their revision."""
+    root = connection.root()
+    graph.build(root, codex)
+    commit(connection)
+    before = {name: root[name]._p_serial for name in roots.OBJECTS if root[name]._p_activate() is None}
+    edit("robin.toml", "Be deeply kind, and simple.", "Be very deeply kind, and simple.")
+    edit("robin.toml", "temperature = 0.8", "temperature = 0.7")
+    changes = graph.build(root, codices.load(folder))
+    assert sorted(changes) == [
+        "genesis.codex_digest recorded",
+        "robin_prototype_obj.options changed",
+        "robin_prototype_obj.still_point_facet_ changed",
+    ]
+    commit(connection)
+    assert root["robin_prototype_obj"].still_point_facet_.text.startswith("Be very deeply")
+    after = {name: root[name]._p_serial for name in roots.OBJECTS if root[name]._p_activate() is None}
+    assert [name for name in roots.OBJECTS if before[name] != after[name]] == ["robin_prototype_obj"]
+
+
+def test_learnt_method_stays(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
+    """A method installed where the codex declares an intent stays until that intent is written anew."""
+    root = connection.root()
+    graph.build(root, codex)
+    robin = root["robin_prototype_obj"]
+    robin.sage_facet_ = Method("sage_facet_", "async def sage_facet_(self, query):\n    return query\n")
+    robin.prompts = {**robin.prompts, "reflex": "tuned: $query"}
+    commit(connection)
+    edit("robin.toml", "Be deeply kind, and simple.", "Be very deeply kind, and simple.")
+    graph.build(root, codices.load(folder))
+    assert isinstance(robin.sage_facet_, Method)
+    assert robin.prompts["reflex"] == "tuned: $query"
+    edit("robin.toml", "Offer no solution, no technique, no lesson.", "x")
+    edit("robin.toml", "Give acceptance and company", "Give company")
+    assert "robin_prototype_obj.sage_facet_ changed" in graph.build(root, codices.load(folder))
+    assert isinstance(robin.sage_facet_, Intent)
+
+
+def test_identity_is_always_the_codex(connection: Connection, codex: Codex) -> None:
+    """Who a persona is, and the charter, are as declared after every build, whatever was written over them."""
+    root = connection.root()
+    graph.build(root, codex)
+    root["brick_prototype_obj"].core_identity = "You are somebody else."
+    root["orchestrator_obj"].charter = "Anything goes."
+    assert graph.build(root, codex) == [
+        "orchestrator_obj.charter changed",
+        "brick_prototype_obj.core_identity changed",
+    ]
+
+
+def test_undeclared_intent_goes(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
+    """A protocol taken out of the codex loses its intent; a method learnt for one stays, but is not listed."""
+    root = connection.root()
+    graph.build(root, codex)
+    robin = root["robin_prototype_obj"]
+    robin.lantern_protocol_ = Method(
+        "lantern_protocol_", "async def lantern_protocol_(self, answer):\n    return answer\n"
+    )
+    for old in ("sages_koan", "lantern"):
+        edit("robin.toml", f'slot = "{old}_protocol_"', f'slot = "{old}_two_protocol_"')
+    changes = graph.build(root, codices.load(folder))
+    assert "robin_prototype_obj.sages_koan_protocol_ removed" in changes
+    assert "sages_koan_protocol_" not in own_slots(robin)
+    assert isinstance(robin.lantern_protocol_, Method)
+    assert robin.protocols == ("receptive_resonance_protocol_", "sages_koan_two_protocol_", "lantern_two_protocol_")
+    assert graph.build(root, codices.load(folder)) == []
+
+
+def test_deleted_slot_comes_back(connection: Connection, codex: Codex) -> None:
+    """A declared slot that is gone is written again."""
+    root = connection.root()
+    graph.build(root, codex)
+    del root["alfred_prototype_obj"].triggers
+    assert graph.build(root, codex) == ["alfred_prototype_obj.triggers made"]
+
+
+def test_wrong_parents_are_mended(connection: Connection, codex: Codex) -> None:
+    """A persona that delegates elsewhere delegates to pLLM_obj and traits_obj again."""
+    root = connection.root()
+    graph.build(root, codex)
+    root["babs_prototype_obj"] = UvmObject(own_slots(root["babs_prototype_obj"]), parents=(root["traits_obj"],))
+    assert graph.build(root, codex) == ["babs_prototype_obj delegates anew"]
+
+
+def test_profile_is_written(connection: Connection, codex: Codex) -> None:
+    """Another profile changes the models of personas and pLLM_obj, and is recorded."""
+    root = connection.root()
+    graph.build(root, codex)
+    changes = graph.build(root, codex, "small")
+    assert "genesis.profile recorded" in changes
+    assert {root[graph.prototype_name(name)].model for name in codex.personas} == {"llama3.2:3b-instruct-q4_K_M"}
+    assert root["pLLM_obj"].coder == "llama3.2:3b-instruct-q4_K_M"
+
+
+def test_graph_can_be_looked_at(connection: Connection, codex: Codex) -> None:
+    """A mirror describes every object of the graph as plain data."""
+    root = connection.root()
+    graph.build(root, codex)
+    for name in roots.OBJECTS:
+        assert isinstance(Mirror(root[name]).describe(), dict)

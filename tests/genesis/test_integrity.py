@@ -1,0 +1,90 @@
+"""ALFRED's audit finds what is missing or wrong in codex, image and models, and touches nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.genesis.conftest import Edit, HandDaemon
+from ZODB.Connection import Connection
+
+from batos.genesis import codex as codices
+from batos.genesis import graph
+from batos.genesis.codex import Codex
+from batos.genesis.integrity import Finding, audit
+from batos.genesis.plan import plan
+from batos.genesis.provision import carry_out
+from batos.objects.method import Method
+from batos.objects.prototype import UvmObject, own_slots
+
+
+def wrong(findings: tuple[Finding, ...]) -> dict[str, str]:
+    """What is not well, by id; each has a remedy."""
+    assert all(finding.remedy for finding in findings if not finding.ok)
+    return {finding.id: finding.what for finding in findings if not finding.ok}
+
+
+async def test_all_is_well(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
+    """After a whole genesis nothing is wrong, and the audit wrote nothing."""
+    root = connection.root()
+    graph.build(root, codex)
+    made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
+    graph.record_models(root, made.models)
+    connection.transaction_manager.commit()
+    connection.transaction_manager.begin()
+    findings = audit(root, codex, made)
+    assert wrong(findings) == {}
+    assert {finding.id for finding in findings} >= {"codex.digest", "image.root", "image.states", "persona.robin",
+                                                    "window.alfred", "models.made", "models.recorded"}  # fmt: skip
+    assert not connection._registered_objects
+    assert findings[0].as_dict()["ok"] is True
+
+
+async def test_before_genesis(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
+    """On an empty image and daemon the audit says so, and needs neither to be there."""
+    found = wrong(audit(connection.root(), codex, await plan(codex, "default", daemon)))
+    assert set(found) == {"codex.digest", "image.root", "models.pull", "models.create"}
+    assert set(wrong(audit(connection.root(), codex, None))) == {"codex.digest", "image.root", "models"}
+
+
+async def test_damage_is_found(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
+    """A changed codex, a lost pillar, other parents and a lost state are each found where they are."""
+    root = connection.root()
+    graph.build(root, codex)
+    del root["robin_prototype_obj"].sage_facet_
+    root["robin_prototype_obj"].core_method = "Shout."
+    root["babs_prototype_obj"] = UvmObject(own_slots(root["babs_prototype_obj"]))
+    del root["orchestrator_obj"].failed_state_obj
+    edit("alfred.toml", "# ALFRED:", 'model = "other"\n# ALFRED:')
+    found = wrong(audit(root, codices.load(folder), None))
+    assert set(found) == {"codex.digest", "persona.robin", "persona.babs", "image.states", "models"}
+    assert "sage_facet_ is missing" in found["persona.robin"]
+    assert "core_method" in found["persona.robin"]
+    assert "FAILED" in found["image.states"]
+
+
+async def test_learnt_method_is_a_pillar(connection: Connection, codex: Codex) -> None:
+    """A pillar that has become a method is there; the finding counts it."""
+    root = connection.root()
+    graph.build(root, codex)
+    root["robin_prototype_obj"].sage_facet_ = Method(
+        "sage_facet_", "async def sage_facet_(self, query):\n    return 1\n"
+    )
+    (finding,) = (one for one in audit(root, codex, None) if one.id == "persona.robin")
+    assert finding.ok
+    assert "1 of them learnt" in finding.what
+
+
+async def test_window(codex: Codex, connection: Connection, folder: Path, edit: Edit) -> None:
+    """A window that the fixed texts would half fill is found before a mission meets it."""
+    for name in ("robin", "brick", "babs", "alfred"):
+        edit(f"{name}.toml", "num_ctx = 4096", "num_ctx = 2048")
+    found = wrong(audit(connection.root(), codices.load(folder), None))
+    assert {"window.robin", "window.brick", "window.babs", "window.alfred"} <= set(found)
+
+
+async def test_models_not_recorded(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
+    """Models that are made and unknown to the image are found."""
+    root = connection.root()
+    graph.build(root, codex)
+    made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
+    assert "ROBIN, BRICK, BABS, ALFRED" in wrong(audit(root, codex, made))["models.recorded"]

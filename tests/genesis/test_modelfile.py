@@ -1,0 +1,119 @@
+"""A model's name follows from what it is made of, and its Modelfile says the same by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.errors import CodexError
+from batos.genesis import modelfile, modelname
+from batos.genesis.codex import Codex
+from batos.genesis.modelfile import Recipe
+
+RECIPE = Recipe("ROBIN", "llama3.1:8b", "ab" * 32, "You are ROBIN.", {"num_ctx": 4096, "temperature": 0.8})
+
+
+def test_text() -> None:
+    """A Modelfile has its base, its parameters sorted, and the persona's text."""
+    made = replace(RECIPE, parameters={"temperature": 0.8, "num_ctx": 4096, "use_mmap": True, "stop": ["a", 'say "b"']})
+    assert modelfile.text(made).splitlines()[2:] == [
+        "FROM llama3.1:8b",
+        "PARAMETER num_ctx 4096",
+        'PARAMETER stop "a"',
+        'PARAMETER stop """say "b""""',
+        "PARAMETER temperature 0.8",
+        "PARAMETER use_mmap true",
+        'SYSTEM "You are ROBIN."',
+    ]
+
+
+def read_value(text: str, instruction: str) -> str:
+    """A value as the daemon's own command line reads it: quotes are closed only at the end of a line."""
+    rest = text.partition(f"\n{instruction} ")[2]
+    for quote in ('"""', '"'):
+        if rest.startswith(quote):
+            ends = [at for at, sign in enumerate(rest) if sign == "\n"]
+            end = next(at for at in ends if at >= 2 * len(quote) and rest[:at].endswith(quote))
+            return rest[len(quote) : end - len(quote)]
+    return rest.partition("\n")[0]
+
+
+@given(st.text(alphabet='ab"\n $#\\é', min_size=1, max_size=40).map(str.strip).filter(bool))
+def test_system_round_trip(system: str) -> None:
+    """Any text without three quotes in a row comes back as it was, inner and closing quotes included."""
+    made = replace(RECIPE, system=system)
+    if '"""' in system:
+        with pytest.raises(CodexError, match="three double quotes"):
+            modelfile.text(made)
+    else:
+        assert read_value(modelfile.text(made), "SYSTEM") == system
+
+
+@given(
+    st.sampled_from(
+        [
+            {"base_digest": "cd" * 32},
+            {"system": "You are ROBIN!"},
+            {"parameters": {"num_ctx": 4096, "temperature": 0.9}},
+            {"adapter_digests": ("sha256:1",)},
+        ]
+    )
+)
+def test_name_follows(change: dict[str, object]) -> None:
+    """Any change of what a model is made of changes its name; the order of parameters and the base's name do not."""
+    other = replace(RECIPE, **change)  # type: ignore[arg-type]  # the values are of the fields' types
+    assert other.name != RECIPE.name
+    same = replace(RECIPE, base="llama3.1:8B", parameters={"temperature": 0.8, "num_ctx": 4096})
+    assert same.name == RECIPE.name
+    assert modelname.fault(RECIPE.name) is None
+
+
+def test_recipe_of_a_persona(codex: Codex) -> None:
+    """A persona's recipe has its core as system text, its options as parameters, and nothing of ours."""
+    made = modelfile.recipe(codex, "BABS", "small", "ab" * 32)
+    assert made.base == "llama3.2:3b-instruct-q4_K_M"
+    assert made.system.startswith("You are BABS")
+    assert made.parameters == {"num_ctx": 4096, "num_predict": 1024, "temperature": 0.2, "top_p": 0.9}
+
+
+def test_write_only_what_differs(tmp_path: Path) -> None:
+    """A Modelfile is written when its content differs, whole, under a name that does not change."""
+    assert modelfile.write(tmp_path, [RECIPE]) == [tmp_path / "batos-robin.Modelfile"]
+    assert modelfile.write(tmp_path, [RECIPE]) == []
+    assert modelfile.write(tmp_path, [replace(RECIPE, system="Other.")]) == [tmp_path / "batos-robin.Modelfile"]
+    assert [path.name for path in tmp_path.iterdir()] == ["batos-robin.Modelfile"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("llama3.1:8b-instruct-q4_K_M", False),
+        ("all-minilm", False),
+        ("registry.example.org:5000/team/model:tag", False),
+        ("team/model", False),
+        ("model:cloud", True),
+        ("model:20b-CLOUD", True),
+        ("model:local", True),
+        ("model:", True),
+        ("", True),
+        ("a/b/c/d:e", True),
+        ("te.am/model", True),
+        ("mo del", True),
+        ("x" * 81, True),
+    ],
+)
+def test_model_names(name: str, wrong: bool) -> None:
+    """Names are judged by the daemon's own grammar; cloud and reserved tags are never used."""
+    problem = modelname.fault(name)
+    assert (problem is not None) == wrong
+    assert problem is None or all(problem)
+
+
+def test_same_model() -> None:
+    """Names are one model without regard to case and with the tag `latest` understood."""
+    assert modelname.same("All-MiniLM", "all-minilm:latest")
+    assert not modelname.same("all-minilm:l6", "all-minilm")

@@ -1,0 +1,62 @@
+"""A key protocol's conditions are computed, and all must hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.genesis import when
+from batos.genesis.codex import Codex
+from batos.genesis.when import Situation
+
+STUCK = Situation("I\u2019m STUCK in my job, both ways.", "cycle", 3, evidence=False)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        (None, False),
+        ({}, False),
+        ({"words": ["stuck"]}, True),
+        ({"words": ["i'm stuck in"]}, True),
+        ({"words": ["tuck"]}, False),
+        ({"words": ["stuck"], "without": ["job"]}, False),
+        ({"words": ["stuck"], "without": ["jobs"]}, True),
+        ({"efforts": ["council"]}, False),
+        ({"efforts": ["cycle", "council"]}, True),
+        ({"min_words": 7}, True),
+        ({"min_words": 8}, False),
+        ({"max_words": 6}, False),
+        ({"min_parts": 3}, True),
+        ({"min_parts": 4}, False),
+        ({"evidence": False}, True),
+        ({"evidence": True}, False),
+    ],
+)
+def test_conditions(conditions: dict[str, Any] | None, expected: bool) -> None:
+    """Each condition holds as documented; a protocol without conditions never offers itself."""
+    assert when.holds(conditions, STUCK) is expected
+
+
+def test_words_of_scripts_without_blanks() -> None:
+    """In scripts that write no blanks a phrase is found inside a sentence."""
+    assert when.mentions(when.folded("私はとても孤独です"), ["孤独"])
+
+
+@given(st.text(max_size=80), st.text(min_size=1, max_size=10))
+def test_any_words_are_text(query: str, phrase: str) -> None:
+    """No query and no phrase is ever read as a pattern."""
+    assert when.holds({"words": [phrase]}, Situation(query, "cycle", 1, evidence=False)) in {True, False}
+
+
+def test_shipped_protocols_are_rare(codex: Codex) -> None:
+    """Every shipped protocol has conditions, and none offers itself for a plain question."""
+    plain = Situation("What does the charter of the library say about opening hours?", "cycle", 3, evidence=True)
+    for persona in codex.personas.values():
+        for protocol in persona.protocols:
+            assert protocol.when
+            assert not when.holds(protocol.when, plain)
+    assert when.holds(codex.personas["ROBIN"].protocols[1].when, STUCK)
