@@ -234,7 +234,8 @@ async def _whole(call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]) ->
     said: list[str] = []
     turn: Turn | None = None
     async with aclosing(_saying(call, ask, messages)) as saying:
-        async for turn, pieces in saying:
+        async for latest, pieces in saying:
+            turn = latest
             said.extend(pieces)
     if turn is None:
         raise ApiError(500, DIED)

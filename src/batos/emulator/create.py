@@ -59,12 +59,7 @@ def check(daemon: Daemon, fields: Fields) -> Making:
     if name is None:
         raise ApiError(400, "invalid model name")
     files = fields.get("files", {})
-    for given in (files, fields.get("adapters", {})):
-        for path, digest in given.items():
-            if path.startswith("/") or ".." in path.split("/"):
-                raise ApiError(400, "file path must be relative")
-            if not digest:
-                raise ApiError(400, "invalid digest format")
+    _check_paths({**files, **fields.get("adapters", {})})
     base = fields.get("from")
     if base:
         if parse(base) is None:
@@ -77,6 +72,14 @@ def check(daemon: Daemon, fields: Fields) -> Making:
     if base and daemon.find(_source(base)) is not None:
         _early(making)
     return making
+
+
+def _check_paths(given: dict[str, str]) -> None:
+    for path, digest in given.items():
+        if path.startswith("/") or ".." in path.split("/"):
+            raise ApiError(400, "file path must be relative")
+        if not digest:
+            raise ApiError(400, "invalid digest format")
 
 
 def _source(base: str) -> Name:
@@ -161,7 +164,7 @@ def _existing(layer: Layer) -> Layer:
 
 
 def _from_files(making: Making, files: dict[str, str]) -> None:
-    """The weights of the uploaded files: re-written, so that their digest is another one; errors in the daemon's words."""
+    """The weights of the uploaded files, re-written as the daemon does: their digest is another one."""
     stored = making.daemon.store
     for digest in files.values():
         known = digest_in(digest)

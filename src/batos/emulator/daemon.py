@@ -60,7 +60,7 @@ class Daemon:
 
     @classmethod
     def of(cls, options: Options, clock: Clock | None = None) -> Daemon:
-        """A daemon with an empty store, or the one that is kept in a folder. ConfigError for a setting that is impossible."""
+        """A daemon with an empty store, or one kept in a folder. ConfigError for a setting that is impossible."""
         clock = clock or SystemClock()
         settings = Settings.read(options)
         scheduler = Scheduler(settings, clock, int(options.vram * GIB), options.load_s)

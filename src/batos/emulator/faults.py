@@ -1,7 +1,8 @@
 """Faults on order: which request they strike, and what becomes of its reply.
 
-A fault is {"match": {"path", "method", "model", "nth", "every"}, "do": NAME, "times": N, and what NAME takes}. All of `match` is
-optional; `nth` counts from 1 among the requests that fit the rest, `times` (1 with neither nth nor every) limits how often it strikes.
+A fault is {"match": {"path", "method", "model", "nth", "every"}, "do": NAME, "times": N, and what NAME takes}. All of
+`match` is optional; `nth` counts from 1 among the requests that fit the rest; `times` (1 where there is neither nth nor
+every) limits how often it strikes.
 
     status       the request is refused: "status" (500), "error" (its text)
     cut          the connection closes after "after" lines (1; 0 before any reply)
@@ -32,8 +33,8 @@ from typing import Any
 from batos.errors import ConfigError
 
 KINDS = frozenset(
-    "status cut no_done error_line bad_line stall nel blanks repeat broken_json text kill_load kill_answer slow_load spill "
-    "overflow".split()
+    "status cut no_done error_line bad_line stall nel blanks repeat broken_json text "
+    "kill_load kill_answer slow_load spill overflow".split()
 )
 _MATCHED = frozenset(("path", "method", "model", "nth", "every"))
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from batos.emulator.replies import ApiError
@@ -167,9 +168,13 @@ def keep_alive(value: Any) -> int | None:
 def stamp(ns: int) -> str:
     """RFC 3339 in UTC with up to nine digits of fraction, trailing zeros trimmed; `ns` since 1970."""
     seconds, fraction = divmod(ns, 10**9)
-    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     digits = f".{fraction:09d}".rstrip("0") if fraction else ""
-    return f"{whole}{digits}Z"
+    return f"{_second(seconds)}{digits}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def human_number(count: int) -> str:
@@ -182,7 +187,7 @@ def human_number(count: int) -> str:
 
 
 class Fields:
-    """A request object read as Go reads it into a struct: names without case, types checked in the order they come.
+    """A request object read as Go reads it into a struct: names without case, types checked as they come.
 
     `shape` gives each field its Go type (`string`, `bool`, `[]api.Message`, ...); `any` accepts everything.
     """

@@ -1,4 +1,4 @@
-"""Valid instances of JSON schemas, drawn from the prompt: the required properties, in the order the runner gives them."""
+"""Valid instances of JSON schemas, drawn from the prompt: what is required, in the order that the runner gives."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from batos.emulator.sources import Sentence, Sources, cut, words
 
@@ -31,7 +32,7 @@ def plain_name(name: str) -> str:
 
 def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
     """The notice and one to three sentences that are nearest to the question, as many as the length allows."""
-    ranked = sources.ranked()
+    ranked = sources.ranked
     many = 1 + sources.number("answer", at) % 3
     text = NOTICE
     for sentence in _from(ranked, at)[:many]:
@@ -56,15 +57,17 @@ def query(sources: Sources, longest: int | None, at: int) -> str:
 
 def line(sources: Sources, longest: int | None, at: int) -> str:
     """One sentence near to the question."""
-    ranked = sources.ranked()
+    ranked = sources.ranked
     return cut(_from(ranked, at)[0].text, longest) if ranked else cut(sources.asked, longest)
 
 
-def quotable(sources: Sources, allowed: frozenset[int] | None) -> list[Sentence]:
+def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sentence]:
     """The sentences of the evidence that may be quoted, the nearest first; `allowed` limits the blocks."""
     if not sources.evidence:
-        return []
-    return [sentence for sentence in sources.ranked() if allowed is None or sentence.source in allowed]
+        return ()
+    if allowed is None or allowed.issuperset(sources.blocks):
+        return sources.ranked
+    return [sentence for sentence in sources.ranked if sentence.source in allowed]
 
 
 def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
@@ -80,7 +83,7 @@ def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
     return line(sources, longest, at)
 
 
-def _from(ranked: list[Sentence], at: int) -> list[Sentence]:
+def _from(ranked: Sequence[Sentence], at: int) -> Sequence[Sentence]:
     """The list from its at-th entry on, round again where it is short."""
     turn = at % len(ranked) if ranked else 0
-    return ranked[turn:] + ranked[:turn]
+    return [*ranked[turn:], *ranked[:turn]] if turn else ranked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from batos.emulator.gojson import duration
@@ -21,9 +21,9 @@ _FIVE_MINUTES = 300 * 10**9
 class Options:
     """An emulator's settings. Port 0 takes a free one; `vram` in GiB (0 is a machine without a GPU).
 
-    `load_s` and `pull_s` are seconds a load and a download take, `tok_s` tokens a second (0 is at once), `latency_ms` comes before
-    every answer. `parallel` overrides OLLAMA_NUM_PARALLEL. `environ` None is the process' own for the command, none in tests.
-    `models` are there from the start, as if they had been pulled.
+    `load_s` and `pull_s` are the seconds that a load and a download take, `tok_s` tokens a second (0 is at once),
+    `latency_ms` comes before every answer. `parallel` overrides OLLAMA_NUM_PARALLEL. `environ` None is the process'
+    own for the command and none for an emulator within a process. `models` are there from the start, as if pulled.
     """
 
     host: str = "127.0.0.1"
@@ -42,12 +42,12 @@ class Options:
     models: tuple[str, ...] = ()
     environ: Mapping[str, str] | None = None
     version: str = VERSION
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The daemon's own variables, read as it reads them; a window of 0 goes by the GPU, `max_loaded` 0 by their number."""
+    """The daemon's own variables, read as it reads them; a window of 0 goes by the GPU, `max_loaded` 0 is three."""
 
     max_queue: int = 512
     parallel: int = 1

@@ -15,7 +15,7 @@ _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_.,:;!
 def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: int) -> str:
     """A string in which the pattern is found: a word of the question or evidence, else the plainest."""
     compiled = _compiled(pattern)
-    spans = [word for sentence in sources.ranked()[:8] for word in sentence.text.split()]
+    spans = [word for sentence in sources.ranked[:8] for word in sentence.text.split()]
     fitting = [span for span in spans if _within(span, fewest, longest) and compiled.search(span)]
     if fitting:
         return fitting[at % len(fitting)]
@@ -29,7 +29,7 @@ def lengthened(text: str, sources: Sources, fewest: int, longest: int | None) ->
     """The text, with words of the prompt added until it is long enough, and never too long."""
     if len(text) >= fewest:
         return text
-    supply = " ".join([sentence.text for sentence in sources.ranked()]) or sources.asked or "-"
+    supply = " ".join([sentence.text for sentence in sources.ranked]) or sources.asked or "-"
     while len(text) < fewest:
         text = f"{text} {supply}" if text else supply
     whole = cut(text, longest if longest is not None else None)

@@ -82,7 +82,7 @@ def conversation(model: Model, messages: Sequence[Message]) -> list[Message]:
 
 
 def compose(ask: Ask, fields: Fields, messages: Sequence[Message], fault: Fault | None, sorted_keys: bool) -> Turn:
-    """Fit the conversation into the window and find the words; ApiError 400 where it does not fit and may not be cut."""
+    """Fit the conversation into the window and find the words; ApiError 400 where it does not fit nor may be cut."""
     model, window = ask.model, ask.window
     if any(message.get("images") for message in messages):
         raise schema.refuse(_NO_IMAGES)
@@ -96,9 +96,8 @@ def compose(ask: Ask, fields: Fields, messages: Sequence[Message], fault: Fault 
         thinking = language.answer(source, 200, 1)
     calls = () if form else _tool_calls(fields.get("tools", []), source)
     text = "" if calls else _words(form, source, sorted_keys)
-    return _limited(
-        Turn(thinking, tokens.pieces(_spoilt(text, fault)), "stop", counted, tool_calls=calls), ask, options, fields
-    )
+    turn = Turn(thinking, tokens.pieces(_spoilt(text, fault)), "stop", counted, tool_calls=calls)
+    return _limited(turn, ask, options, fields)
 
 
 def _fitted(

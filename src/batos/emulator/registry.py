@@ -15,7 +15,7 @@ from batos.errors import ConfigError
 
 ABSENT = "pull model manifest: file does not exist"
 LLAMA = (
-    "{{- if or .System .Tools }}<|start_header_id|>system<|end_header_id|>\n\n{{ .System }}{{ .Tools }}<|eot_id|>{{ end }}"
+    "{{- if .Tools }}<|start_header_id|>system<|end_header_id|>\n\n{{ .Tools }}<|eot_id|>{{ end }}"
     "{{- range .Messages }}<|start_header_id|>{{ .Role }}<|end_header_id|>\n\n{{ .Content }}<|eot_id|>{{ end }}"
     "<|start_header_id|>assistant<|end_header_id|>\n\n"
 )
@@ -26,9 +26,9 @@ _STOPS = {LLAMA: ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"], CHA
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One model that can be pulled; `size` in bytes of its weights, `error` what the registry says instead of serving it.
+    """One model that can be pulled; `size` is the bytes of its weights.
 
-    `fails_at` cuts the download after that many bytes, once.
+    `error` is what the registry says instead of serving it; `fails_at` cuts the download after that many bytes, once.
     """
 
     name: str

@@ -8,7 +8,8 @@ from typing import Any
 from batos.emulator.replies import ApiError
 
 _INTEGERS = frozenset(
-    "num_keep seed num_predict top_k repeat_last_n num_ctx num_batch num_gpu main_gpu num_thread draft_num_predict".split()
+    "num_keep seed num_predict top_k repeat_last_n num_ctx num_batch num_gpu main_gpu num_thread "
+    "draft_num_predict".split()
 )
 _FLOATS = frozenset("top_p min_p typical_p temperature repeat_penalty presence_penalty frequency_penalty".split())
 

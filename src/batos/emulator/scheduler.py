@@ -165,7 +165,8 @@ class Scheduler:
         """Make room and start a runner; called by one request at a time."""
         resident = self.runners.get(ask.model.base)
         if resident is not None:
-            await resident.idle.wait() if resident.refs else None
+            while resident.refs:  # requests that suit it go on joining it
+                await resident.idle.wait()
             self._drop(resident)
         await self._make_room(ask)
         self.loads += 1
@@ -193,10 +194,10 @@ class Scheduler:
             await self._evict()
 
     async def _evict(self) -> None:
-        """Unload the first idle runner by keep-alive then blob; where all are busy the first of the list, when it is done."""
+        """Unload the first idle runner by keep-alive, then blob; where all are busy, the first of all once idle."""
         order = sorted(self.runners.values(), key=lambda runner: (runner.keep_alive_ns, runner.ask.model.base))
         victim = next((runner for runner in order if not runner.refs), order[0])
-        if victim.refs:
+        while victim.refs:
             await victim.idle.wait()
         self._drop(victim)
 

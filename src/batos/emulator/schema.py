@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from batos.emulator.replies import ApiError
@@ -23,37 +24,54 @@ def refuse(text: str, kind: str = "invalid_request_error", **more: Any) -> ApiEr
 
 def check(schema: Schema) -> None:
     """ApiError 400 for a schema that the runner cannot turn into a grammar."""
-    if isinstance(schema, Mapping):
-        _check(schema, schema, "#")
+    if isinstance(schema, dict):
+        _check_text(json.dumps(schema))
+
+
+@lru_cache(maxsize=256)
+def _check_text(text: str) -> None:
+    root = json.loads(text)
+    _check(root, root, "#")
 
 
 def _check(schema: Any, root: Mapping[str, Any], where: str) -> None:
     if isinstance(schema, bool):
         return
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         raise refuse(_CONVERSION.format(where, "unrecognized schema: " + json.dumps(schema)))
     if "$ref" in schema:
         target(schema["$ref"], root, where)
-    kinds = schema.get("type")
+    _check_type(schema.get("type"), where)
+    _check_pattern(schema.get("pattern"), where)
+    for step, inner in _inner(schema):
+        _check(inner, root, f"{where}/{step}")
+
+
+def _check_type(kinds: Any, where: str) -> None:
     for kind in kinds if isinstance(kinds, list) else [kinds] if kinds is not None else []:
         if kind not in TYPES:
             shown = kind if isinstance(kind, str) else json.dumps(kind)
             raise refuse(_CONVERSION.format(where, f"unrecognized type {shown}"))
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str):
-        try:
-            re.compile(pattern)
-        except re.error as fault:
-            raise refuse(_CONVERSION.format(where, f"invalid pattern: {fault}")) from None
+
+
+def _check_pattern(pattern: Any, where: str) -> None:
+    try:
+        re.compile(pattern if isinstance(pattern, str) else "")
+    except re.error as fault:
+        raise refuse(_CONVERSION.format(where, f"invalid pattern: {fault}")) from None
+
+
+def _inner(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas within a schema, each with the path to it."""
     for keyword in ("properties", "$defs", "definitions"):
         for name, inner in (schema.get(keyword) or {}).items():
-            _check(inner, root, f"{where}/{keyword}/{name}")
+            yield f"{keyword}/{name}", inner
     for keyword in _NESTED:
         for at, inner in enumerate(schema.get(keyword) or ()):
-            _check(inner, root, f"{where}/{keyword}/{at}")
+            yield f"{keyword}/{at}", inner
     for keyword in ("items", "additionalProperties"):
-        if isinstance(schema.get(keyword), Mapping):
-            _check(schema[keyword], root, f"{where}/{keyword}")
+        if isinstance(schema.get(keyword), dict):
+            yield keyword, schema[keyword]
 
 
 def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
@@ -63,7 +81,7 @@ def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
     found: Any = root
     for part in reference[1:].strip("/").split("/") if reference != "#" else []:
         key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(found, Mapping) or key not in found:
+        if not isinstance(found, dict) or key not in found:
             raise refuse(_CONVERSION.format(where, f"cannot resolve $ref {reference}, {key} not found"))
         found = found[key]
     return found
@@ -72,13 +90,13 @@ def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
 def resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema with its reference followed and its `allOf` parts laid together; true is the empty schema."""
     seen = 0
-    while isinstance(schema, Mapping) and "$ref" in schema and seen < 64:
+    while isinstance(schema, dict) and "$ref" in schema and seen < 64:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         schema = target(schema["$ref"], root)
-        if rest and isinstance(schema, Mapping):
+        if rest and isinstance(schema, dict):
             schema = _merged(schema, rest)
         seen += 1
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return {}
     if schema.get("allOf"):
         whole: Mapping[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
@@ -113,16 +131,7 @@ def fits(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
     if isinstance(schema, bool):
         return schema
     schema = resolved(schema, root)
-    if "const" in schema and not same(value, schema["const"]):
-        return False
-    if "enum" in schema and not any(same(value, item) for item in schema["enum"]):
-        return False
-    kinds = schema.get("type")
-    if kinds is not None and not any(is_a(value, kind) for kind in (kinds if isinstance(kinds, list) else [kinds])):
-        return False
-    if "anyOf" in schema and not any(fits(value, part, root) for part in schema["anyOf"]):
-        return False
-    if "oneOf" in schema and sum(fits(value, part, root) for part in schema["oneOf"]) != 1:
+    if not (_plainly_fits(value, schema) and _alternatives_fit(value, schema, root)):
         return False
     if isinstance(value, str):
         return _string_fits(value, schema)
@@ -131,6 +140,21 @@ def fits(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
     if isinstance(value, list):
         return _array_fits(value, schema, root)
     return _object_fits(value, schema, root) if isinstance(value, dict) else True
+
+
+def _plainly_fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    if "const" in schema and not same(value, schema["const"]):
+        return False
+    if "enum" in schema and not any(same(value, item) for item in schema["enum"]):
+        return False
+    kinds = schema.get("type")
+    return kinds is None or any(is_a(value, kind) for kind in (kinds if isinstance(kinds, list) else [kinds]))
+
+
+def _alternatives_fit(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    if "anyOf" in schema and not any(fits(value, part, root) for part in schema["anyOf"]):
+        return False
+    return "oneOf" not in schema or sum(fits(value, part, root) for part in schema["oneOf"]) == 1
 
 
 def is_a(value: Any, kind: str) -> bool:

@@ -30,7 +30,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Emulator:
-    """One emulated daemon. ConfigError for a setting that is impossible, a file that cannot be read, a foreign address."""
+    """One emulated daemon. ConfigError for an impossible setting, a file that cannot be read, a foreign address."""
 
     def __init__(self, options: Options | None = None, clock: Clock | None = None) -> None:
         self.options = options or Options()
@@ -80,7 +80,7 @@ class Emulator:
 
 
 def main(options: Options) -> int:
-    """Serve until SIGINT or SIGTERM, then 0; one line on standard output as soon as it accepts. OSError: the port is taken."""
+    """Serve until SIGINT or SIGTERM, then 0; says one line on standard output once it accepts. OSError: port taken."""
     if options.environ is None:
         options = replace(options, environ=process_environ())
     return asyncio.run(_until_stopped(Emulator(options)))

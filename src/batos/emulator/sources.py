@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from math import log, sqrt
 from typing import Any
@@ -16,9 +16,9 @@ _QUESTION = re.compile(r"<(question|query|sub_query|task)\b[^>\n]*>(.*?)</\1>", 
 _SENTENCE = re.compile(r"[^\s].*?(?:[.!?][\"')\]]?(?=\s)|$)", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _COMMON = frozenset(
-    "a about all an and are as at be been but by can could did do does for from had has have how i if in into is it its me "
-    "my not now of on one only or our should so than that the their them then there these they this to was we were what "
-    "when where which who why will with would you your".split()
+    "a about all an and are as at be been but by can could did do does for from had has have how i if in into is it "
+    "its me my not now of on one only or our should so than that the their them then there these they this to was we "
+    "were what when where which who why will with would you your".split()
 )
 _LONGEST = 4000  # characters of a "sentence" without an end
 
@@ -28,7 +28,7 @@ def words(text: str) -> list[str]:
     return [word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sentence:
     """A verbatim span of one line; `source` is the id of its evidence block, 0 for the conversation."""
 
@@ -57,7 +57,7 @@ def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
     return blocks, _BLOCK.sub("\n", content)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sources:
     """Everything that an answer may draw on; `salt` varies with model, messages, schema and seed."""
 
@@ -72,11 +72,12 @@ class Sources:
         text = "\x1f".join(map(str, about)).encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(text, key=self.salt, digest_size=6).digest(), "big")
 
-    def ranked(self) -> list[Sentence]:
-        """The sentences of the evidence, or where there is none those that were asked, the nearest to the question first."""
-        return list(_ranked(self.evidence or self.spoken, self.question))
+    @cached_property
+    def ranked(self) -> tuple[Sentence, ...]:
+        """The sentences of the evidence, or where there is none the question's own, the nearest to it first."""
+        return _ranked(self.evidence or self.spoken, self.question)
 
-    @property
+    @cached_property
     def asked(self) -> str:
         """The question on one line."""
         return " ".join(self.question.split())
