@@ -1,40 +1,40 @@
 """Every error BAT OS raises, in one tree; each says what happened, what to do, and whether to retry.
 
-    BatosError
-    ├── UsageError                    exit 2  what the person gave is wrong
-    │   ├── ConfigError                       a setting
-    │   ├── CodexError                        a codex file (file, line)
-    │   ├── BriefError                        a mission brief (field)
-    │   ├── NotFound                          no such mission, object, model file
-    │   └── SchemaError                       a decision schema the daemon would not enforce
-    ├── OllamaError                   exit 3  the daemon cannot serve this
-    │   ├── OllamaUnreachable         retry   nothing listens, or the connection was lost
-    │   ├── OllamaTimeout             retry   a phase took longer than its deadline
-    │   ├── OllamaBusy                retry   its queue is full (503)
-    │   ├── OllamaUnfit                       too old, or lacks what is asked for
-    │   ├── ModelMissing                      it does not have the model (404)
-    │   ├── ModelUnsuitable                   the model cannot do this (no chat, no embeddings, no tools)
-    │   ├── ModelLoadFailed           retry   the runner died or ran out of memory while loading
-    │   ├── ContextOverflow                   the prompt does not fit the window (exact counts)
-    │   ├── RequestRejected                   any other refusal (400, 500), with its text
-    │   └── AnswerError                       an answer began and is not usable
-    │       ├── StreamCut             retry   it ended without `done`
-    │       ├── RunnerDied            retry   the runner stopped while answering
-    │       ├── WireError             retry   bytes that are not the protocol
-    │       ├── Runaway                       blanks or one token without end
-    │       └── DecisionInvalid               no valid JSON after the permitted repairs
-    ├── Refused                       exit 4  policy, budget or VRAM says no
-    ├── ImageError                    exit 5  the image cannot be used
-    │   ├── ImageBusy                         another process holds it
-    │   ├── ImageDamaged                      it does not open, or its root is incomplete
-    │   ├── ForbiddenClass                    it names a class that is not on the list
-    │   └── DiskFull                          a write did not fit
-    ├── NoServer                      exit 6
-    ├── TimedOut                      exit 7
-    ├── MissionFailed                 exit 1  a mission ended FAILED, with its reason
-    ├── ObjectError                   exit 1  the object model refused
-    │   └── MessageNotUnderstood              (also an AttributeError)
-    └── InternalError                 exit 1  should never happen: please report
+BatosError
+├── UsageError                    exit 2  what the person gave is wrong
+│   ├── ConfigError                       a setting
+│   ├── CodexError                        a codex file (file, line)
+│   ├── BriefError                        a mission brief (field)
+│   ├── NotFound                          no such mission, object, model file
+│   └── SchemaError                       a decision schema the daemon would not enforce
+├── OllamaError                   exit 3  the daemon cannot serve this
+│   ├── OllamaUnreachable         retry   nothing listens, or the connection was lost
+│   ├── OllamaTimeout             retry   a phase took longer than its deadline
+│   ├── OllamaBusy                retry   its queue is full (503)
+│   ├── OllamaUnfit                       too old, or lacks what is asked for
+│   ├── ModelMissing                      it does not have the model (404)
+│   ├── ModelUnsuitable                   the model cannot do this (no chat, no embeddings, no tools)
+│   ├── ModelLoadFailed           retry   the runner died or ran out of memory while loading
+│   ├── ContextOverflow                   the prompt does not fit the window (exact counts)
+│   ├── RequestRejected                   any other refusal (400, 500), with its text
+│   └── AnswerError                       an answer began and is not usable
+│       ├── StreamCut             retry   it ended without `done`
+│       ├── RunnerDied            retry   the runner stopped while answering
+│       ├── WireError             retry   bytes that are not the protocol
+│       ├── Runaway                       blanks or one token without end
+│       └── DecisionInvalid               no valid JSON after the permitted repairs
+├── Refused                       exit 4  policy, budget or VRAM says no
+├── ImageError                    exit 5  the image cannot be used
+│   ├── ImageBusy                         another process holds it
+│   ├── ImageDamaged                      it does not open, or its root is incomplete
+│   ├── ForbiddenClass                    it names a class that is not on the list
+│   └── DiskFull                          a write did not fit
+├── NoServer                      exit 6
+├── TimedOut                      exit 7
+├── MissionFailed                 exit 1  a mission ended FAILED, with its reason
+├── ObjectError                   exit 1  the object model refused
+│   └── MessageNotUnderstood              (also an AttributeError)
+└── InternalError                 exit 1  should never happen: please report
 """
 
 from __future__ import annotations
@@ -191,6 +191,7 @@ class ContextOverflow(OllamaError):
     """The prompt does not fit the window; both counts are in tokens, None where the daemon names none."""
 
     code = "context_overflow"
+    exit_code = 1
     remedy = "Shorten the question or the files, or raise num_ctx in the codex."
 
     def __init__(self, prompt_tokens: int | None, window: int | None, message: str = "") -> None:
@@ -204,6 +205,7 @@ class RequestRejected(OllamaError):
     """Ollama refused the request; `status` is the HTTP status, or None inside a stream."""
 
     code = "request_rejected"
+    exit_code = 1
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -214,6 +216,7 @@ class AnswerError(OllamaError):
     """An answer began and cannot be used."""
 
     code = "answer"
+    exit_code = 1
 
 
 class StreamCut(AnswerError):

@@ -40,7 +40,7 @@ _CHATTY = frozenset({"mission.token"})
 class Events:
     """A list of subscribers; one that raises is dropped and logged, and never breaks a mission."""
 
-    def __init__(self, *subscribers: Subscriber, log: bool = True) -> None:
+    def __init__(self, *subscribers: Subscriber, log: bool = False) -> None:
         self._subscribers = list(subscribers)
         self._logs = log
 

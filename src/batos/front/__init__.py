@@ -1,0 +1,1 @@
+"""How people and programs speak to BAT OS: the command line."""

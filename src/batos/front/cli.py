@@ -1,0 +1,87 @@
+"""The command `batos`: its verbs, each loaded only when it is called, and the one place where errors become exits."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from batos import __version__
+from batos.errors import BatosError
+from batos.front.console import Console
+
+#: verb -> (module, what it does); a verb's command is the attribute of its name there.
+VERBS: dict[str, tuple[str, str]] = {
+    "genesis": ("batos.front.upkeep", "Bring models and image to what the codex says."),
+    "ask": ("batos.front.missions", "Ask, and wait for the answer."),
+    "missions": ("batos.front.missions", "List the newest missions."),
+    "show": ("batos.front.missions", "Show a mission: states, calls, tokens, provenance, prompts."),
+    "resume": ("batos.front.missions", "Run what an ended process left undone."),
+    "inspect": ("batos.front.missions", "Look at an object of the image, or at one of its slots."),
+    "doctor": ("batos.front.upkeep", "Check Ollama, models, codex and image, and say what to do."),
+    "ps": ("batos.front.upkeep", "Show which models are in memory and which are on disk."),
+    "config": ("batos.front.upkeep", "Show every setting, its value and where it came from."),
+    "emulator": ("batos.front.upkeep", "Run the stand-in for the Ollama daemon (it is not a model)."),
+}
+
+
+class Verbs(click.Group):
+    """A group whose help needs no verb loaded."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which a newcomer needs them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load the verb."""
+        if cmd_name not in VERBS:
+            return None
+        found = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List them from the table above."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, what) for name, (_, what) in VERBS.items()])
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="batos %(version)s")
+def batos() -> None:
+    """BAT OS: a local-first mind that lives in a database and thinks through Ollama.
+
+    Begin with `batos genesis`, then `batos ask "..."`. Every verb takes --help and --json.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point: runs a verb and exits with CONTRACT's code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(run(given))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a verb; errors are told on stderr, or as one JSON document where --json was asked for."""
+    console = Console.of(sys.stdout, sys.stderr, as_json="--json" in arguments)
+    try:
+        result: Any = batos.main(args=arguments, prog_name="batos", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as asked:
+        return asked.exit_code
+    except click.ClickException as wrong:
+        console.usage(wrong)
+        return 2
+    except BatosError as error:
+        console.error(error)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        console.say("interrupted")
+        return 130
+    except BrokenPipeError:
+        # Whoever read us left; there is nobody to tell.
+        sys.stderr.close()
+        return 0

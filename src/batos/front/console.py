@@ -1,0 +1,137 @@
+"""What people and programs read: text without control characters on a terminal, JSON documents for scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import click
+
+from batos.errors import BatosError
+
+#: Everything that could move a cursor, change a colour or hide text: C0 but newline and tab, C1, bidi controls.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    r"""Text of a model or a file without control characters.
+
+    >>> plain("a\x1b[31mb\r\n")
+    'a[31mb\n'
+    """
+    return _CONTROL.sub("", text)
+
+
+@dataclass(slots=True)
+class Console:
+    """Where a verb's output goes: results to `out`, progress and errors to `err`."""
+
+    out: TextIO
+    err: TextIO
+    as_json: bool
+    colour: bool
+
+    @classmethod
+    def of(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
+        """A console that respects NO_COLOR and what is not a terminal."""
+        return cls(out, err, as_json, err.isatty() and not os.environ.get("NO_COLOR"))
+
+    # -- for programs
+
+    def document(self, data: Mapping[str, Any]) -> None:
+        """The one document of `--json`."""
+        self._line({"v": 1, "ok": True, "data": data})
+
+    def event(self, name: str, keys: Mapping[str, Any]) -> None:
+        """A line of progress for a program."""
+        self._line({"v": 1, "event": name, **keys})
+
+    def _line(self, value: Mapping[str, Any]) -> None:
+        print(json.dumps(value, ensure_ascii=False, default=str), file=self.out, flush=True)
+
+    # -- for people
+
+    def write(self, text: str) -> None:
+        """A result."""
+        print(plain(text), file=self.out, flush=True)
+
+    def stream(self, text: str) -> None:
+        """A piece of a result."""
+        self.out.write(plain(text))
+        self.out.flush()
+
+    def say(self, text: str, *, dim: bool = False) -> None:
+        """Progress, a note, a warning; silent where a program reads."""
+        if not self.as_json:
+            shown = plain(text)
+            print(f"\x1b[2m{shown}\x1b[0m" if dim and self.colour else shown, file=self.err, flush=True)
+
+    def rewrite(self, text: str) -> None:
+        """Progress that replaces the line before it, on a terminal; nothing elsewhere."""
+        if self.colour and not self.as_json:
+            width = shutil.get_terminal_size().columns - 1
+            self.err.write(f"\r\x1b[K{plain(text)[:width]}")
+            self.err.flush()
+
+    def wipe(self) -> None:
+        """Take the replaced line away."""
+        if self.colour and not self.as_json:
+            self.err.write("\r\x1b[K")
+            self.err.flush()
+
+    def error(self, error: BatosError) -> None:
+        """An error with its remedy."""
+        if self.as_json:
+            self._line({"v": 1, "ok": False, "error": error.as_dict()})
+            return
+        self.say(f"error: {error.message}")
+        if error.remedy:
+            self.say(f"       {error.remedy}")
+
+    def usage(self, wrong: click.ClickException) -> None:
+        """A command line that is wrong."""
+        context = getattr(wrong, "ctx", None)
+        path = context.command_path if context else "batos"
+        if self.as_json:
+            field = getattr(getattr(wrong, "param", None), "name", None)
+            error = {"code": "usage", "message": wrong.format_message(), "remedy": f"See `{path} --help`."}
+            self._line({"v": 1, "ok": False, "error": {**error, "retry": False, **({"field": field} if field else {})}})
+            return
+        self.say(f"error: {wrong.format_message()}")
+        self.say(f"       See `{path} --help`.")
+
+
+def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
+    """Columns under heads, the last one as long as it is."""
+    shown = [[plain(cell).replace("\n", " ") for cell in row] for row in (heads, *rows)]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(heads))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown)
+    return "\n".join(lines)
+
+
+def wrapped(text: str, indent: str = "  ") -> str:
+    """Paragraphs wrapped to the terminal and indented."""
+    width = max(40, min(100, shutil.get_terminal_size().columns))
+    paragraphs = plain(text).split("\n")
+    return "\n".join(textwrap.fill(each, width, initial_indent=indent, subsequent_indent=indent) for each in paragraphs)
+
+
+def size(count: float | None) -> str:
+    """Bytes for people.
+
+    >>> size(4_920_000_000)
+    '4.6 GiB'
+    """
+    if count is None:
+        return "unknown size"
+    for unit in ("B", "KiB", "MiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"

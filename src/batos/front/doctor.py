@@ -1,0 +1,62 @@
+"""The doctor: Ollama, models, codex, image and disk looked at in turn, each finding with what to do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+
+from batos.config import Settings
+from batos.errors import BatosError
+from batos.events import Events
+from batos.front.console import size
+from batos.genesis import integrity
+from batos.genesis.integrity import Finding
+from batos.genesis.plan import Plan
+from batos.uvm import UVM, open_uvm
+
+#: Free space below which a mission may not find room, in bytes.
+LEAST_FREE = 256 * 2**20
+
+
+async def examine(settings: Settings) -> tuple[Finding, ...]:
+    """Everything that can be looked at; what cannot is a finding too."""
+    findings = [_disk(settings)]
+    try:
+        async with open_uvm(settings, Events(log=True)) as uvm:
+            findings.append(Finding("image.opens", True, f"the image opens: {settings.image_uri}"))
+            findings.extend(await _inside(uvm))
+    except BatosError as error:
+        findings.append(Finding("image.opens", False, error.message, error.remedy))
+    return tuple(findings)
+
+
+async def _inside(uvm: UVM) -> Iterable[Finding]:
+    findings = [_left_behind(uvm)]
+    try:
+        codex = uvm.codex()
+    except BatosError as error:
+        return [*findings, Finding("codex.reads", False, error.message, error.remedy)]
+    plan: Plan | None = None
+    try:
+        plan = await uvm.plan()
+        findings.append(Finding("ollama.answers", True, f"Ollama {plan.version} answers"))
+    except BatosError as error:
+        findings.append(Finding("ollama.answers", False, error.message, error.remedy))
+    with uvm.image.snapshot() as root:
+        return [*findings, *integrity.audit(root, codex, plan)]
+
+
+def _left_behind(uvm: UVM) -> Finding:
+    waiting = uvm.image.unfolded()
+    if waiting:
+        return Finding("missions.waiting", False, f"{len(waiting)} missions were left undone", "Run `batos resume`.")
+    return Finding("missions.waiting", True, "no mission was left undone")
+
+
+def _disk(settings: Settings) -> Finding:
+    folder = next(path for path in (settings.home, *settings.home.parents) if path.exists())
+    free = shutil.disk_usage(folder).free
+    what = f"{size(free)} free where the home is ({settings.home})"
+    if free < LEAST_FREE:
+        return Finding("disk.free", False, what, f"Free space until at least {size(LEAST_FREE)} are left.")
+    return Finding("disk.free", True, what)

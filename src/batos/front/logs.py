@@ -1,0 +1,54 @@
+"""Structured logs: lines for people or machines on stderr, and all of them as JSON in a rotated file of the home."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+_LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_FILE_BYTES, _FILES = 2_000_000, 5
+
+
+def configure(level: str, form: str, folder: Path) -> None:
+    """Send log lines of `level` and above to stderr, in `form` (auto, console, json), and info to `folder`."""
+    as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = RotatingFileHandler(
+        folder / "batos.log", maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True
+    )
+    # ZODB logs through the standard library: its warnings belong to the same file.
+    logging.basicConfig(handlers=[file], level=logging.WARNING, force=True)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            _Split(_LEVELS[level], file, as_json),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(min(_LEVELS["info"], _LEVELS[level])),
+        cache_logger_on_first_use=False,
+    )
+
+
+class _Split:
+    """The last processor: writes every line to the file, and passes on what stderr is to show."""
+
+    def __init__(self, threshold: int, file: RotatingFileHandler, as_json: bool) -> None:
+        self._threshold = threshold
+        self._file = file
+        self._json = structlog.processors.JSONRenderer(default=str)
+        self._shown = self._json if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+
+    def __call__(self, logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
+        line = str(self._json(logger, name, dict(event)))
+        self._file.emit(logging.makeLogRecord({"msg": line, "levelno": _LEVELS.get(event["level"], 20)}))
+        if _LEVELS.get(event["level"], 20) >= self._threshold:
+            print(self._shown(logger, name, event), file=sys.stderr)
+        raise structlog.DropEvent

@@ -1,0 +1,172 @@
+"""The verbs about missions: ask, missions, show, resume, inspect."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from batos.cognition.brief import File, as_file, read_file
+from batos.errors import BatosError, BriefError, NotFound
+from batos.events import Events
+from batos.front.console import table
+from batos.front.options import Called, common, run
+from batos.front.telling import Teller, mission_text, prompts_text
+from batos.image.ids import conversation_id, utc_now
+from batos.uvm import UVM, open_uvm
+
+_STDIN_NAME = "stdin.txt"
+
+
+@click.command()
+@click.argument("text")
+@click.option(
+    "--file", "files", multiple=True, metavar="PATH", help="A text file to answer from; - is stdin. Repeatable."
+)
+@click.option("--persona", type=click.Choice(["ROBIN", "BRICK", "BABS", "ALFRED"], case_sensitive=False))
+@click.option("--effort", type=click.Choice(["reflex", "cycle"]), help="One call, or a persona over its facets.")
+@click.option("--conversation", metavar="ID", help="Go on with a conversation; `new` begins one.")
+@click.option("--ancestor", metavar="MISSION", help="Do not pay again for what this mission already paid for.")
+@click.option("--voices", is_flag=True, help="Show each facet's part beside the answer.")
+@click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
+@common
+def ask(called: Called, text: str, files: tuple[str, ...], voices: bool, stream: bool | None, **given: Any) -> int:
+    """Ask, and wait for the answer. TEXT is the question; - reads it from stdin."""
+    brief = _brief(text, files, given)
+    attached = _files(files, called.settings.attachment_bytes)
+    live = called.console.out.isatty() if stream is None else stream
+    teller = Teller(called.console, quiet=called.quiet, stream=live, voices=voices)
+    return run(_ask(called, brief, attached, teller))
+
+
+def _brief(text: str, files: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    if text == "-" and "-" in files:
+        raise BriefError("stdin cannot be both the question and a file", field="text")
+    brief = {name: value for name, value in given.items() if value is not None}
+    brief["text"] = sys.stdin.read() if text == "-" else text
+    brief["origin"] = {"door": "cli", "client": "batos ask"}
+    if brief.get("conversation") == "new":
+        brief["conversation"] = conversation_id(utc_now())
+    if "persona" in brief:
+        brief["persona"] = brief["persona"].upper()
+    return brief
+
+
+def _files(paths: tuple[str, ...], limit: int) -> list[File]:
+    return [
+        as_file(_STDIN_NAME, sys.stdin.buffer.read(limit + 1)) if path == "-" else read_file(Path(path), limit)
+        for path in paths
+    ]
+
+
+async def _ask(called: Called, brief: dict[str, Any], files: list[File], teller: Teller) -> int:
+    async with open_uvm(called.settings, Events(teller.hear, log=True)) as uvm:
+        await uvm.check()
+        mission = await uvm.submit(brief, files)
+        return await _run(uvm, mission, teller)
+
+
+async def _run(uvm: UVM, mission: str, teller: Teller) -> int:
+    """Run and tell; a failed mission is told with its reason and its cost, by the exit code of what failed it."""
+    try:
+        teller.answer(await uvm.run(mission))
+        return 0
+    except BatosError as error:
+        teller.failed(uvm.mission(mission), error)
+        return error.exit_code
+    except BaseException:
+        teller.cancelled(uvm.mission(mission))
+        raise
+
+
+@click.command()
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
+@common
+def missions(called: Called, limit: int) -> int:
+    """List the newest missions."""
+    found = run(_read(called, lambda uvm: uvm.missions(limit)))
+    if called.console.as_json:
+        called.console.document({"missions": found})
+    elif found:
+        rows = [[line["id"], line["status"], line["accepted_at"], line["text"]] for line in found]
+        called.console.write(table(rows, ("mission", "status", "accepted", "question")))
+    else:
+        called.console.say('There is no mission yet. Ask something: batos ask "..."')
+    return 0
+
+
+@click.command()
+@click.argument("mission")
+@click.option("--prompts", is_flag=True, help="Every call with the exact prompt that was sent.")
+@click.option("--voices", is_flag=True, help="Each facet's part.")
+@common
+def show(called: Called, mission: str, prompts: bool, voices: bool) -> int:
+    """Show a mission; `last` is the newest."""
+
+    def read(uvm: UVM) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        name = _named(uvm, mission)
+        return uvm.mission(name), uvm.prompts(name) if prompts else []
+
+    found, calls = run(_read(called, read))
+    if called.console.as_json:
+        called.console.document({**found, "prompts": calls} if prompts else found)
+        return 0
+    called.console.write(mission_text(found, voices=voices))
+    if prompts:
+        called.console.write(prompts_text(calls))
+    return 0
+
+
+def _named(uvm: UVM, mission: str) -> str:
+    if mission != "last":
+        return mission
+    newest = uvm.missions(1)
+    if not newest:
+        raise NotFound("there is no mission yet", field="mission", remedy='Ask something: batos ask "..."')
+    return str(newest[0]["id"])
+
+
+@click.command()
+@click.argument("mission", required=False)
+@common
+def resume(called: Called, mission: str | None) -> int:
+    """Run what an ended process left undone: one MISSION, or all that wait. What was paid for is not paid again."""
+    return run(_resume(called, mission))
+
+
+async def _resume(called: Called, only: str | None) -> int:
+    teller = Teller(called.console, quiet=called.quiet, stream=False, voices=False)
+    async with open_uvm(called.settings, Events(teller.hear, log=True)) as uvm:
+        waiting = await uvm.recover()
+        if only is not None and only not in waiting:
+            found = uvm.mission(only)
+            raise NotFound(f"{only} is {found['status']} and does not wait to be run", field="mission")
+        if not waiting:
+            called.console.say("Nothing waits.")
+            if called.console.as_json:
+                called.console.document({"missions": []})
+            return 0
+        return max([await _run(uvm, each, teller) for each in ([only] if only else waiting)])
+
+
+@click.command()
+@click.argument("object")
+@common
+def inspect(called: Called, object: str) -> int:
+    """Look at OBJECT: a root name, oid:0x2a, a mission, a conversation; OBJECT.SLOT for one slot."""
+    import json
+
+    found = run(_read(called, lambda uvm: uvm.inspect(object)))
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(json.dumps(found, ensure_ascii=False, indent=2))
+    return 0
+
+
+async def _read(called: Called, what: Any) -> Any:
+    async with open_uvm(called.settings, Events(log=True)) as uvm:
+        return what(uvm)

@@ -1,0 +1,61 @@
+"""What every verb takes: where the home is, how to show results; and how a verb gets its settings and its loop."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from batos import config, loopwatch
+from batos.config import Loaded, Settings
+from batos.front import logs
+from batos.front.console import Console
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """How a verb was called."""
+
+    loaded: Loaded
+    console: Console
+    quiet: bool
+
+    @property
+    def settings(self) -> Settings:
+        """The settings."""
+        return self.loaded.settings
+
+
+def common(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options that all have; it gets a `Called` first."""
+
+    @click.option("--home", type=click.Path(file_okay=False), help="The folder that holds everything.")
+    @click.option("--image", metavar="URI", help="The image's storage URI.")
+    @click.option("--journal", metavar="URI", help="The journal's storage URI.")
+    @click.option(
+        "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Least severe log line."
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Results as JSON documents on stdout.")
+    @click.option("--quiet", "-q", is_flag=True, help="Only the result.")
+    @functools.wraps(verb)
+    def called(*, as_json: bool, quiet: bool, **given: Any) -> Any:
+        flags = {name: given.pop(name) for name in ("home", "image", "journal", "log_level")}
+        loaded = config.load(flags=flags)
+        settings = loaded.settings
+        logs.configure(settings.log_level, settings.log_format, settings.home / "logs")
+        console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
+        return verb(Called(loaded, console, quiet), **given)
+
+    return called
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """The command line's one event loop; BATOS_DEBUG_LOOP=1 watches it."""
+    return loopwatch.run(work, debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")

@@ -1,0 +1,191 @@
+"""How a mission is told: while it runs, when it is answered, when it failed, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from batos.errors import BatosError
+from batos.front.console import Console, wrapped
+
+#: Events that a program is told of while a mission runs.
+_TOLD = frozenset({"mission", "inference", "txn"})
+
+
+@dataclass(slots=True)
+class Teller:
+    """Hears a mission's events and tells them; people see states and the answer as it grows, programs every event."""
+
+    console: Console
+    quiet: bool
+    stream: bool
+    voices: bool
+    _streamed: str = ""
+    _line_open: bool = field(default=False)
+
+    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        """An event."""
+        if self.console.as_json:
+            if event.partition(".")[0] in _TOLD:
+                self.console.event(event, keys)
+            return
+        if event == "mission.token" and self.stream:
+            self._token(str(keys["text"]))
+        elif event == "mission.retracted":
+            self._retracted()
+        elif not self.quiet:
+            self._progress(event, keys)
+
+    def _token(self, text: str) -> None:
+        if not self._line_open:
+            self.console.stream("\n")
+            self._line_open = True
+        self._streamed += text
+        self.console.stream(text)
+
+    def _close_line(self) -> None:
+        if self._line_open:
+            self.console.stream("\n")
+            self._line_open = False
+
+    def _retracted(self) -> None:
+        self._close_line()
+        self._streamed = ""
+        self.console.say("The gate found a fault in this; it is being revised.", dim=True)
+
+    def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
+        if event == "mission.accepted":
+            self.console.say(f"{keys['mission']} accepted", dim=True)
+        elif event == "mission.routed":
+            self.console.say(route_text(keys), dim=True)
+        elif event == "mission.state":
+            self._close_line()
+            self.console.say(f"  {keys['state']}", dim=True)
+        elif event == "mission.partial":
+            what = "answered" if keys["known"] else "has no answer"
+            self.console.say(f"    {str(keys['facet']).removesuffix('_facet_')} {what}", dim=True)
+
+    def answer(self, mission: Mapping[str, Any]) -> None:
+        """A mission that is done."""
+        if self.console.as_json:
+            self.console.document(mission)
+            return
+        self._close_line()
+        if self._streamed.strip() != str(mission["answer"]).strip():
+            self.console.write(str(mission["answer"]))
+        if not self.quiet:
+            self.console.say("\n" + notes_text(mission, voices=self.voices))
+
+    def failed(self, mission: Mapping[str, Any], error: BatosError) -> None:
+        """A mission that failed."""
+        self._close_line()
+        if self.console.as_json:
+            # The document of a failed mission has both: what is wrong, and the mission whose status says so.
+            self.console.event("mission.report", {"mission": mission})
+        self.console.error(error)
+        self.console.say(f"       {mission['id']} is {mission['status']}; {cost_text(mission)}")
+
+    def cancelled(self, mission: Mapping[str, Any]) -> None:
+        """A mission that was interrupted."""
+        self._close_line()
+        self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}")
+
+
+def route_text(route: Mapping[str, Any]) -> str:
+    """Who takes it, how, and why."""
+    who = ", ".join(route["personas"])
+    return f"{who} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
+
+
+def cost_text(mission: Mapping[str, Any]) -> str:
+    """What it cost."""
+    cost = mission.get("cost")
+    if not cost:
+        return "nothing was spent"
+    served = f", {cost['from_journal']} answers from the journal" if cost["from_journal"] else ""
+    return (
+        f"{cost['calls']} calls, {cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens, "
+        f"{cost['seconds']:.1f} s in Ollama{served}"
+    )
+
+
+def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
+    """What stands under an answer: facets, sources, the gate, route, cost, transitions."""
+    provenance = mission["provenance"]
+    lines = [*_voices(mission, whole=voices), *_sources(provenance), *_gate(provenance)]
+    lines.append(f"route    {route_text(mission['route'])}")
+    lines.append(f"spent    {cost_text(mission)}")
+    lines.append(f"states   {' > '.join(step['state'] for step in mission['states'])}")
+    lines.append(f"mission  {mission['id']}, commit {mission['tid']}")
+    return "\n".join(lines)
+
+
+def _voices(mission: Mapping[str, Any], *, whole: bool) -> list[str]:
+    lines = []
+    for voice in mission.get("voices", ()):
+        if "failure" in voice:
+            said = f"failed: {voice['failure']['message']}"
+        else:
+            said = "answered" if voice["known"] else "had no answer"
+        lines.append(f"facet    {voice['name']}, asked: {voice['query']} ({said})")
+        if whole and voice["answer"]:
+            lines.append(wrapped(voice["answer"], "         "))
+    return lines
+
+
+def _sources(provenance: Mapping[str, Any]) -> list[str]:
+    names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
+    lines = [
+        f'source   [{each["document"]}] {names.get(each["document"], "?")}: "{each["quote"]}"'
+        for each in provenance["citations"]
+    ]
+    omitted = provenance["omitted"]
+    if omitted["passages"] or omitted["turns"]:
+        lines.append(
+            f"left out {omitted['passages']} passages and {omitted['turns']} turns, which did not fit the window"
+        )
+    return lines
+
+
+def _gate(provenance: Mapping[str, Any]) -> list[str]:
+    gate = provenance["gate"]
+    revised = " after one revision" if gate["revised"] else ""
+    if gate["ok"]:
+        return [f"gate     passed{revised}: {', '.join(gate['checked'])}"]
+    return [f"gate     still faulty{revised}:", *(f"         {fault['what']}" for fault in gate["faults"])]
+
+
+def mission_text(mission: Mapping[str, Any], *, voices: bool) -> str:
+    """A mission read back."""
+    brief = mission["brief"]
+    lines = [
+        f"mission  {mission['id']}",
+        f"status   {mission['status']}",
+        f"asked    {mission['accepted_at']} by {brief['user']}",
+    ]
+    lines += [f"file     {each['name']} ({each['sha256'][:12]})" for each in brief.get("attachments", ())]
+    lines += ["", wrapped(brief["text"]), ""]
+    reason = mission.get("reason")
+    if reason is not None:
+        lines += [f"reason   {reason['message']}", f"remedy   {reason['remedy']}"]
+    if "answer" not in mission:
+        lines.append(f"spent    {cost_text(mission)}")
+        lines.append(f"states   {' > '.join(step['state'] for step in mission['states']) or 'none'}")
+        return "\n".join(lines)
+    provenance = mission["provenance"]
+    lines += [str(mission["answer"]), "", notes_text(mission, voices=voices)]
+    lines += [f"model    {name} ({digest[:12]})" for name, digest in provenance["models"].items()]
+    lines += [f"trust    {mission['trust']['answer']}, lineage {mission['trust']['lineage']}"]
+    lines += [f"read at  {provenance['read_at']}"]
+    return "\n".join(lines)
+
+
+def prompts_text(calls: list[dict[str, Any]]) -> str:
+    """Every call's exact prompt."""
+    lines = []
+    for call in calls:
+        lines.append(f"\n=== {call['path']} ({call['state']}, {call['model']}, {call['tokens']})")
+        lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
+        lines.append(f"--- answer\n{(call['response'] or {}).get('text', call['response'])}")
+    return "\n".join(lines)
