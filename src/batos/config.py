@@ -25,7 +25,7 @@ class Settings(BaseModel):
     home: Path = Field(description="The folder that holds everything; BATOS_HOME.")
     image: str = Field(default="", description="Image URI; empty means live_image.fs in the home.")
     journal: str = Field(default="", description="Journal URI; empty means derived from the image's.")
-    ollama_host: str = Field(default="http://127.0.0.1:11434", description="Where the Ollama daemon listens; OLLAMA_HOST.")
+    ollama_host: str = Field(default="http://127.0.0.1:11434", description="Where Ollama listens; OLLAMA_HOST.")
     user: str = Field(default="", description="Who asks, when a brief does not say; empty means the login name.")
     profile: str = Field(default="default", description="Which of the codex's profiles names the models.")
     missions: int = Field(default=8, ge=1, le=256, description="How many missions run at once.")
@@ -34,11 +34,13 @@ class Settings(BaseModel):
     first_token_seconds: float = Field(default=120.0, gt=0, description="Deadline for an answer's first token.")
     between_tokens_seconds: float = Field(default=30.0, gt=0, description="Longest silence inside an answer.")
     mission_calls: int = Field(default=40, ge=1, description="Most model calls one mission may spend.")
-    mission_tokens: int = Field(default=60_000, ge=1, description="Most tokens (prompt and answer) one mission may spend.")
+    mission_tokens: int = Field(default=60_000, ge=1, description="Most tokens one mission may spend, in and out.")
     mission_seconds: float = Field(default=3_600.0, gt=0, description="Longest time one mission may take.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, description="Largest attachment, in bytes.")
     cpu_threads: int = Field(default=0, ge=0, description="Threads of a CPU runner; 0 leaves half of the cores free.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(default="warning", description="Least severe log line.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="warning", description="Least severe line on stderr."
+    )
     log_format: Literal["auto", "console", "json"] = Field(
         default="auto", description="How log lines look; auto is console on a terminal, else JSON."
     )
