@@ -92,9 +92,10 @@ async def _report(step: Step, lines: AsyncGenerator[catalogue.Progress, None], o
         async for line in lines:
             if line.digest and line.total:
                 layers[line.digest] = (line.completed or 0, line.total)
-            done = sum(completed for completed, _ in layers.values()) if layers else None
             total = sum(size for _, size in layers.values()) if layers else None
-            on_progress(Progress(step.label, line.status, done, total))
+            done = sum(completed for completed, _ in layers.values()) if layers else None
+            # What names no layer comes after the last byte, whose own line the daemon may leave out.
+            on_progress(Progress(step.label, line.status, done if line.digest else total, total))
 
 
 async def _verified(todo: Plan, daemon: Daemon) -> Plan:
