@@ -5,8 +5,9 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+exec 2>&1  # progress and results in the order in which they come, wherever this is read
 batos=$PWD/.venv/bin/batos
-question=${QUESTION:-"How was the breach in the north pier closed, why in that way, and what did it cost?"}
+question=${QUESTION:-"How did Maud Okafor close the breach in the pier, and what did the granite and the larch rafts cost?"}
 work=$(mktemp -d)
 emulator=
 finish() {
@@ -27,6 +28,8 @@ live_or_refuse() {
     step "This demo thinks with the Ollama at $OLLAMA_HOST"
     shown genesis --plan
     [ "${YES:-}" != 1 ] || return 0
+    # Making a persona's model costs nothing; only a pull is asked about.
+    "$batos" genesis --plan --json | grep -q '"kind": *"pull"' || return 0
     if [ ! -t 0 ]; then
         echo "Models may have to be pulled (gigabytes): say YES=1 to go on without being asked." >&2
         exit 4
@@ -57,7 +60,7 @@ step "1. Genesis: the codex becomes prototypes in the image, and models in the d
 shown genesis
 
 step "2. A mission about examples/harbour.txt"
-shown ask --file examples/harbour.txt "$question"
+shown ask --stream --voices --file examples/harbour.txt "$question"
 
 step "3. The same mission, read back from the image by a new process"
 mission=$("$batos" missions --json | .venv/bin/python -c 'import json, sys; print(json.load(sys.stdin)["data"]["missions"][0]["id"])')

@@ -8,6 +8,7 @@ what=$1 stamp=$4
 venv=$(dirname "$stamp")
 was_python='' was_extras=''
 if [ -f "$stamp" ]; then { read -r was_python; read -r was_extras; } <"$stamp" || true; fi
+command -v "${was_python:-none}" >/dev/null || was_python='' was_extras=''
 python=${2:-${was_python:-python3.11}}
 extras=${3:-${was_extras:-dev}}
 
