@@ -47,11 +47,12 @@ class LangGraphSide:
         self._question = question
         self._stack = AsyncExitStack()
         self._graph: Any = None
+        self._saver: Any = None
 
     async def open(self) -> None:
         """Opens the saver and compiles the graph."""
-        saver = await self._stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(self._file)))
-        self._graph = _graph(self._client, self._calls).compile(checkpointer=saver)
+        self._saver = await self._stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(self._file)))
+        self._graph = _graph(self._client, self._calls).compile(checkpointer=self._saver)
 
     async def mission(self, number: int) -> None:
         """One thread of its own; every superstep is checkpointed before the next begins."""
@@ -60,9 +61,10 @@ class LangGraphSide:
         if not state["answer"] or len(state["partials"]) != len(self._calls.facets):
             raise RuntimeError("the graph did not end well")
 
-    def bytes_written(self) -> int:
-        """Size of the database with its write-ahead log, in bytes."""
-        return sum(path.stat().st_size for path in self._file.parent.glob(f"{self._file.name}*"))
+    async def size(self) -> int:
+        """Size of the database in bytes, its write-ahead log folded in."""
+        await self._saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return self._file.stat().st_size
 
     async def close(self) -> None:
         """Closes the saver (which folds its log in) and the client."""

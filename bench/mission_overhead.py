@@ -215,9 +215,9 @@ async def measure(plan: Plan) -> tuple[dict[str, Any], list[Goal]]:
 async def _peer_bytes(sides: Sequence[Side], missions: int) -> float | None:
     for side in sides:
         if isinstance(side, LangGraphSide):
-            before = side.bytes_written()
+            before = await side.size()
             await crowd(side, USUAL, missions)
-            return round((side.bytes_written() - before) / missions, 1)
+            return round((await side.size() - before) / missions, 1)
     return None
 
 

@@ -29,6 +29,7 @@ from typing import Any
 
 _STAMP = "2026-01-01T00:00:00.000000000Z"
 _DIGEST = "0" * 64
+_CHAT = b"/api/chat"
 _COUNTS = {
     "done": True,
     "done_reason": "stop",
@@ -130,7 +131,7 @@ class NullDaemon:
 
     def answer(self, path: bytes, body: bytes) -> bytes:
         """The bytes for one request."""
-        if path == b"/api/chat":
+        if path == _CHAT:
             return self._chat(body)
         if path in (b"/api/create", b"/api/pull"):
             self._make(json.loads(body))
@@ -205,17 +206,16 @@ class NullProtocol(asyncio.Protocol):
             if len(buffer) < whole:
                 self._need = whole
                 break
-            self._reply(self._daemon.answer(buffer.split(b" ", 2)[1], buffer[end + 4 : whole]))
+            path = buffer.split(b" ", 2)[1]
+            answer = self._daemon.answer(path, buffer[end + 4 : whole])
+            if self._daemon.latency and path == _CHAT:
+                self._loop.call_later(self._daemon.latency, self._write, answer)
+            else:
+                self._transport.write(answer)
             buffer, self._need = buffer[whole:], 0
             if not buffer:
                 break
         self._buffer = buffer
-
-    def _reply(self, answer: bytes) -> None:
-        if self._daemon.latency:
-            self._loop.call_later(self._daemon.latency, self._write, answer)
-        else:
-            self._transport.write(answer)
 
     def _write(self, answer: bytes) -> None:
         if not self._transport.is_closing():
@@ -256,7 +256,7 @@ def main(arguments: list[str]) -> None:
     """Reads the flags and serves."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--latency-ms", type=float, default=0.0, help="wait before each answer")
+    parser.add_argument("--latency-ms", type=float, default=0.0, help="wait before each answer of /api/chat")
     parser.add_argument("--replies", type=Path, default=None, help="JSON array of {name, when, text}")
     given = parser.parse_args(arguments)
     daemon = NullDaemon(read_replies(given.replies), latency=given.latency_ms / 1000)

@@ -1,0 +1,64 @@
+"""Every bench runs with `--quick` and says what CONTRACT asks of it: shape, never speed."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+#: What benches are made of, and not benches themselves.
+PARTS = ("report.py", "null_*.py", "*_side.py")
+BENCHES = sorted(
+    path.name for path in (ROOT / "bench").glob("*.py") if not any(path.match(pattern) for pattern in PARTS)
+)
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "mission_overhead.py": (
+        "ratio",
+        "cpu_ms_added",
+        "fsyncs_per_mission",
+        "bytes_per_mission",
+        "ratio_200ms",
+        "null_server_cpu_ms_per_call",
+    ),
+}
+
+
+def run(script: str, json_file: Path) -> tuple[dict[str, Any], str]:
+    """The document on the last line of stdout, and stderr."""
+    command = [sys.executable, str(ROOT / "bench" / script), "--quick", "--json", str(json_file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=55, check=False, cwd=json_file.parent)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found, done.stderr
+
+
+@pytest.mark.parametrize("script", BENCHES)
+def test_a_quick_run_ends_with_one_document(script: str, tmp_path: Path) -> None:
+    """The last line of stdout is the document of `--json`, with the machine, the goals and the bench's own keys."""
+    document, _ = run(script, tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == document
+    assert {"system", "python", "cpu", "cores"} <= document["machine"].keys()
+    assert document["goals"]
+    for goal in document["goals"]:
+        assert goal.keys() == {"name", "value", "goal", "ok"}
+        assert isinstance(goal["ok"], bool)
+        assert goal["value"] is None or math.isfinite(goal["value"])
+    assert set(KEYS.get(script, ())) <= document.keys()
+    if script == "mission_overhead.py":
+        check_overhead(document)
+
+
+def check_overhead(document: Mapping[str, Any]) -> None:
+    """Every ratio is there and was measured, on missions of exactly six calls."""
+    assert document["ratio"].keys() == {"1", "8", "32"}
+    measured = [*document["ratio"].values(), document["ratio_200ms"], document["null_server_cpu_ms_per_call"]]
+    measured += [document["fsyncs_per_mission"], document["bytes_per_mission"]]
+    assert all(math.isfinite(value) and value > 0 for value in measured)
+    assert document["calls_per_mission"] == 6
