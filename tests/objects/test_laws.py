@@ -189,6 +189,7 @@ def test_a_clone_is_alike_and_shares_no_container(slots: dict[str, Any]) -> None
     behaviour = {name for name, value in slots.items() if isinstance(value, (Method, Primitive))}
     before = plain(dict(own_slots(original)))
     assert plain(dict(own_slots(clone))) == plain({name: slots[name] for name in slots.keys() - behaviour})
+    assert list(own_slots(clone)) == [name for name in slots if name not in behaviour]
     mine = [container for value in own_slots(original).values() for container in owned(value)]
     its = [container for value in own_slots(clone).values() for container in owned(value)]
     assert not {id(each) for each in mine} & {id(each) for each in its}

@@ -104,12 +104,13 @@ class UvmObject(Persistent):
         parent of its clone, which does not copy it: a redefinition reaches all. Any other gives its parents.
         """
         state = own_slots(self)
-        behaviour = {name for name, value in state.items() if isinstance(value, Behaviour)}
-        new = UvmObject(parents=(self,) if behaviour else self._parents)
+        data = {name: value for name, value in state.items() if not isinstance(value, Behaviour)}
+        new = UvmObject(parents=self._parents if len(data) == len(state) else (self,))
         memo = {id(self): new}
         own = slots or {}
-        for name in state.keys() - behaviour - own.keys():
-            _set_slot(new, name, copied(state[name], memo))
+        for name, value in data.items():
+            if name not in own:
+                _set_slot(new, name, copied(value, memo))
         for name, value in own.items():
             _set_slot(new, name, value)
         return new
@@ -191,7 +192,8 @@ def reference(obj: Persistent) -> str:
 
 def label(obj: UvmObject) -> str:
     """The object's own name, if it has one, and its reference."""
-    name = own_slots(obj).get("name")
+    obj._p_activate()
+    name = vars(obj).get("name")
     return f"{name} ({reference(obj)})" if isinstance(name, str) else reference(obj)
 
 
