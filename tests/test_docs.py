@@ -47,8 +47,18 @@ def events_table() -> str:
     return "\n".join(rows)
 
 
+def decisions_table() -> str:
+    """One row a decision: its number, linked, and its title."""
+    rows = ["| | decision |", "|---|---|"]
+    for page in sorted((ROOT / "docs" / "decisions").glob("0*.md")):
+        number, _, title = page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ").partition(": ")
+        rows.append(f"| [{number}]({page.name}) | {title} |")
+    return "\n".join(rows)
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
+    "decisions": decisions_table,
     "errors": errors_table,
     "events": events_table,
 }
@@ -76,7 +86,7 @@ def test_generated_parts_are_current(document: Path) -> None:
 
 
 def test_every_table_is_in_a_document() -> None:
-    """Settings, errors and events are documented, each once."""
+    """Settings, errors, events and decisions are documented, each once."""
     assert sorted(blocks()) == sorted(GENERATORS)
 
 
@@ -86,13 +96,6 @@ def test_links_lead_somewhere(document: Path) -> None:
     for link in LINK.findall(document.read_text(encoding="utf-8")):
         if "://" not in link:
             assert (document.parent / link).exists(), link
-
-
-def test_every_decision_is_listed() -> None:
-    """The list of decisions names every decision's file."""
-    folder = ROOT / "docs" / "decisions"
-    listed = (folder / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in sorted(folder.glob("0*.md")) if f"({page.name})" not in listed] == []
 
 
 if __name__ == "__main__":
