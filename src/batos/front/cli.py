@@ -24,7 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("batos.front.upkeep", "Check Ollama, models, codex and image, and say what to do."),
     "ps": ("batos.front.upkeep", "Show which models are in memory and which are on disk."),
     "config": ("batos.front.upkeep", "Show every setting, its value and where it came from."),
-    "emulator": ("batos.front.upkeep", "Run the stand-in for the Ollama daemon (it is not a model)."),
+    "emulator": ("batos.front.stand_in", "Run the stand-in for the Ollama daemon (it is not a model)."),
 }
 
 

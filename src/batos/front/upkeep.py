@@ -1,13 +1,11 @@
-"""The verbs about the system: genesis, doctor, ps, config, emulator."""
+"""The verbs about the system: genesis, doctor, ps, config."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from batos.errors import ConfigError
 from batos.events import Events
 from batos.front.console import Console, size, table
 from batos.front.options import Called, common, run
@@ -159,32 +157,3 @@ def config(called: Called) -> int:
         shown = [[row.name, str(row.value) if row.value != "" else "-", row.source] for row in rows]
         called.console.write(table(shown, ("setting", "value", "source")))
     return 0
-
-
-@click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Loopback only.")
-@click.option("--port", default=11434, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
-@click.option("--vram", default=8.0, show_default=True, help="The simulated GPU's memory in GiB; 0 is no GPU.")
-@click.option("--parallel", type=click.IntRange(1, 64), help="Requests a runner serves at once.")
-@click.option("--load-s", default=0.0, show_default=True, help="Seconds that a model takes to load.")
-@click.option("--tok-s", default=0.0, show_default=True, help="Tokens a second; 0 is at once.")
-@click.option("--latency-ms", default=0.0, show_default=True, help="Milliseconds before every answer.")
-@click.option("--faults", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Faults to inject (JSON).")
-@click.option(
-    "--registry", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="What can be pulled (JSON)."
-)
-@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="Write every request there (NDJSON).")
-@click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Keep models there across restarts.")
-@click.option("--control", is_flag=True, help="Answer /_emulator/fault and /_emulator/log.")
-def emulator(**given: Any) -> int:
-    """Run the stand-in for the Ollama daemon. It is not a model: its words are cut from the prompt."""
-    from batos.emulator.serve import Options, main
-
-    try:
-        return main(Options(**given))
-    except OSError as error:
-        raise ConfigError(
-            f"port {given['port']} of {given['host']} cannot be used: {error.strerror}",
-            field="port",
-            remedy="Another daemon may be there; take another port, or --port 0.",
-        ) from error

@@ -1,0 +1,8 @@
+"""`python -m batos` is the command `batos`."""
+
+from __future__ import annotations
+
+from batos.front.cli import main
+
+if __name__ == "__main__":
+    main()

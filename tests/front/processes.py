@@ -1,0 +1,88 @@
+"""Running `batos` as its users do: as processes, through pipes, with a home of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+BATOS = (sys.executable, "-m", "batos")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A finished process."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def documents(self) -> list[dict[str, Any]]:
+        """Each line of stdout as JSON."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The last line of stdout as JSON."""
+        return self.documents[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody with a home and a daemon."""
+
+    home: Path
+    ollama: str
+
+    def environ(self) -> dict[str, str]:
+        """The environment of what this user runs; the loop is watched."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
+        return {**kept, "BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_DEBUG_LOOP": "1"}
+
+    def start(self, *arguments: str, **more: Any) -> subprocess.Popen[str]:
+        """A process that runs on."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+        return subprocess.Popen([*BATOS, *arguments], text=True, env=self.environ(), **{**pipes, **more})
+
+    def run(self, *arguments: str, stdin: str | None = None, environ: Mapping[str, str] | None = None) -> Ran:
+        """A process until its end."""
+        done = subprocess.run(
+            [*BATOS, *arguments],
+            text=True,
+            env={**self.environ(), **(environ or {})},
+            capture_output=True,
+            input=stdin if stdin is not None else "",
+            timeout=60,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def emulator(*arguments: str) -> Iterator[str]:
+    """`batos emulator` as a process; gives its address."""
+    with tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(
+            [*BATOS, "emulator", "--port", "0", *arguments], text=True, stdout=subprocess.PIPE, stderr=err
+        )
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            yield next(word for word in line.split() if word.startswith("http://"))
+        finally:
+            process.terminate()
+            process.wait(timeout=10)
+            process.stdout.close()
+
+
+def texts(events: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The texts of all events of a name, joined."""
+    return "".join(str(event["text"]) for event in events if event.get("event") == name)
