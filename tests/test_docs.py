@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 from pydantic_core import PydanticUndefined
 
 from batos import errors, events
 from batos.config import Settings
+from batos.front import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- generated: (\w+) \(make docs\) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -56,11 +58,23 @@ def decisions_table() -> str:
     return "\n".join(rows)
 
 
+def verbs_help() -> str:
+    """The help of every verb, as `batos VERB --help` prints it."""
+    parts = []
+    for name in cli.VERBS:
+        command = cli.batos.get_command(click.Context(cli.batos), name)
+        assert command is not None
+        context = click.Context(command, info_name=f"batos {name}", terminal_width=100)
+        parts.append(f"## {name}\n\n```\n{command.get_help(context)}\n```")
+    return "\n\n".join(parts)
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "decisions": decisions_table,
     "errors": errors_table,
     "events": events_table,
+    "verbs": verbs_help,
 }
 
 
@@ -86,7 +100,7 @@ def test_generated_parts_are_current(document: Path) -> None:
 
 
 def test_every_table_is_in_a_document() -> None:
-    """Settings, errors, events and decisions are documented, each once."""
+    """Settings, errors, events, decisions and verbs are documented, each once."""
     assert sorted(blocks()) == sorted(GENERATORS)
 
 
