@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -27,6 +28,7 @@ from batos.inference.chat import (
 )
 from batos.inference.client import AsyncClient, ProgressResponse
 from batos.inference.deadline import Deadlines, PhaseTimer
+from batos.inference.lanes import Lanes
 from batos.inference.reading import Reading, entire
 from batos.inference.wire import OllamaTransport, daemon_url
 
@@ -123,7 +125,7 @@ class Bridge:
             "keep_alive": request.keep_alive,
         }
         if stream:
-            parts = await client.chat(stream=True, **asked)
+            parts = await self._ask(client.chat(stream=True, **asked), phase, seconds, model)  # sends nothing yet
             reading = Reading(parts, Draft(structured=request.schema is not None), on_token)
             answer = await reading.whole(PhaseTimer(phase, seconds), self.deadlines, model)
         else:
@@ -348,14 +350,13 @@ class Bridge:
         return self._client
 
     def _first_line(self, key: tuple[object, ...]) -> tuple[str, float]:
-        """Phase and seconds until the first line. Only the runner used last is believed to be loaded.
+        """Phase and seconds until the first line. Only the runner that answered last is believed to be loaded.
 
-        A wrong belief costs one OllamaTimeout, which clears it: the next try has the time to load.
+        The belief is held only by an answer: a wrong one costs one OllamaTimeout, and the next try has time to load.
         """
         warm, self._warm = self._warm, None
         first = self.deadlines.first_token
         if warm is not None and warm[0] == key and asyncio.get_running_loop().time() - warm[1] < WARM_SECONDS:
-            self._warm = warm
             return "first_token", first
         return "load", self.deadlines.load + first
 
@@ -373,5 +374,4 @@ class Bridge:
 
 def _network(url: str) -> httpx.AsyncBaseTransport:
     # Building a TLS context takes longer than many calls: only where it is needed.
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=128, keepalive_expiry=60.0)
-    return httpx.AsyncHTTPTransport(verify=url.startswith("https:"), trust_env=False, limits=limits)
+    return Lanes(ssl.create_default_context() if url.startswith("https:") else None)

@@ -211,7 +211,7 @@ def _width(pattern: str, path: str) -> int:
     while at < len(inner):
         part = _PATTERN_PART.match(inner, at)
         if part is None:
-            raise _refuse(path, f"the pattern is not enforced from {inner[at:]!r} on: use characters, [classes], {{n,m}}")
+            raise _refuse(path, f"the pattern is not enforced from {inner[at:]!r} on: use letters, [classes], {{n,m}}")
         one = part.group(1)
         if any(re.fullmatch(one, mark) for mark in '"\\\n'):
             raise _refuse(path, f"{one!r} would let a bare quotation mark, backslash or newline into the JSON")

@@ -1,0 +1,36 @@
+"""A chat to ask, and bridges that are closed behind each test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeAlias
+
+import pytest
+
+from batos.inference.bridge import Bridge, ChatRequest
+
+MakeBridge: TypeAlias = Callable[..., Bridge]
+
+
+def chat(**changes: Any) -> ChatRequest:
+    """A plain request."""
+    given: dict[str, Any] = {
+        "model": "robin",
+        "messages": ({"role": "user", "content": "Tell me of water."},),
+        "options": {"num_ctx": 512, "temperature": 0},
+    }
+    return ChatRequest(**{**given, **changes})
+
+
+@pytest.fixture
+async def bridge_to() -> AsyncIterator[MakeBridge]:
+    """Bridges, closed behind the test."""
+    made: list[Bridge] = []
+
+    def make(host: str, **settings: Any) -> Bridge:
+        made.append(Bridge(host, **settings))
+        return made[-1]
+
+    yield make
+    for bridge in made:
+        await bridge.aclose()
