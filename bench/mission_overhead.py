@@ -189,7 +189,8 @@ async def measure(plan: Plan) -> tuple[dict[str, Any], list[Goal]]:
         replies.write_text(fixed_replies(), encoding="utf-8")
         async with NullProcess.running(replies) as server, opened(server, folder / "fast", most) as (kernel, sides):
             table = await compare(sides, server, plan.rounds, plan.missions)
-            server_cpu = (await server.stats())["cpu_ms_per_call"]
+            in_rounds = (await server.stats())["cpu_ms_per_call"]
+            alone = await server.own_cost((await server.recorded())[-CALLS:], plan.missions[USUAL])
             bytes_grown = await growth(kernel.size, lambda some: crowd(kernel, USUAL, some), plan.growth)
             print(f"bytes: {bytes_grown}", file=sys.stderr, flush=True)
             peer = await _peer_bytes(sides, plan.missions[USUAL])
@@ -200,7 +201,11 @@ async def measure(plan: Plan) -> tuple[dict[str, Any], list[Goal]]:
             slow = await compare(slow_sides, server, plan.slow_rounds, plan.slow_missions)
     values = _values(plan, table, slow)
     values.update(
-        bytes_per_mission=bytes_grown["slope"], bytes_growth=bytes_grown, null_server_cpu_ms_per_call=server_cpu
+        bytes_per_mission=bytes_grown["slope"],
+        bytes_growth=bytes_grown,
+        null_server_cpu_ms_per_call=alone,
+        # In the rounds it also opens and closes the connections that the bare client's pool gives up at 8 and more.
+        null_server_cpu_ms_per_call_in_rounds=in_rounds,
     )
     if MISSING is None:
         values["langgraph"] = {

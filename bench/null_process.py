@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 _SCRIPT = Path(__file__).with_name("null_server.py")
@@ -45,6 +46,22 @@ class NullProcess:
         """The bodies of the last chat calls, oldest first."""
         found: list[dict[str, Any]] = await self._get("/_recorded")
         return found
+
+    async def own_cost(self, bodies: Sequence[Mapping[str, Any]], times: int) -> float:
+        """Its CPU a call in milliseconds by itself: these streamed calls over one connection, one after another."""
+        address = urlsplit(self.url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        before = await self.stats()
+        for _ in range(times):
+            for body in bodies:
+                data = json.dumps({**body, "stream": True}, separators=(",", ":")).encode()
+                writer.write(b"POST /api/chat HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(data), data))
+                await reader.readuntil(b"\r\n0\r\n\r\n")
+        after = await self.stats()
+        writer.close()
+        await writer.wait_closed()
+        made = after["calls"] - before["calls"]
+        return float(round(1000 * (after["cpu_seconds"] - before["cpu_seconds"]) / made, 4))
 
     async def _get(self, path: str) -> Any:
         def read() -> Any:
