@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import Any
 
 from batos.errors import ForbiddenClass
@@ -51,7 +52,11 @@ def class_factory(connection: object, module: str, name: str) -> Any:
 
     ZODB asks here for each global of each pickle, so nothing else is ever imported or called on load.
     """
-    module = _OLD_NAMES.get(module, module)
+    return _allowed(_OLD_NAMES.get(module, module), name)
+
+
+@cache
+def _allowed(module: str, name: str) -> Any:
     if (module, name) not in ALLOWED:
         raise ForbiddenClass(f"the database names the class {module}.{name}, which it may not load")
     return getattr(importlib.import_module(module), name)

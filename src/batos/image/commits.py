@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from batos.errors import DiskFull
-
 T = TypeVar("T")
-
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
 class CommitThread:
@@ -50,13 +45,3 @@ async def settled(future: asyncio.Future[T]) -> T:
     if cancelled is not None:
         raise cancelled from failure
     return future.result()
-
-
-def no_room(error: BaseException) -> bool:
-    """Whether this error, or one that caused it, says that a disk or a quota is full."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, DiskFull) or (isinstance(seen, OSError) and seen.errno in _NO_ROOM):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -15,12 +15,14 @@ from ZODB.blob import Blob
 from ZODB.DB import DB
 from ZODB.interfaces import IBlobStorage
 
-from batos.errors import BatosError, DiskFull, InternalError, NotFound
+from batos.errors import BatosError, DiskFull, ImageError, InternalError, NotFound, Refused
 from batos.events import Events
 from batos.image import roots, storage
-from batos.image.commits import CommitThread, no_room
+from batos.image.commits import CommitThread
+from batos.image.filestorage import sync_folder
 from batos.image.ids import iso, mission_id, tid_text, utc_now
 from batos.image.records import Attachment, Brief, Status, StatusWord
+from batos.image.room import disk_full, no_room
 from batos.image.transactions import MissionTransaction, Voter, snapshot
 from batos.image.voters import VOTERS
 from batos.image.writer import Writer
@@ -66,23 +68,31 @@ class LivingImage:
         self.journal_writer = Writer(self.journal_db, self.thread, self.translate)
         self.voters: tuple[Voter, ...] = VOTERS
         #: Why no mission is accepted any more, if so.
-        self.refusing: DiskFull | None = None
+        self.refusing: ImageError | None = None
         self._blobs = IBlobStorage.providedBy(self.db.storage)
 
     async def prepare(self) -> None:
-        """Make the record trees that a new image lacks."""
+        """Make the record trees that a new image lacks; raises ImageError if a newer version has written it."""
         with self.snapshot() as root:
             complete = all(name in root for name in roots.RECORDS)
+            version = root[roots.GENESIS].get("format", roots.FORMAT) if complete else roots.FORMAT
+        if version > roots.FORMAT:
+            raise ImageError(
+                f"the image has format {version} and this version of BAT OS knows {roots.FORMAT}",
+                remedy="Use the version that wrote it, or a newer one.",
+            )
         if not complete:
             await self.writer.apply(roots.prepare)
 
     def close(self) -> None:
         """Finish the commits under way, then give both databases back."""
-        self.thread.close()
-        for writer in (self.writer, self.journal_writer):
-            writer.close()
-        self.db.close()
-        self.journal_db.close()
+        # Last in, first out; a part that fails to close keeps no other open.
+        with ExitStack() as stack:
+            stack.callback(self.journal_db.close)
+            stack.callback(self.db.close)
+            stack.callback(self.journal_writer.close)
+            stack.callback(self.writer.close)
+            stack.callback(self.thread.close)
 
     # -- reading
 
@@ -94,12 +104,10 @@ class LivingImage:
 
     def find(self, root: Any, mission: str) -> tuple[Brief, Status, UvmObject]:
         """A mission's three objects; raises NotFound."""
-        try:
-            found: tuple[Brief, Status, UvmObject] = root[roots.MISSIONS][mission]
-        except KeyError as error:
-            raise NotFound(
-                f"there is no mission {mission!r}", field="mission", remedy="`batos missions` lists them."
-            ) from error
+        # Not by KeyError: an object that the database has lost is one too.
+        found: tuple[Brief, Status, UvmObject] | None = root[roots.MISSIONS].get(mission)
+        if found is None:
+            raise NotFound(f"there is no mission {mission!r}", field="mission", remedy="`batos missions` lists them.")
         return found
 
     # -- accepting
@@ -110,13 +118,14 @@ class LivingImage:
         `files` are the attachments' contents by sha256, as the brief names them.
         """
         if self.refusing is not None:
-            raise self.refusing
+            raise type(self.refusing)(self.refusing.message, remedy=self.refusing.remedy) from self.refusing
         now = self._clock()
         name, at = mission_id(now), iso(now)
         contents = dict(files or {})
         await self.writer.apply(lambda root: self._accept(root, dict(brief, id=name), at, contents))
-        if any(len(data) > INLINE_BYTES for data in contents.values()):
-            await self.thread.run(lambda: self._sync_blobs(tuple(contents)))
+        long = [sha256 for sha256, data in contents.items() if len(data) > INLINE_BYTES]
+        if long and self._blobs:
+            await self.thread.run(lambda: self._sync_blobs(long))
         self._events.emit("mission.accepted", mission=name)
         return name
 
@@ -146,7 +155,7 @@ class LivingImage:
             os.fsync(file.fileno())
         return Attachment(sha256, len(data), None, blob)
 
-    def _sync_blobs(self, names: tuple[str, ...]) -> None:
+    def _sync_blobs(self, names: list[str]) -> None:
         """Sync the folders that the new blobs were renamed into (in the commit thread)."""
         with self.snapshot() as root:
             for name in names:
@@ -164,27 +173,36 @@ class LivingImage:
         try:
             yield transaction
         except Exception as error:
-            raise self.translate(error) from error
+            shown = self.translate(error)
+            if shown is error:
+                raise
+            raise shown from error
         finally:
             transaction.close()
             if transaction.committed:
-                tid = tid_text(transaction.thought._p_serial)
-                self._events.emit("txn.commit", what=mission, tid=tid)
+                self._events.emit("txn.commit", what=mission, tid=tid_text(transaction.serial))
             else:
                 self._events.emit("txn.abort", what=mission, reason="doomed" if transaction.doomed else "left")
 
     async def move(self, mission: str, word: StatusWord, reason: BatosError | None = None, **also: Any) -> None:
-        """Change a mission's status in a short transaction; `also` sets further fields of the status."""
+        """Change a mission's status in a short transaction; `also` sets further fields of the status.
+
+        Raises Refused for a mission that is published, and to run one that runs.
+        """
         shown = None if reason is None else reason.as_dict()
         at = iso(self._clock())
 
         def change(root: Any) -> None:
             status = self.find(root, mission)[1]
+            _check_move(mission, status, word)
             status.become(word, at, shown)
             for name, value in also.items():
                 setattr(status, name, value)
-            if word in ("failed", "cancelled"):
-                root[roots.UNFOLDED].discard(mission)
+            unfolded = root[roots.UNFOLDED]
+            if word in _ENDED:
+                unfolded.discard(mission)
+            elif mission not in unfolded:
+                unfolded.insert(mission)
 
         await self.writer.apply(change)
         self._events.emit("mission.status", mission=mission, status=word, reason=shown)
@@ -195,21 +213,38 @@ class LivingImage:
             return list(root[roots.UNFOLDED])
 
     def translate(self, error: BaseException) -> BaseException:
-        """A storage error as one of ours; a full disk also stops accepting."""
-        if isinstance(error, DiskFull) or not no_room(error):
-            return error
-        full = DiskFull(f"no room to write to the image or the journal ({error})")
-        full.__cause__ = error
-        self.refusing = full
-        return full
+        """A storage's error as one of ours; a full disk, and a storage that gave up, also stop accepting."""
+        if no_room(error):
+            full = error if isinstance(error, DiskFull) else disk_full(error, storage.file_of(self.uri))
+            self.refusing = self.refusing or full
+            return full
+        if isinstance(error, OSError):
+            return ImageError(f"the image cannot be read or written: {error}", remedy="Check its disk.")
+        if isinstance(error, ValueError) and "closed" in str(error):
+            # FileStorage closes itself when it cannot know whether a commit reached the disk.
+            gave_up = ImageError(
+                "the database closed itself after a write that failed",
+                remedy="Check its disk, then start again: every commit is there whole or not at all.",
+            )
+            self.refusing = self.refusing or gave_up
+            return gave_up
+        return error
+
+
+_ENDED = frozenset({"failed", "cancelled"})
+
+
+def _check_move(mission: str, status: Status, word: StatusWord) -> None:
+    if status.published:
+        raise Refused(f"{mission} is {status.word} and does not change any more")
+    if word == status.word == "running":
+        raise Refused(f"{mission} is running already", remedy="If its process has ended, `batos resume` runs it again.")
 
 
 def _sync_upwards(folder: Path) -> None:
-    """Sync a blob's folder and those above it that its rename may have made."""
-    for _ in range(3):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Sync a blob's folder and those above it, up to the top of the blobs: its rename may have made each of them."""
+    while True:
+        sync_folder(folder)
+        if (folder / ".layout").exists() or folder == folder.parent:
+            return
         folder = folder.parent

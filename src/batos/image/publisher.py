@@ -10,13 +10,14 @@ from batos.errors import InternalError
 from batos.image import roots
 from batos.image.ids import iso, tid_text
 from batos.image.writer import Writer
+from batos.objects.prototype import own_slots
 
 
 class Applier(Protocol):
     """Folds contributions of one kind into a projection; memory and jit register theirs."""
 
     def __call__(self, root: Any, mission: str, payload: Any) -> None:
-        """Change the projection; must give the same state when the same contribution comes twice."""
+        """Change the projection."""
 
 
 class Publisher:
@@ -36,9 +37,13 @@ class Publisher:
         _, status, thought = root[roots.MISSIONS][mission]
         if status.published:
             return
-        if thought._p_serial == b"\0" * 8:
+        # Reading the slots also loads the thought: before that its serial would be zero.
+        slots = own_slots(thought)
+        if "contributions" not in slots:
             raise InternalError(f"{mission} is to be published and has no committed thought")
-        for kind, payload in thought.contributions:
+        for kind, payload in slots["contributions"]:
+            if kind not in self._appliers:
+                raise InternalError(f"{mission} contributes to {kind!r}, which nothing here folds")
             self._appliers[kind](root, mission, payload)
         status.become("done", at)
         status.published = True

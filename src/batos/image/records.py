@@ -47,7 +47,9 @@ class Status(Persistent):
         self.report: dict[str, Any] | None = None
 
     def become(self, word: StatusWord, at: str, reason: dict[str, Any] | None = None) -> None:
-        """Move to another status."""
+        """Move to another status; how often it began to run is counted."""
+        if word == "running":
+            self.attempts += 1
         self.word = word
         self.at = at
         self.reason = reason

@@ -11,10 +11,13 @@ import zodburi
 from zc.lockfile import LockError
 from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorageError
+from ZODB.MappingStorage import MappingStorage
 from ZODB.POSException import StorageSystemError
 
-from batos.errors import ConfigError, ImageBusy, ImageDamaged
+from batos.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image.classes import class_factory
+from batos.image.filestorage import SoundFileStorage
+from batos.image.room import disk_full, no_room
 
 #: Opens the storage that a URI names; an argument, so that a test can count or break what it does.
 StorageFactory: TypeAlias = Callable[[], Any]
@@ -22,17 +25,19 @@ StorageFactory: TypeAlias = Callable[[], Any]
 #: Objects that the caches of all missions hold together.
 CACHED_OBJECTS = 40_000
 
+_FILE_KEYWORDS = ("blobstorage_dir", "quota")
+
 
 def journal_uri(image: str, journal: str) -> str:
     """The journal's URI: as given, or derived from the image's (CONTRACT, "URIs")."""
     if journal:
         return _normal(journal)
     image = _normal(image)
-    scheme, _, rest = image.partition("://")
+    scheme = image.partition("://")[0]
     if scheme == "memory":
         return "memory://journal"
-    if scheme == "file":
-        path = Path(rest.partition("?")[0])
+    path = file_of(image)
+    if path is not None:
         return f"file://{path.with_name('journal.fs')}"
     if scheme == "zeo":
         parts = urlsplit(image)
@@ -50,39 +55,86 @@ def _normal(uri: str) -> str:
 
 
 def open_database(uri: str, *, connections: int, factory: StorageFactory | None = None) -> DB:
-    """Open `uri` for `connections` at once; raises ConfigError, ImageBusy or ImageDamaged, each with a remedy."""
+    """Open `uri` for `connections` at once; raises ConfigError, ImageBusy, ImageDamaged or DiskFull, with a remedy."""
     uri = _normal(uri)
-    _make_folder(uri)
-    try:
-        resolved, keywords = zodburi.resolve_uri(uri)
-    except (KeyError, ValueError) as error:
-        raise ConfigError(f"{uri} is not a storage URI: {error}", field="image") from error
-    # resolve_uri always names a pool of 7 and a cache of 10,000, so a default would never count.
+    named, keywords = _resolve(uri)
+    # zodburi always names a pool of 7 and a cache of 10,000, so a default would never count.
     keywords["pool_size"] = connections + 4
     keywords["cache_size"] = max(1_000, CACHED_OBJECTS // connections)
+    path = file_of(uri)
     try:
-        return DB((factory or resolved)(), class_factory=class_factory, **keywords)
+        if path is not None:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        storage = (factory or named)()
     except LockError as error:
-        path = file_of(uri)
         raise ImageBusy(str(path), owner(path)) from error
-    except (FileStorageError, StorageSystemError) as error:
-        raise ImageDamaged(f"{uri} does not open: {error}") from error
-    except OSError as error:
-        raise ImageDamaged(
-            f"{uri} cannot be opened: {error.strerror}", remedy="Check the path and its permissions."
+    except (OSError, FileStorageError, StorageSystemError) as error:
+        raise _unopened(uri, path, error) from error
+    try:
+        return DB(storage, class_factory=class_factory, **keywords)
+    except BaseException as error:
+        storage.close()
+        if isinstance(error, OSError):
+            raise _unopened(uri, path, error) from error
+        raise
+
+
+def _resolve(uri: str) -> tuple[StorageFactory, dict[str, Any]]:
+    """What opens the storage, and the keywords of its database; raises ConfigError."""
+    path = file_of(uri)
+    if path is not None:
+        return _file_factory(uri, path), {}
+    scheme, _, rest = uri.partition("://")
+    if scheme == "memory" and "?" not in rest:
+        return lambda: MappingStorage(rest), {}
+    try:
+        return zodburi.resolve_uri(uri)
+    except (KeyError, ValueError, TypeError) as error:
+        raise _not_a_uri(uri, str(error.args[0] if error.args else error)) from error
+    except ImportError as error:
+        raise ConfigError(
+            f"{uri} needs a package that is not installed: {error.name}",
+            field="image",
+            remedy="For postgres:// install `relstorage` and `psycopg2-binary`.",
         ) from error
+
+
+def _file_factory(uri: str, path: Path) -> StorageFactory:
+    given = dict(parse_qsl(uri.partition("?")[2], keep_blank_values=True))
+    unknown = sorted(set(given) - set(_FILE_KEYWORDS))
+    if unknown:
+        raise _not_a_uri(uri, f"unknown keyword {unknown[0]!r}; a file has {' and '.join(_FILE_KEYWORDS)}")
+    if not path.name:
+        raise _not_a_uri(uri, "it names no file")
+    try:
+        quota = int(given["quota"]) if "quota" in given else None
+    except ValueError as error:
+        raise _not_a_uri(uri, f"quota is a number of bytes, not {given['quota']!r}") from error
+    return lambda: SoundFileStorage(str(path), quota=quota, blob_dir=given.get("blobstorage_dir"))
+
+
+def _not_a_uri(uri: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"{uri} is not a storage URI: {why}",
+        field="image",
+        remedy="Use file:///path/name.fs?blobstorage_dir=/path/blobs, memory://, zeo://host:port or postgres://...",
+    )
+
+
+def _unopened(uri: str, path: Path | None, error: Exception) -> ImageError:
+    if no_room(error):
+        return disk_full(error, path)
+    if isinstance(error, OSError):
+        return ImageDamaged(
+            f"{uri} cannot be opened: {error.strerror or error}", remedy="Check the path and its permissions."
+        )
+    return ImageDamaged(f"{uri} does not open: {error}")
 
 
 def file_of(uri: str) -> Path | None:
     """The file of a file:// URI, else None."""
     scheme, _, rest = uri.partition("://")
     return Path(rest.partition("?")[0]) if scheme == "file" else None
-
-
-def _make_folder(uri: str) -> None:
-    path = file_of(uri)
-    if path is not None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def owner(path: Path | None) -> str:

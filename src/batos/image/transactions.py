@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import transaction
+from transaction.interfaces import NoTransaction
 from ZODB.DB import DB
+from ZODB.utils import before2at
 
 from batos.errors import InternalError
 from batos.image.commits import CommitThread
@@ -22,19 +24,17 @@ class MissionTransaction:
     def __init__(self, db: DB, thread: CommitThread, note: str) -> None:
         self._thread = thread
         self._manager = transaction.TransactionManager(explicit=True)
-        self._connection = db.open(self._manager)
         self._manager.begin().note(note)
+        self._connection = db.open(self._manager)
         self.root: Any = self._connection.root()
+        #: The commit as of which this mission sees the image.
+        self.read_at = _seen_at(self._connection)
         self.committed = False
         self.doomed = False
         #: What the thought made: set before the commit, read by the voters.
         self.thought: Any = None
-
-    @property
-    def read_at(self) -> bytes:
-        """The commit as of which this mission sees the image."""
-        before: bytes = self._connection._storage._start
-        return (int.from_bytes(before, "big") - 1).to_bytes(8, "big")
+        #: The commit's id, once there is one.
+        self.serial = b""
 
     def watch(self, voters: tuple[Voter, ...]) -> None:
         """Ask these voters before the commit; a veto (any exception) aborts it."""
@@ -54,32 +54,67 @@ class MissionTransaction:
             self._manager.doom()
 
     async def commit(self, thought: Any) -> bytes:
-        """Commit in the commit thread; returns the transaction's id, which is the serial of the written thought."""
+        """Commit in the commit thread; returns the transaction's id, which is the serial of the written thought.
+
+        After a CancelledError `committed` says whether it came too late.
+        """
         if self.doomed:
             raise InternalError("a doomed thought was to be committed")
         self.thought = thought
-        await self._thread.run(self._manager.commit)
-        self.committed = True
-        serial: bytes = thought._p_serial
-        return serial
+        # The last hook to run: ZODB commits a transaction that is doomed while its hooks run.
+        self._manager.get().addBeforeCommitHook(self._refuse_doomed)
+        try:
+            await self._thread.run(self._manager.commit)
+        finally:
+            self.committed = not self._open()
+            if self.committed:
+                self.serial = thought._p_serial
+        return self.serial
+
+    def _refuse_doomed(self) -> None:
+        if self.doomed:
+            raise InternalError("the thought was doomed while it was being committed")
+
+    def _open(self) -> bool:
+        """Whether there is a transaction: none is left by a commit that went through, one by any other."""
+        try:
+            self._manager.get()
+        except NoTransaction:
+            return False
+        return True
 
     def close(self) -> None:
         """Abort what is not committed and give the connection back."""
-        # `_txn` is None exactly after a commit or abort that went through; a failed or doomed one stays open.
-        if self._manager._txn is not None:
-            self._manager.abort()
-        self._connection.close()
+        try:
+            if self._open():
+                self._manager.abort()
+        finally:
+            self._connection.close()
+
+
+def _seen_at(connection: Any) -> bytes:
+    """The newest commit that a connection sees.
+
+    There is no public way to ask: the adapter that ZODB puts around a storage keeps the commit before which it
+    reads as `_start`; a storage that has snapshots itself (RelStorage) answers with its own last transaction.
+    `db.lastTransaction()` may be older or newer than either.
+    """
+    storage = connection._storage
+    start = getattr(storage, "_start", None)
+    seen: bytes = storage.lastTransaction() if start is None else before2at(start)
+    return seen
 
 
 @contextlib.contextmanager
 def snapshot(db: DB) -> Iterator[Any]:
     """The root as of now, for reading; what is changed in it is thrown away."""
     manager = transaction.TransactionManager(explicit=True)
+    manager.begin()
     connection = db.open(manager)
     try:
-        manager.begin()
         yield connection.root()
     finally:
-        if manager._txn is not None:
+        try:
             manager.abort()
-        connection.close()
+        finally:
+            connection.close()

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import transaction
 from ZODB.DB import DB
 
+from batos.errors import InternalError
 from batos.image.commits import CommitThread, settled
 
 T = TypeVar("T")
@@ -54,10 +55,15 @@ class Writer:
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         """Hand all that waits to the commit thread; only the loop touches the queue."""
         batch, self._waiting = self._waiting, []
-        if batch:
-            self._thread.submit(lambda: self._flush(batch, loop))
-        else:
+        if not batch:
             self._flushing = False
+            return
+        try:
+            self._thread.submit(lambda: self._flush(batch, loop))
+        except RuntimeError as error:  # its thread has ended; who waits must not wait for ever
+            for waiting in batch:
+                waiting.failure = InternalError(f"a change came after the image was closed ({error})")
+            self._deliver(loop, batch)
 
     def _flush(self, batch: list[_Waiting[Any]], loop: asyncio.AbstractEventLoop) -> None:
         try:

@@ -1,3 +1,4 @@
+import io
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
@@ -5,9 +6,19 @@ from ZODB.POSException import StorageError, StorageSystemError
 from ZODB._storage import Storage
 
 class FileStorage(Storage):
-    _file: IO[bytes]
+    # Private, for batos.image.filestorage.
+    _file: io.BufferedRandom
     _file_name: str
+    _files: Any
+    _lock: Any
     _lock_file: Any
+    _nextpos: int
+    _pos: int
+    _tfile: IO[bytes]
+    _tfmt: TempFormatter
+    _thl: int
+    _tindex: dict[bytes, int]
+    _transaction: Any
 
     def __init__(
         self,
@@ -21,11 +32,21 @@ class FileStorage(Storage):
         packer: Callable[..., Any] | None = ...,
         blob_dir: str | None = ...,
     ) -> None: ...
+    def _abort(self) -> None: ...
+    def _blob_tpc_abort(self) -> None: ...
+    def _clear_temp(self) -> None: ...
+    def _finish_finish(self, tid: bytes) -> None: ...
+    def tryToResolveConflict(
+        self, oid: bytes, committedSerial: bytes, oldSerial: bytes, newpickle: bytes, committedData: bytes = ...
+    ) -> bytes: ...
     def cleanup(self) -> None: ...
     def openCommittedBlobFile(self, oid: bytes, serial: bytes, blob: Any = ...) -> IO[bytes]: ...
     def supportsUndo(self) -> bool: ...
     def undo(self, transaction_id: bytes, transaction: Any) -> Any: ...
     def undoLog(self, first: int, last: int, filter: Any = ...) -> list[dict[str, Any]]: ...
+
+class TempFormatter:
+    def __init__(self, afile: IO[bytes]) -> None: ...
 
 class FileIterator:
     def __init__(self, filename: str, start: bytes | None = ..., stop: bytes | None = ..., pos: int = ...) -> None: ...
