@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -44,7 +43,7 @@ async def decide(deciding: Deciding[M], messages: tuple[dict[str, str], ...]) ->
         try:
             return deciding.decision.parse(text), text
         except DecisionInvalid as error:
-            deciding.session.cost.wasted += answer.answer_tokens
+            deciding.session.waste(step.path)
             if attempt == REPAIRS:
                 raise
             messages = (*messages, *repair(text, error))
@@ -52,7 +51,7 @@ async def decide(deciding: Deciding[M], messages: tuple[dict[str, str], ...]) ->
     raise AssertionError("the last attempt returns or raises")
 
 
-def repair(text: str, error: DecisionInvalid) -> tuple[Mapping[str, str], ...]:
+def repair(text: str, error: DecisionInvalid) -> tuple[dict[str, str], ...]:
     """What is appended after a reply that is no valid decision."""
     return (
         {"role": "assistant", "content": text or "{}"},

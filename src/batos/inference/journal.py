@@ -118,15 +118,20 @@ class MissionLog(Persistent):
 
 
 def canonical(value: Any) -> bytes:
-    """JSON that is the same for the same value: sorted keys, no blanks, UTF-8."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    """JSON that is the same for the same value: sorted keys, no blanks, UTF-8 (a lone surrogate has bytes too)."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def journal_key(digest: str, request: Mapping[str, Any], path: str) -> str:
     """The key of CONTRACT: model digest, messages, format, think, sampling options and sample path, nothing else."""
-    options = {k: v for k, v in (request.get("options") or {}).items() if k not in RUNNER_OPTIONS}
+    options = {k: _plain(v) for k, v in (request.get("options") or {}).items() if k not in RUNNER_OPTIONS}
     parts = [digest, request["messages"], request.get("format"), request.get("think"), options, path]
     return hashlib.sha256(canonical(parts)).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """A temperature of 1.0 is one of 1: equal values have one form."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Journal:
@@ -139,8 +144,7 @@ class Journal:
 
     async def write(self, record: Record) -> None:
         """Put a record and the mission's waiting notes; durable when this returns."""
-        notes = self._notes.pop(record.mission, [])
-        await self._writer.apply(lambda root: _put(root, record.mission, record, notes))
+        await self._write(record.mission, record)
 
     def note(self, mission: str, note: Mapping[str, Any]) -> None:
         """Remember a transition; it is written with the mission's next record, or by `flush`."""
@@ -148,9 +152,17 @@ class Journal:
 
     async def flush(self, mission: str) -> None:
         """Write what is only noted so far; durable when this returns."""
+        if mission in self._notes:
+            await self._write(mission, None)
+
+    async def _write(self, mission: str, record: Record | None) -> None:
         notes = self._notes.pop(mission, [])
-        if notes:
-            await self._writer.apply(lambda root: _put(root, mission, None, notes))
+        try:
+            await self._writer.apply(lambda root: _put(root, mission, record, notes))
+        except Exception:
+            # They were not written (a cancellation is another matter: the commit was waited for).
+            self._notes[mission] = notes + self._notes.get(mission, [])
+            raise
 
     def read(self, missions: Sequence[str]) -> list[Record]:
         """All records of these missions, in the order they were first written."""

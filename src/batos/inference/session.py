@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from batos.errors import BatosError, ModelMissing, Refused, TimedOut
 from batos.events import Events
@@ -16,7 +16,7 @@ from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.journal import Journal, Record, journal_key
 
 #: How often the unfinished text of an answer is saved, in seconds.
-PARTIAL_EVERY = 2.0
+PARTIAL_EVERY: Final = 2.0
 
 
 class Thinks(Protocol):
@@ -87,59 +87,76 @@ class Session:
     keys: list[str] = field(default_factory=list)
     #: Prompt bytes and tokens of each model's answered calls: what the estimate of the next prompt learns from.
     measured: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _paid: dict[str, Record] = field(default_factory=dict)
-    _flying: dict[str, asyncio.Task[Answer]] = field(default_factory=dict)
-    _began: float = field(default_factory=time.monotonic)
+    #: Digest of each model that answered, by name.
+    models: dict[str, str] = field(default_factory=dict)
+    #: Seconds that only ever grow: the budget's clock, and that of what is saved of an unfinished answer.
+    ticks: Callable[[], float] = time.monotonic
+    partial_every: float = PARTIAL_EVERY
+    _paid: dict[str, Record] = field(init=False)
+    #: The digests that each model had when something was paid, eldest first.
+    _former: dict[str, list[str]] = field(init=False)
+    _flying: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+    #: Tokens of the answers that were paid for here, by path.
+    _spent: dict[str, int] = field(default_factory=dict)
+    _began: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._paid = {record.key: record for record in self.earlier if record.state == "done"}
-        resolved = {record.model: record.digest for record in self.earlier}
-        # A mission keeps the digest that it was first served with, so that what it paid for is found again.
-        self.digests = {**self.digests, **resolved}
-
-    @property
-    def models(self) -> dict[str, str]:
-        """Digest of each model that answered, by name."""
-        return {name: self.digests[name] for name in self.measured}
+        self._began = self.ticks()
+        self._paid, self._former = {}, {}
+        for record in self.earlier:
+            if record.state == "done":
+                self._paid[record.key] = record
+                former = self._former.setdefault(record.model, [])
+                if record.digest not in former:
+                    former.append(record.digest)
 
     async def think(self, request: ChatRequest, step: Step) -> Answer:
-        """The answer to a request at a step: from the journal when it was paid for, else from Ollama, once."""
-        digest = self._digest(request.model)
+        """The answer to a request at a step: from the journal when it was paid for, else from Ollama, once.
+
+        Raises what the bridge raises, and Refused or TimedOut when the budget is spent.
+        """
         shown = _shown(request)
+        # What was paid for is found by the digest that its model had then, also after the model was changed.
+        for former in self._former.get(request.model, ()):
+            paid = self._paid.get(journal_key(former, shown, step.path))
+            if paid is not None:
+                return self._served(paid, step)
+        digest = self.digests.get(request.model)
+        if digest is None:
+            raise ModelMissing(request.model)
         key = journal_key(digest, shown, step.path)
-        paid = self._paid.get(key)
-        if paid is not None:
-            return self._served(paid, step)
-        if key in self._flying:
-            return await asyncio.shield(self._flying[key])
+        while key in self._flying:
+            # One call in flight for a key; if that one fails or is cancelled, this one is made.
+            await asyncio.wait({self._flying[key]})
+        if key in self._paid:
+            return self._served(self._paid[key], step)
         record = Record(key, self.mission, step.path, request.model, digest, shown, "open", iso(self.clock()))
-        task = asyncio.ensure_future(self._pay(request, step, record))
-        self._flying[key] = task
+        landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
-            return await task
+            return await self._pay(request, step, record)
         finally:
             del self._flying[key]
+            landed.set_result(None)
 
-    def _digest(self, model: str) -> str:
-        try:
-            return self.digests[model]
-        except KeyError as error:
-            raise ModelMissing(model) from error
+    def waste(self, path: str) -> None:
+        """The answer paid for at this path led nowhere."""
+        self.cost.wasted += self._spent.get(path, 0)
 
     def _served(self, paid: Record, step: Step) -> Answer:
         assert paid.response is not None
         answer = Answer(**paid.response)
         self.cost.from_journal += 1
-        self._used(paid.key, paid.model, answer, len(_prompt_text(paid.request)))
+        self._used(paid, answer)
         if step.on_token is not None:
             step.on_token(answer.text)
         self._ended(paid.path, paid.model, answer, from_journal=True)
         return answer
 
-    def _used(self, key: str, model: str, answer: Answer, prompt_bytes: int) -> None:
-        self.keys.append(key)
-        size, tokens = self.measured.get(model, (0, 0))
-        self.measured[model] = (size + prompt_bytes, tokens + answer.prompt_tokens)
+    def _used(self, record: Record, answer: Answer) -> None:
+        self.keys.append(record.key)
+        self.models[record.model] = record.digest
+        size, tokens = self.measured.get(record.model, (0, 0))
+        self.measured[record.model] = (size + _prompt_bytes(record.request), tokens + answer.prompt_tokens)
 
     def _ended(self, path: str, model: str, answer: Answer, *, from_journal: bool) -> None:
         self.events.emit(
@@ -165,20 +182,27 @@ class Session:
             await listener.stop()
             await self._failed(record, error, listener.text)
             if isinstance(error, TimeoutError):
-                raise TimedOut(f"the mission's {self.limits.seconds:g} seconds are over") from error
+                raise _out_of_time(self.limits) from error
             raise
         await listener.stop()
         response = {name: getattr(answer, name) for name in Answer.__dataclass_fields__}
         tokens = {"prompt": answer.prompt_tokens, "answer": answer.answer_tokens}
         done = replace(record, state="done", response=response, tokens=tokens, ended=iso(self.clock()))
-        await self.journal.write(done)
+        self._charge(step.path, answer)
+        try:
+            await self.journal.write(done)
+        except asyncio.CancelledError as cancelled:
+            # The write was waited for: unless it failed itself, the answer is there for whoever asks again.
+            if cancelled.__cause__ is None:
+                self._paid[record.key] = done
+            raise
         self._paid[record.key] = done
-        self._charge(answer)
-        self._used(record.key, record.model, answer, len(_prompt_text(record.request)))
+        self._used(done, answer)
         self._ended(step.path, request.model, answer, from_journal=False)
         return answer
 
-    def _charge(self, answer: Answer) -> None:
+    def _charge(self, path: str, answer: Answer) -> None:
+        self._spent[path] = answer.answer_tokens
         self.cost.prompt_tokens += answer.prompt_tokens
         self.cost.answer_tokens += answer.answer_tokens
         self.cost.seconds += answer.total_seconds
@@ -198,7 +222,7 @@ class Session:
         await self.journal.write(cut)
 
     def _left(self) -> float:
-        return self.limits.seconds - (time.monotonic() - self._began)
+        return self.limits.seconds - (self.ticks() - self._began)
 
     def _check_limits(self) -> None:
         spent = self.cost.prompt_tokens + self.cost.answer_tokens
@@ -210,7 +234,15 @@ class Session:
                     remedy=f"Ask again with a larger budget, or raise mission_{name} in batos.toml.",
                 )
         if self._left() <= 0:
-            raise TimedOut(f"the mission's {self.limits.seconds:g} seconds are over")
+            raise _out_of_time(self.limits)
+
+
+def _out_of_time(limits: Limits) -> TimedOut:
+    return TimedOut(
+        f"the mission's {limits.seconds:g} seconds are over",
+        field="budget.seconds",
+        remedy="Ask again with a larger budget, or raise mission_seconds in batos.toml.",
+    )
 
 
 class _Listener:
@@ -221,7 +253,7 @@ class _Listener:
         self._step = step
         self._record = record
         self._pieces: list[str] = []
-        self._began = self._saved = time.monotonic()
+        self._began = self._saved = session.ticks()
         self._saving: asyncio.Task[None] | None = None
 
     @property
@@ -229,7 +261,7 @@ class _Listener:
         return "".join(self._pieces)
 
     def __call__(self, piece: str) -> None:
-        now = time.monotonic()
+        now = self._session.ticks()
         if not self._pieces:
             self._session.events.emit(
                 "inference.first_token",
@@ -238,7 +270,7 @@ class _Listener:
                 seconds=round(now - self._began, 3),
             )
         self._pieces.append(piece)
-        if now - self._saved >= PARTIAL_EVERY and (self._saving is None or self._saving.done()):
+        if now - self._saved >= self._session.partial_every and (self._saving is None or self._saving.done()):
             self._saved = now
             self._saving = asyncio.ensure_future(self._session.journal.write(replace(self._record, partial=self.text)))
         if self._step.on_token is not None:
@@ -260,5 +292,5 @@ def _shown(request: ChatRequest) -> dict[str, Any]:
     }
 
 
-def _prompt_text(shown: Mapping[str, Any]) -> bytes:
-    return "".join(message["content"] for message in shown["messages"]).encode()
+def _prompt_bytes(shown: Mapping[str, Any]) -> int:
+    return sum(len(message["content"].encode("utf-8", "surrogatepass")) for message in shown["messages"])
