@@ -53,14 +53,23 @@ class Conductor:
         await self.image.move(mission, "running")
         states: list[dict[str, str]] = []
         costs: list[Session] = []
+        committed = False
         try:
             with self.image.transaction(mission) as transaction:
-                await self._think(mission, transaction, states, costs)
-            await self.publisher.fold(mission)
+                try:
+                    await self._think(mission, transaction, states, costs)
+                finally:
+                    committed = transaction.committed
         except (Exception, asyncio.CancelledError) as error:
-            await self._failed(mission, error, states, costs)
+            if not committed:
+                await self._failed(mission, error, states, costs)
             raise
-        self.events.emit("mission.status", mission=mission, status="done", reason=None)
+        finally:
+            # Also after a cancellation that came too late to stop the commit: the thought is whole. If this fails,
+            # the next start folds it in.
+            if committed:
+                await self.publisher.fold(mission)
+                self.events.emit("mission.status", mission=mission, status="done", reason=None)
 
     async def _think(
         self, mission: str, transaction: MissionTransaction, states: list[dict[str, str]], costs: list[Session]
