@@ -1,4 +1,4 @@
-"""HTTP/1.1 to one daemon: h11 over asyncio streams, one request a connection at a time, idle ones used again.
+"""HTTP/1.1 to one daemon: h11 over asyncio, one request a connection at a time, idle ones used again.
 
 httpx's own transport was measured first. It searches its whole pool on every request (with 48 calls at once that was
 two thirds of all CPU), and it tries to import a package that is not installed on every lock. This one does neither,
@@ -16,7 +16,6 @@ from typing import TypeAlias
 import h11
 import httpx
 
-_READ = 1 << 16
 _IDLE_SECONDS = 60.0
 _IDLE_MOST = 128
 _SILENT = "Server disconnected without sending a response."
@@ -24,37 +23,80 @@ _SILENT = "Server disconnected without sending a response."
 Event: TypeAlias = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]
 
 
-class Lane:
+class Lane(asyncio.Protocol):
     """One connection and where its protocol stands."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._http = h11.Connection(h11.CLIENT)
+        self._waiter: asyncio.Future[None] | None = None  # the one task that reads or writes
+        self._over = False
+        self._lost: Exception | None = None
+        self._full = False  # the transport takes no more for now
+        self._idle = False
         self.idle_since = 0.0
 
-    @property
-    def usable(self) -> bool:
-        """Whether another request may go out: nothing was closed, and nothing came that nobody asked for."""
-        return not (self._reader.at_eof() or self._writer.is_closing() or self._http.their_state is not h11.IDLE)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection stands."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came; those that nobody asked for end the connection."""
+        if self._idle:
+            self.close()
+        else:
+            self._http.receive_data(data)
+        self._wake()
+
+    def eof_received(self) -> None:
+        """The daemon sends no more; the transport closes itself."""
+        self._over = True
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        if not self._over:
+            self._lost = exc
+        self._over = True
+        self._wake()
+
+    def pause_writing(self) -> None:
+        """The transport's buffer is full."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """It has room again."""
+        self._full = False
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def _wait(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
 
     async def send(self, request: httpx.Request) -> None:
-        """Send head and body."""
+        """Send head and body. A daemon that refuses in the middle of a body is not written to any more."""
         head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
         parts = [self._http.send(head) or b""]
-        try:
-            assert isinstance(request.stream, httpx.AsyncByteStream)
-            async for chunk in request.stream:
-                parts.append(self._http.send(h11.Data(data=chunk)) or b"")
-                self._writer.write(b"".join(parts))
-                parts.clear()
-                await self._writer.drain()
-            parts.append(self._http.send(h11.EndOfMessage()) or b"")
-            self._writer.write(b"".join(parts))
-            await self._writer.drain()
-        except OSError:
-            # The daemon may refuse in the middle of an upload: its answer is read and says why.
-            self._http.send_failed()
+        assert isinstance(request.stream, httpx.AsyncByteStream)
+        async for chunk in request.stream:
+            parts.append(self._http.send(h11.Data(data=chunk)) or b"")
+            self._transport.write(b"".join(parts))
+            parts.clear()
+            while self._full and not self._over:
+                await self._wait()
+            if self._over:
+                self._http.send_failed()
+                return
+        parts.append(self._http.send(h11.EndOfMessage()) or b"")
+        self._transport.write(b"".join(parts))
 
     async def head(self) -> h11.Response:
         """The head of the response."""
@@ -82,24 +124,35 @@ class Lane:
                 raise httpx.RemoteProtocolError(str(raw)) from raw
             if event is not h11.NEED_DATA:
                 return event
-            try:
-                data = await self._reader.read(_READ)
-            except OSError as raw:
-                raise httpx.ReadError(str(raw)) from raw
-            if not data and self._http.their_state is h11.SEND_RESPONSE:
+            if not self._over:
+                await self._wait()
+            elif self._lost is not None:
+                raise httpx.ReadError(str(self._lost)) from self._lost
+            elif self._http.their_state is h11.SEND_RESPONSE:
                 raise httpx.RemoteProtocolError(_SILENT)
-            self._http.receive_data(data)
+            else:
+                self._http.receive_data(b"")
 
-    def renew(self) -> bool:
+    def rest(self) -> bool:
         """Make ready for another request; whether that is possible."""
-        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+        if self._over or self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        if self._http.trailing_data != (b"", False):
             return False
         self._http.start_next_cycle()
+        self._idle = True
+        self.idle_since = self._loop.time()
         return True
+
+    def resume(self) -> bool:
+        """Leave rest; whether the connection still stands and has not rested too long."""
+        self._idle = False
+        fresh = self._loop.time() - self.idle_since < _IDLE_SECONDS
+        return fresh and not self._over and not self._transport.is_closing()
 
     def close(self) -> None:
         """Close at once: the daemon notices and stops what it does for us."""
-        self._writer.transport.abort()
+        self._transport.abort()
 
 
 class _Body(httpx.AsyncByteStream):
@@ -129,18 +182,17 @@ class Lanes(httpx.AsyncBaseTransport):
         try:
             await lane.send(request)
             head = await lane.head()
-        except h11.LocalProtocolError as raw:
+        except BaseException as raw:
             self._drop(lane)
-            raise httpx.LocalProtocolError(str(raw)) from raw
-        except BaseException:
-            self._drop(lane)
+            if isinstance(raw, h11.LocalProtocolError):
+                raise httpx.LocalProtocolError(str(raw)) from raw
             raise
         return httpx.Response(head.status_code, headers=head.headers.raw_items(), stream=_Body(self, lane))
 
     def _take(self) -> Lane | None:
         while self._idle:
             lane = self._idle.pop()
-            if lane.usable and asyncio.get_running_loop().time() - lane.idle_since < _IDLE_SECONDS:
+            if lane.resume():
                 return lane
             lane.close()
         return None
@@ -151,7 +203,9 @@ class Lanes(httpx.AsyncBaseTransport):
         seconds = request.extensions.get("timeout", {}).get("connect")
         try:
             async with asyncio.timeout(seconds):
-                return Lane(*await asyncio.open_connection(url.host, port, ssl=self._tls, happy_eyeballs_delay=0.25))
+                loop = asyncio.get_running_loop()
+                made = await loop.create_connection(Lane, url.host, port, ssl=self._tls, happy_eyeballs_delay=0.25)
+                return made[1]
         except TimeoutError as raw:
             raise httpx.ConnectTimeout(f"no connection in {seconds} s") from raw
         except (OSError, UnicodeError) as raw:
@@ -161,9 +215,8 @@ class Lanes(httpx.AsyncBaseTransport):
         """Take back a lane whose response was read or given up."""
         if lane not in self._busy:
             return
-        if len(self._idle) < _IDLE_MOST and lane.renew():
+        if len(self._idle) < _IDLE_MOST and lane.rest():
             self._busy.discard(lane)
-            lane.idle_since = asyncio.get_running_loop().time()
             self._idle.append(lane)
         else:
             self._drop(lane)

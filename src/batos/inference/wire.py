@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import httpx
 
 from batos.errors import ConfigError
+
+_HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 
 
 def daemon_url(host: str) -> str:
@@ -28,19 +31,24 @@ def daemon_url(host: str) -> str:
         port = split.port
     except ValueError as bad:
         raise ConfigError(f"{host!r} is no Ollama address: {bad}", field="ollama.host") from bad
-    if split.username or split.query or split.fragment:
+    name = split.hostname or "127.0.0.1"
+    plain = not name.isascii() or _HOST.fullmatch(name)
+    if split.username or split.query or split.fragment or not plain:
         raise ConfigError(f"{host!r} is no Ollama address: give host and port only", field="ollama.host")
     if port is None:
         port = {"http": 80, "https": 443}[scheme] if mark else 11434
-    return f"{scheme}://{_reachable(split.hostname or '127.0.0.1', host)}:{port}{split.path.rstrip('/')}"
+    url = f"{scheme}://{_reachable(name)}:{port}{split.path.rstrip('/')}"
+    try:
+        httpx.URL(url)
+    except httpx.InvalidURL as bad:
+        raise ConfigError(f"{host!r} is no Ollama address: {bad}", field="ollama.host") from bad
+    return url
 
 
-def _reachable(name: str, given: str) -> str:
+def _reachable(name: str) -> str:
     try:
         address = ipaddress.ip_address(name)
     except ValueError:
-        if not name.isprintable() or any(mark in name for mark in " ,;\"'<>\\"):
-            raise ConfigError(f"{given!r} is no Ollama address", field="ollama.host") from None
         return name
     if address.is_unspecified:
         return "[::1]" if address.version == 6 else "127.0.0.1"
@@ -67,7 +75,7 @@ def ask_for_overflow(request: httpx.Request) -> None:
     body = request.content
     if not body.endswith(b"}"):
         return
-    spliced = body[:-1] + (added if len(body) > 2 else b"{" + added[1:])
+    spliced = body[:-1] + (added if len(body) > 2 else added[1:])
     request.stream = httpx.ByteStream(spliced)
     request.headers["Content-Length"] = str(len(spliced))
 
