@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
-from batos.emulator import gojson, names, prompts, sampling
+from batos.emulator import gojson, names, prompts, sampling, templates
 from batos.emulator.daemon import Daemon, Lines, stream
 from batos.emulator.faults import Fault
 from batos.emulator.gojson import Fields, encode
 from batos.emulator.http import Answer, Request
 from batos.emulator.models import Model
-from batos.emulator.prompts import Turn
+from batos.emulator.prompts import Manner, Turn
 from batos.emulator.replies import JSON, ApiError, Cut, Reply, Stream
 from batos.emulator.scheduler import Ask, Runner
 
@@ -105,6 +105,9 @@ async def generate(daemon: Daemon, request: Request) -> Answer:
     if fields.get("raw") and (fields.get("system") or fields.get("template") or fields.get("context")):
         raise ApiError(400, "raw mode does not support template, system, or context")
     prompts.capable(call.model, call.asked, fields, "generate")
+    wrong = templates.fault(fields.get("template", ""))
+    if wrong:
+        raise ApiError(500, wrong)
     messages: list[dict[str, Any]] = []
     if prompt:
         messages = [{"role": "user", "content": prompt, "images": fields.get("images")}]
@@ -147,13 +150,15 @@ def _wire_fault(fault: Fault | None) -> Fault | None:
 
 async def _saying(
     call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]
-) -> AsyncGenerator[tuple[Turn, Sequence[str]], None]:
-    """The turn with its pieces as they come: all at once on an instant machine."""
+) -> AsyncGenerator[tuple[Turn, Sequence[str]] | None, None]:
+    """None when the model is loaded, then the turn with its pieces as they come: all at once on an instant machine."""
     daemon = call.daemon
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner, runner.slots:
         call.loaded = perf_counter_ns()
-        keep_order = ask.model.rendered or not call.chat
-        turn = prompts.compose(ask, call.fields, messages, call.fault, not keep_order)
+        yield None
+        native = call.chat and not ask.model.rendered
+        manner = Manner(native, daemon.options.endless, call.fault)
+        turn = prompts.compose(ask, call.fields, messages, manner)
         rate = daemon.options.tok_s or (_IDLE_RATE if turn.endless else 0.0)
         doomed = (
             int(call.fault.number("after", 1)) if call.fault is not None and call.fault.do == "kill_answer" else None
@@ -183,7 +188,11 @@ def _die(runner: Runner, doomed: int | None) -> None:
 async def _lines(call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]) -> Lines:
     turn: Turn | None = None
     async with aclosing(_saying(call, ask, messages)) as saying:
-        async for turn, pieces in saying:
+        async for spoken in saying:
+            if spoken is None:
+                yield []
+                continue
+            turn, pieces = spoken
             head = call.head()
             lines = [f'{head}{call.body(piece)},"done":false{_logprobs(call, (piece,))}}}\n' for piece in pieces]
             if turn.thinking and call.loaded:
@@ -234,9 +243,10 @@ async def _whole(call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]) ->
     said: list[str] = []
     turn: Turn | None = None
     async with aclosing(_saying(call, ask, messages)) as saying:
-        async for latest, pieces in saying:
-            turn = latest
-            said.extend(pieces)
+        async for spoken in saying:
+            if spoken is not None:
+                turn, pieces = spoken
+                said.extend(pieces)
     if turn is None:
         raise ApiError(500, DIED)
     text = _last(call, turn, "".join(said), turn.thinking)

@@ -6,6 +6,7 @@ from batos.emulator import create as making
 from batos.emulator import models, names
 from batos.emulator import pull as pulls
 from batos.emulator.daemon import Daemon, Lines, line, reply, stream, whole
+from batos.emulator.gojson import quote
 from batos.emulator.http import Answer, Request
 from batos.emulator.names import Name
 from batos.emulator.replies import ApiError, Reply
@@ -72,11 +73,13 @@ async def pull(daemon: Daemon, request: Request) -> Answer:
 
 
 async def _refusing(text: str) -> Lines:
+    yield []
     yield [line({"status": "pulling manifest"})]
     raise ApiError(500, text)
 
 
 async def _pulled(daemon: Daemon, name: Name) -> Lines:
+    yield []
     async for some in pulls.pulling(daemon, name):
         yield some
     yield [line({"status": "success"})]
@@ -134,7 +137,9 @@ async def blob(daemon: Daemon, request: Request) -> Answer:
     if not digest:
         raise ApiError(400, "invalid digest format")
     if request.method == "HEAD":
-        return Reply(200 if digest in daemon.store.blobs else 404, content_type="")
+        if digest not in daemon.store.blobs:
+            raise ApiError(404, f"blob {quote(digest)} not found")
+        return Reply(200, content_type="")
     if request.upload is None:
         raise ApiError(400, "missing request body")
     # the form with a dash is looked for by its true digest, but what is sent never matches it

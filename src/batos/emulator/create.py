@@ -54,24 +54,12 @@ class Making:
 
 
 def check(daemon: Daemon, fields: Fields) -> Making:
-    """The checks that come before any status line; ApiError 400 or 500."""
+    """The checks of the request itself; ApiError 400."""
     name = parse(str(fields.get("model") or fields.get("name") or ""))
     if name is None:
         raise ApiError(400, "invalid model name")
-    files = fields.get("files", {})
-    _check_paths({**files, **fields.get("adapters", {})})
-    base = fields.get("from")
-    if base:
-        if parse(base) is None:
-            raise ApiError(400, "invalid model name")
-    elif fields.given.get("files") is None:
-        raise ApiError(400, "neither 'from' or 'files' was specified")
-    elif not files:
-        raise ApiError(400, "unknown type")
-    making = Making(daemon, fields, name)
-    if base and daemon.find(_source(base)) is not None:
-        _early(making)
-    return making
+    _check_paths({**fields.get("files", {}), **fields.get("adapters", {})})
+    return Making(daemon, fields, name)
 
 
 def _check_paths(given: dict[str, str]) -> None:
@@ -113,6 +101,7 @@ def _quantization(fields: Fields) -> str:
 
 async def creating(making: Making) -> Lines:
     """The lines of a create, from the first status to `success`; ApiError where it ends early."""
+    yield []
     daemon, fields = making.daemon, making.fields
     base = fields.get("from")
     if base:
@@ -120,8 +109,11 @@ async def creating(making: Making) -> Lines:
         if daemon.find(source) is None:
             async for some in pulling(daemon, source):
                 yield some
-            _early(making)
+        _early(making)
         _inherit(making, source)
+    elif not fields.get("files"):
+        given = fields.given.get("files")
+        raise ApiError(400, "neither 'from' or 'files' was specified" if given is None else "unknown type")
     else:
         yield [_status("parsing GGUF")]
         _from_files(making, fields.get("files", {}))

@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,7 +20,7 @@ from batos.emulator.models import Model
 from batos.emulator.names import Name
 from batos.emulator.options import Options, Settings
 from batos.emulator.registry import Registry
-from batos.emulator.replies import BARE_JSON, JSON, ApiError, Cut, Reply, Stream
+from batos.emulator.replies import BARE_JSON, JSON, ApiError, Begun, Cut, Reply, Stream
 from batos.emulator.scheduler import GIB, KILLED, Scheduler
 from batos.emulator.store import Manifest, Store
 
@@ -83,7 +83,7 @@ class Daemon:
     def note(self, request: Request, given: Mapping[str, Any] | None = None) -> None:
         """Put a request into the log, once, with the fields of its body that were read."""
         entry = request.entry
-        if entry:
+        if entry or request.path.startswith("/_emulator/"):
             return
         self._served += 1
         body = dict(given or {})
@@ -112,8 +112,10 @@ class Daemon:
             return None
         if fault.do == "status":
             raise ApiError(int(fault.number("status", 500)), str(fault.given.get("error", "injected fault")))
-        if fault.do == "cut" and not fault.number("after", 1):
+        if fault.do == "cut" and (request.method == "GET" or not fault.number("after", 1)):
             raise Cut
+        if fault.do == "stall" and request.method == "GET":
+            await self.clock.sleep(fault.number("seconds", 60))
         if fault.do == "kill_load":
             self.scheduler.reload_everything()
             self.scheduler.kill_next_load = str(fault.given.get("error", KILLED))
@@ -139,6 +141,7 @@ class Daemon:
 
     def all(self) -> list[Model]:
         """Every stored model, the newest first."""
+        # the daemon compares whole seconds; within one its order is any, here the newest stays first
         newest = sorted(self.store.manifests.values(), key=lambda manifest: -manifest.modified_ns)
         return [model for model in (self.find(manifest.name) for manifest in newest) if model is not None]
 
@@ -158,6 +161,8 @@ def reply(value: Any, status: int = 200, content_type: str = JSON) -> Reply:
 
 def refusal(error: ApiError) -> Reply:
     """The reply that an error before the first line becomes."""
+    if isinstance(error, Begun):
+        return replace(reply({"error": error.text}, error.status, BARE_JSON), chunked=error.chunked)
     return reply({"error": error.text}, error.status)
 
 
@@ -167,11 +172,17 @@ def line(value: Any) -> bytes:
 
 
 async def stream(lines: Lines, fault: Fault | None, clock: Clock) -> Stream:
-    """A stream of lines; an error before the first line is raised, a later one becomes the last line."""
+    """A stream of lines; an error before the first line is raised, a later one becomes the last line.
+
+    The first item of `lines` is empty and says that the work has begun.
+    """
+    begun = await anext(lines)
     if fault is not None:
         lines = _disturbed(lines, fault, clock)
-    nothing: list[bytes] = []
-    first = await anext(lines, nothing)
+    try:
+        first = await anext(lines, begun)
+    except ApiError as error:
+        raise Begun(error, chunked=True) from None
     return Stream(_rest(first, lines))
 
 
@@ -187,9 +198,13 @@ async def _rest(first: list[bytes], lines: Lines) -> Lines:
 
 async def whole(statuses: Lines) -> Reply:
     """The last line of a stream of progress as a whole reply; errors are raised."""
+    await anext(statuses)
     last = b""
-    async for some in statuses:
-        last = some[-1]
+    try:
+        async for some in statuses:
+            last = some[-1]
+    except ApiError as error:
+        raise Begun(error, chunked=False) from None
     return Reply(200, last.rstrip(b"\n"), BARE_JSON)
 
 

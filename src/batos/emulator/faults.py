@@ -2,7 +2,7 @@
 
 A fault is {"match": {"path", "method", "model", "nth", "every"}, "do": NAME, "times": N, and what NAME takes}. All of
 `match` is optional; `nth` counts from 1 among the requests that fit the rest; `times` (1 where there is neither nth nor
-every) limits how often it strikes.
+every) limits how often it strikes. Without a path it strikes where it means something: words in answers, and so on.
 
     status       the request is refused: "status" (500), "error" (its text)
     cut          the connection closes after "after" lines (1; 0 before any reply)
@@ -36,6 +36,14 @@ KINDS = frozenset(
     "status cut no_done error_line bad_line stall nel blanks repeat broken_json text "
     "kill_load kill_answer slow_load spill overflow".split()
 )
+_ANSWERS = ("/api/chat", "/api/generate")
+_LOADS = (*_ANSWERS, "/api/embed", "/api/embeddings")
+_STREAMS = (*_ANSWERS, "/api/pull", "/api/create")
+_PATHS = {
+    **dict.fromkeys(("nel", "blanks", "repeat", "broken_json", "text", "kill_answer", "overflow"), _ANSWERS),
+    **dict.fromkeys(("kill_load", "slow_load", "spill"), _LOADS),
+    **dict.fromkeys(("cut", "no_done", "error_line", "bad_line", "stall"), _STREAMS),
+}
 _MATCHED = frozenset(("path", "method", "model", "nth", "every"))
 
 
@@ -67,11 +75,9 @@ class Fault:
     def strikes(self, method: str, path: str, model: str) -> bool:
         """Whether it strikes this request; counts it."""
         match = self.match
-        if (
-            match.get("path", path) != path
-            or match.get("method", method) != method
-            or match.get("model", model) != model
-        ):
+        if path not in ((match["path"],) if "path" in match else _PATHS.get(self.do, (path,))):
+            return False
+        if match.get("method", method) != method or match.get("model", model) != model:
             return False
         self.seen += 1
         if self.times is not None and self.struck >= self.times:

@@ -231,14 +231,16 @@ class Connection(asyncio.Protocol):
 
     def _whole(self, request: Request, reply: Reply) -> None:
         headers = self._headers(reply)
-        sized = len(reply.body) <= _SIZED_BYTES
+        sized = len(reply.body) <= _SIZED_BYTES and not reply.chunked
         if sized:
             headers.append(("Content-Length", str(len(reply.body))))
         else:
             headers.append(("Transfer-Encoding", "chunked"))
         send = self._wire.send
         out = send(h11.Response(status_code=reply.status, headers=headers)) or b""
-        if request.method != "HEAD" and reply.body:
+        if request.method == "HEAD" and not reply.body:
+            out = out.replace(b"Content-Length: 0\r\n", b"")
+        elif request.method != "HEAD" and reply.body:
             out += send(h11.Data(data=reply.body)) or b""
         self._write(out + (send(h11.EndOfMessage()) or b""))
 

@@ -106,11 +106,11 @@ class Drawing:
             bounds = schema.resolved(properties.get(name, {}), self.root)
             allowed = frozenset(block for block in self.sources.blocks if schema.fits(block, bounds, self.root))
         found = language.quotable(self.sources, allowed)
-        if not found or any(key in wanted for key in ("const", "enum", "pattern")):
+        if not found:
             return {}
         sentence = found[at % len(found)]
         span = cut(sentence.text, wanted.get("maxLength"))
-        if len(span) < wanted.get("minLength", 0):
+        if not schema.fits(span, wanted, self.root):
             return {}
         cited: dict[str, Any] = {quotes[0]: span}
         for name in numbers:

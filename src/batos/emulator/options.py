@@ -24,6 +24,7 @@ class Options:
     `load_s` and `pull_s` are the seconds that a load and a download take, `tok_s` tokens a second (0 is at once),
     `latency_ms` comes before every answer. `parallel` overrides OLLAMA_NUM_PARALLEL. `environ` None is the process'
     own for the command and none for an emulator within a process. `models` are there from the start, as if pulled.
+    With `endless` free text never ends by itself, as that of random weights does not.
     """
 
     host: str = "127.0.0.1"
@@ -39,6 +40,7 @@ class Options:
     log: Path | None = None
     store: Path | None = None
     control: bool = False
+    endless: bool = False
     models: tuple[str, ...] = ()
     environ: Mapping[str, str] | None = None
     version: str = VERSION

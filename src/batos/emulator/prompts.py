@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any
 
 from batos.emulator import gojson, instances, language, sampling, schema, sources, tokens
@@ -81,8 +82,18 @@ def conversation(model: Model, messages: Sequence[Message]) -> list[Message]:
     return whole
 
 
-def compose(ask: Ask, fields: Fields, messages: Sequence[Message], fault: Fault | None, sorted_keys: bool) -> Turn:
-    """Fit the conversation into the window and find the words; ApiError 400 where it does not fit nor may be cut."""
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How words come: keys sorted where a Go map carried the schema; `on_and_on` where text never ends by itself."""
+
+    sorted_keys: bool = False
+    on_and_on: bool = False
+    fault: Fault | None = None
+
+
+def compose(ask: Ask, fields: Fields, messages: Sequence[Message], manner: Manner) -> Turn:
+    """Fit the conversation into the window and find the words; ApiError 400 where it neither fits nor may be cut."""
+    fault = manner.fault
     model, window = ask.model, ask.window
     if any(message.get("images") for message in messages):
         raise schema.refuse(_NO_IMAGES)
@@ -95,9 +106,9 @@ def compose(ask: Ask, fields: Fields, messages: Sequence[Message], fault: Fault 
     if "thinking" in model.capabilities and think_value(fields) is not False:
         thinking = language.answer(source, 200, 1)
     calls = () if form else _tool_calls(fields.get("tools", []), source)
-    text = "" if calls else _words(form, source, sorted_keys)
+    text = "" if calls else _words(form, source, manner.sorted_keys)
     turn = Turn(thinking, tokens.pieces(_spoilt(text, fault)), "stop", counted, tool_calls=calls)
-    return _limited(turn, ask, options, fields)
+    return _limited(turn, ask, options, fields, on_and_on=manner.on_and_on and not isinstance(form, dict))
 
 
 def _fitted(
@@ -169,19 +180,22 @@ def _spoilt(text: str, fault: Fault | None) -> str:
     return text
 
 
-def _limited(turn: Turn, ask: Ask, options: Mapping[str, Any], fields: Fields) -> Turn:
+def _limited(turn: Turn, ask: Ask, options: Mapping[str, Any], fields: Fields, *, on_and_on: bool) -> Turn:
     """The turn cut at a stop sequence, at num_predict, or at the window where it may not slide."""
     said, reason = turn.pieces, turn.reason
     text = "".join(said)
     ends = [at for at in (text.find(stop) for stop in options.get("stop", []) if stop) if at >= 0]
     if ends:
         said = tokens.pieces(text[: min(ends)])
+        on_and_on = False
     limit = options.get("num_predict", -1)
     endless = limit == 0
     most = limit if limit > 0 else _MOST * ask.num_ctx
     if fields.get("shift") is False:
         most = min(most, ask.window - turn.prompt_tokens)
         endless = False
+    if on_and_on and not endless:
+        said = list(islice(cycle(said or [" "]), most + 1))
     if len(said) > most and not endless:
         said, reason = said[: max(most, 0)], "length"
     return Turn(turn.thinking, said, reason, turn.prompt_tokens, endless, turn.tool_calls)

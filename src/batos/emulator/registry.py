@@ -155,7 +155,7 @@ class Registry:
         url = f"{name.scheme}://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
         where = name.host.partition(":")[0]
         if self.offline and name.host == HOST:
-            return f'pull model manifest: Get "{url}": dial tcp: lookup {where}: no such host'
+            return f'pull model manifest: Get "{url}": dial tcp: lookup {where} on 127.0.0.53:53: no such host'
         entry = self.entries.get(name.key)
         if entry is not None:
             return entry.error or entry

@@ -20,6 +20,14 @@ class ApiError(Exception):
         self.text = text
 
 
+class Begun(ApiError):
+    """A refusal after the work began and before anything was said: the daemon sends it with other headers."""
+
+    def __init__(self, fault: ApiError, *, chunked: bool) -> None:
+        super().__init__(fault.status, fault.text)
+        self.chunked = chunked
+
+
 class Cut(Exception):
     """The connection is to be closed at once, as a dying daemon does."""
 
@@ -32,6 +40,7 @@ class Reply:
     body: bytes = b""
     content_type: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
+    chunked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

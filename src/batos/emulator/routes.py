@@ -57,6 +57,7 @@ _ROUTES: dict[str, dict[str, Handler]] = {
     "/api/embeddings": {"POST": embeds.legacy},
 }
 _BLOBS: dict[str, Handler] = {"HEAD": catalogue.blob, "POST": catalogue.blob}
+_METHODS = ("HEAD", "GET", "POST", "DELETE")
 _CONTROL: dict[str, dict[str, Handler]] = {
     "/_emulator/fault": {"POST": _fault, "DELETE": _fault},
     "/_emulator/log": {"GET": _log},
@@ -105,7 +106,7 @@ def _find(daemon: Daemon, path: str) -> dict[str, Handler]:
 def _unrouted(methods: dict[str, Handler]) -> Reply:
     if not methods:
         return plain(404, "404 page not found")
-    return plain(405, "405 method not allowed", ("Allow", ", ".join(sorted(methods))))
+    return plain(405, "405 method not allowed", ("Allow", ", ".join(sorted(methods, key=_METHODS.index))))
 
 
 def _host_allowed(header: str) -> bool:

@@ -1,0 +1,189 @@
+"""Faults on order: which request they strike and what its client sees."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.emulator.clients import CHAT_MODEL, Client, Start
+
+from batos.emulator.clocks import ManualClock
+from batos.errors import ConfigError
+
+BODY: dict[str, Any] = {"model": CHAT_MODEL, "messages": [{"role": "user", "content": "What is water made of?"}]}
+WHOLE = {**BODY, "stream": False}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 50}}, "required": ["a"]}
+
+
+async def _stream(client: Client, **more: Any) -> list[str]:
+    return (await client.http.post("/api/chat", json={**BODY, **more})).text.splitlines()
+
+
+@pytest.mark.parametrize("body", [BODY, WHOLE])
+async def test_cut(client: Client, body: dict[str, Any]) -> None:
+    """The connection closes within the reply, once."""
+    client.emulator.faults.add({"do": "cut"})
+    with pytest.raises(httpx.RemoteProtocolError):
+        await client.http.post("/api/chat", json=body)
+    assert (await client.http.post("/api/chat", json=body)).status_code == 200
+
+
+async def test_cut_before_any_reply(client: Client) -> None:
+    """With `after` 0 not even a status comes."""
+    client.emulator.faults.add({"do": "cut", "after": 0})
+    with pytest.raises(httpx.RemoteProtocolError):
+        await client.http.post("/api/chat", json=WHOLE)
+
+
+async def test_no_done(client: Client) -> None:
+    """A stream without its last line; a whole reply that says done: false."""
+    client.emulator.faults.add({"do": "no_done", "times": 2})
+    assert not any(json.loads(line)["done"] for line in await _stream(client))
+    reply = (await client.http.post("/api/chat", json=WHOLE)).json()
+    assert reply["done"] is False
+    assert "done_reason" not in reply
+
+
+async def test_error_line(client: Client) -> None:
+    """A 200 whose last line is an error; a whole reply is refused."""
+    client.emulator.faults.add({"do": "error_line", "after": 2, "error": "out of paper", "times": 2})
+    lines = await _stream(client)
+    assert len(lines) == 3
+    assert json.loads(lines[2]) == {"error": "out of paper"}
+    assert (await client.http.post("/api/chat", json=WHOLE)).status_code == 500
+
+
+async def test_bad_line(client: Client) -> None:
+    """A line that is no JSON stands in the stream."""
+    client.emulator.faults.add({"do": "bad_line"})
+    assert (await _stream(client))[1] == '{"broken'
+
+
+async def test_status(client: Client) -> None:
+    """Any status and text, on any path."""
+    client.emulator.faults.add({"match": {"path": "/api/tags"}, "do": "status", "status": 503, "error": "busy"})
+    reply = await client.http.get("/api/tags")
+    assert (reply.status_code, reply.json()) == (503, {"error": "busy"})
+
+
+async def test_stall(start: Start) -> None:
+    """Nothing comes until the time is over."""
+    clock = ManualClock()
+    async with start(clock) as client:
+        client.emulator.faults.add({"do": "stall", "seconds": 30})
+        asked = asyncio.create_task(_stream(client))
+        await asyncio.sleep(0.1)
+        assert not asked.done()
+        clock.advance(31)
+        assert json.loads((await asked)[-1])["done"]
+
+
+async def test_nel(client: Client) -> None:
+    """A raw U+0085 stands in the words, as the daemon sends it."""
+    client.emulator.faults.add({"do": "nel"})
+    assert b"\xc2\x85" in (await client.http.post("/api/chat", json=WHOLE)).content
+
+
+@pytest.mark.parametrize("kind", ["blanks", "repeat"])
+async def test_runaways_go_on_until_the_limit(client: Client, kind: str) -> None:
+    """A run of blanks or of one word fills num_predict, also where a schema is asked for."""
+    client.emulator.faults.add({"do": kind})
+    reply = (
+        await client.http.post("/api/chat", json={**WHOLE, "format": SCHEMA, "options": {"num_predict": 50}})
+    ).json()
+    assert reply["done_reason"] == "length" if kind == "repeat" else reply["message"]["content"].strip() == "{"
+    assert reply["message"]["content"].startswith("{")
+
+
+async def test_broken_json(client: Client) -> None:
+    """The answer to a schema is no JSON."""
+    client.emulator.faults.add({"do": "broken_json"})
+    reply = (await client.http.post("/api/chat", json={**WHOLE, "format": SCHEMA})).json()
+    with pytest.raises(ValueError, match=r"Unterminated|Expecting"):
+        json.loads(reply["message"]["content"])
+
+
+async def test_text(client: Client) -> None:
+    """The answer is what the order says."""
+    client.emulator.faults.add({"do": "text", "text": "Forty-two."})
+    assert (await client.chat())["message"]["content"] == "Forty-two."
+
+
+async def test_a_runner_killed_while_loading(client: Client) -> None:
+    """Its request is refused with the daemon's words; the next one loads by itself."""
+    await client.chat()
+    client.emulator.faults.add({"do": "kill_load"})
+    reply = await client.http.post("/api/chat", json=BODY)
+    assert reply.status_code == 500
+    assert reply.json() == {"error": "llama-server process has terminated: signal: killed"}
+    assert await client.ps() == []
+    assert (await client.chat())["done"]
+
+
+async def test_a_runner_killed_while_answering(client: Client) -> None:
+    """The stream ends with an error line, a whole reply is a 500; ps goes on listing the dead runner."""
+    words = {"error": "an error was encountered while running the model: unexpected EOF"}
+    client.emulator.faults.add({"do": "kill_answer", "after": 2, "times": 2})
+    lines = await _stream(client)
+    assert len(lines) == 3
+    assert json.loads(lines[-1]) == words
+    assert len(await client.ps()) == 1
+    whole = await client.http.post("/api/chat", json=WHOLE)
+    assert (whole.status_code, whole.json()) == (500, words)
+    assert (await client.chat())["done"]
+    assert client.emulator.scheduler.loads == 3
+
+
+async def test_spill_and_overflow(client: Client) -> None:
+    """The next load lies half on the CPU; a prompt is said not to fit, with its counts."""
+    client.emulator.faults.add({"do": "spill"})
+    await client.chat()
+    row = (await client.ps())[0]
+    assert 0 < row["size_vram"] < row["size"]
+    client.emulator.faults.add({"do": "overflow", "n_prompt_tokens": 9000, "n_ctx": 4096})
+    reply = await client.http.post("/api/chat", json=WHOLE)
+    inner = json.loads(reply.json()["error"])["error"]
+    assert (reply.status_code, inner["n_prompt_tokens"], inner["n_ctx"]) == (400, 9000, 4096)
+
+
+async def test_a_fault_strikes_the_nth_request_that_matches(client: Client) -> None:
+    """Counting only those with its path and model."""
+    client.emulator.faults.add({"match": {"path": "/api/chat", "model": CHAT_MODEL, "nth": 2}, "do": "status"})
+    await client.http.get("/api/tags")
+    codes = [(await client.http.post("/api/chat", json=WHOLE)).status_code for _ in range(3)]
+    assert codes == [200, 500, 200]
+
+
+async def test_faults_are_ordered_over_the_wire(client: Client) -> None:
+    """POST adds one or a list, DELETE takes all back; the log tells what was asked."""
+    assert (await client.post("/_emulator/fault", do="nonsense")).status_code == 400
+    await client.http.post("/_emulator/fault", json=[{"do": "status"}, {"do": "status", "status": 418}])
+    codes = [(await client.http.post("/api/chat", json=WHOLE)).status_code for _ in range(3)]
+    assert codes == [500, 418, 200]
+    await client.post("/_emulator/fault", do="status", times=100)
+    await client.http.delete("/_emulator/fault")
+    assert (await client.http.post("/api/chat", json=WHOLE)).status_code == 200
+    log = (await client.http.get("/_emulator/log")).json()["requests"]
+    assert [(entry["path"], entry["status"]) for entry in log][:2] == [("/api/chat", 500), ("/api/chat", 418)]
+
+
+async def test_control_is_off_unless_asked_for(start: Start) -> None:
+    """Without `control` there is no such path."""
+    async with start() as client:
+        assert (await client.post("/_emulator/fault", do="cut")).status_code == 404
+
+
+async def test_a_file_of_faults(start: Start, tmp_path: Path) -> None:
+    """Read at the start; one that is wrong is refused there."""
+    file = tmp_path / "faults.json"
+    file.write_text(json.dumps([{"do": "status", "status": 418}]))
+    async with start(faults=file) as client:
+        assert (await client.http.post("/api/chat", json=WHOLE)).status_code == 418
+    file.write_text('[{"do": "dance"}]')
+    with pytest.raises(ConfigError, match="no such fault"):
+        async with start(faults=file):
+            pass
