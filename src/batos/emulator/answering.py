@@ -236,8 +236,6 @@ def _logprobs(call: Call, pieces: Sequence[str]) -> str:
 
 async def _whole(call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]) -> Answer:
     fault = _wire_fault(call.fault)
-    if fault is not None and fault.do == "stall":
-        await call.daemon.clock.sleep(fault.number("seconds", 60))
     if fault is not None and fault.do == "error_line":
         raise ApiError(int(fault.number("status", 500)), str(fault.given.get("error", "injected fault")))
     said: list[str] = []
@@ -247,10 +245,12 @@ async def _whole(call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]) ->
             if spoken is not None:
                 turn, pieces = spoken
                 said.extend(pieces)
+            elif fault is not None and fault.do == "stall":
+                await call.daemon.clock.sleep(fault.number("seconds", 60))
     if turn is None:
         raise ApiError(500, DIED)
     text = _last(call, turn, "".join(said), turn.thinking)
-    if fault is None:
+    if fault is None or fault.do == "stall":
         return _reply(text)
     if fault.do == "no_done":
         return _reply(f'{call.head()}{call.body("".join(said))},"done":false}}')

@@ -9,22 +9,23 @@ from hashlib import blake2b
 from math import sqrt
 
 _WORD = re.compile(r"[^\W_]+")
+_PLACES = 16  # of the vector that one feature touches
+_GROUND = 0.01  # of a direction that all texts share, so that no slice of a vector is nothing
 
 
 def embed(text: str, width: int, salt: str = "") -> list[float]:
     """A vector of length one, of `width` numbers, from the text's words and the three-letter runs within them."""
     features: Counter[str] = Counter()
     for word in _WORD.findall(text.lower()):
-        features["w:" + word] += 2
+        features[word] += 3
         marked = f"^{word}$"
         for at in range(len(marked) - 2):
             features[marked[at : at + 3]] += 1
-    if not features:
-        features["nothing"] = 1
-    vector = [0.0] * width
-    for feature, weight in features.items():
-        place, sign = _place(feature, salt)
-        vector[place % width] += sign * (1 + 0.5 * (weight > 2)) * weight**0.5
+    vector = list(_ground(width, salt))
+    for feature, count in features.items():
+        weight = sqrt(count)
+        for place, sign in _places(feature, width, salt):
+            vector[place] += sign * weight
     return normal(vector)
 
 
@@ -34,7 +35,14 @@ def normal(vector: list[float]) -> list[float]:
     return [float(f"{value / length:.8g}") for value in vector]
 
 
-@lru_cache(maxsize=65536)
-def _place(feature: str, salt: str) -> tuple[int, int]:
-    number = int.from_bytes(blake2b(f"{salt}|{feature}".encode(), digest_size=8).digest(), "big")
-    return number >> 1, 1 if number & 1 else -1
+@lru_cache(maxsize=32768)
+def _places(feature: str, width: int, salt: str) -> tuple[tuple[int, float], ...]:
+    digest = blake2b(f"{salt}|{feature}".encode("utf-8", "surrogatepass"), digest_size=4 * _PLACES).digest()
+    numbers = [int.from_bytes(digest[at : at + 4], "big") for at in range(0, len(digest), 4)]
+    return tuple(((number >> 1) % width, 1.0 if number & 1 else -1.0) for number in numbers)
+
+
+@lru_cache(maxsize=16)
+def _ground(width: int, salt: str) -> tuple[float, ...]:
+    seeds = [blake2b(f"{salt}#{at}".encode(), digest_size=1).digest()[0] for at in range(width)]
+    return tuple(_GROUND * (seed - 127.5) / 127.5 for seed in seeds)

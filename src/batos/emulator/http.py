@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
+from http import HTTPStatus
 from time import time
 from typing import Any
 
@@ -237,7 +238,7 @@ class Connection(asyncio.Protocol):
         else:
             headers.append(("Transfer-Encoding", "chunked"))
         send = self._wire.send
-        out = send(h11.Response(status_code=reply.status, headers=headers)) or b""
+        out = send(h11.Response(status_code=reply.status, reason=_reason(reply.status), headers=headers)) or b""
         if request.method == "HEAD" and not reply.body:
             out = out.replace(b"Content-Length: 0\r\n", b"")
         elif request.method != "HEAD" and reply.body:
@@ -246,7 +247,7 @@ class Connection(asyncio.Protocol):
 
     async def _stream(self, request: Request, stream: Stream) -> None:
         headers = [*self._headers(stream), ("Transfer-Encoding", "chunked")]
-        self._write(self._wire.send(h11.Response(status_code=stream.status, headers=headers)))
+        self._write(self._wire.send(h11.Response(status_code=stream.status, reason=b"OK", headers=headers)))
         try:
             async for pieces in stream.chunks:
                 # a chunk costs h11 10 us; its frame is fixed, so it is written here and h11 ends the body
@@ -279,6 +280,12 @@ class Connection(asyncio.Protocol):
                 self._refuse(fault.error_status_hint)
         else:
             self._transport.close()
+
+
+@lru_cache(maxsize=64)
+def _reason(status: int) -> bytes:
+    known = {code.value: code.phrase.encode() for code in HTTPStatus}
+    return known.get(status, b"")
 
 
 @lru_cache(maxsize=4)

@@ -37,6 +37,7 @@ class Emulator:
         if self.options.host not in _LOOPBACK:
             raise ConfigError("the emulator asks nobody for a token, so it listens on loopback only", field="host")
         self.daemon = Daemon.of(self.options, clock)
+        self._server = Server(partial(routes.handle, self.daemon), routes.streams, self.options.limits)
         for text in self.options.models:
             name = parse(text)
             try:
@@ -66,10 +67,15 @@ class Emulator:
         """What is loaded; `.loads` counts the loads."""
         return self.daemon.scheduler
 
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._server.open)
+
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
         """Serve until the block ends; gives the address, without a slash at its end. OSError when the port is taken."""
-        server = Server(partial(routes.handle, self.daemon), routes.streams, self.options.limits)
+        server = self._server
         port = await server.listen(self.options.host, self.options.port)
         host = f"[{self.options.host}]" if ":" in self.options.host else self.options.host
         try:

@@ -124,7 +124,7 @@ class Store:
         if claimed in self.blobs:
             return 200
         hasher = hashlib.sha256()
-        with tempfile.NamedTemporaryFile(dir=self._uploads(), prefix="partial-", delete=False) as target:
+        with tempfile.NamedTemporaryFile(dir=self.uploads, prefix="partial-", delete=False) as target:
             try:
                 async for piece in pieces:
                     hasher.update(piece)
@@ -162,7 +162,9 @@ class Store:
         self.blobs[digest] = replace(blob, card=card)
         return card
 
-    def _uploads(self) -> Path:
+    @property
+    def uploads(self) -> Path:
+        """The folder that uploads are written to."""
         if self.folder is not None:
             return self.folder / "blobs"
         if self._scratch is None:
@@ -170,7 +172,7 @@ class Store:
         return Path(self._scratch.name)
 
     def _file(self, digest: str) -> Path:
-        return self._uploads() / digest.replace(":", "-")
+        return self.uploads / digest.replace(":", "-")
 
     # manifests
 

@@ -1,6 +1,6 @@
 """Text in pieces: what is streamed, and the counts that prompts and answers are charged with.
 
-A piece of an answer is up to eight letters with a blank before them, or one other character. A prompt is charged one
+A piece of an answer is up to eight letters with a blank before them, or one other character or blank. A prompt is charged one
 token for every four bytes of its UTF-8, plus four for each message: near to what real vocabularies give for English,
 and easy to foresee.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 MESSAGE_TOKENS = 4
 BYTES_A_TOKEN = 4
-_PIECE = re.compile(r"[ \t]?[^\W_]{1,8}|[ \t]?[^\w\s]|\s+|_")
+_PIECE = re.compile(r"[ \t]?[^\W_]{1,8}|[ \t]?[^\w\s]|\s|_")
 
 
 def pieces(text: str) -> list[str]:

@@ -1,0 +1,76 @@
+"""The emulator as a process: one line when it accepts, a log, and an end without noise."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from batos.emulator.serve import Emulator, Options
+from batos.errors import ConfigError
+
+_START = """
+import sys
+from pathlib import Path
+from batos.emulator.serve import Options, main
+sys.exit(main(Options(log=Path(sys.argv[1]), models=("llama3.2:1b",))))
+"""
+
+
+@contextmanager
+def _process(log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _START, str(log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline()
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_serves_until_it_is_told_to_stop(tmp_path: Path, number: signal.Signals) -> None:
+    """The line names the real address and what it is; a signal ends it with 0 and nothing on standard error."""
+    with _process(tmp_path / "log") as (process, line):
+        assert "not a model" in line
+        url = line.split()[3]
+        assert httpx.get(f"{url}/api/version", trust_env=False, verify=False).status_code == 200  # no TLS
+        process.send_signal(number)
+        assert process.wait(10) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_the_log_holds_a_line_for_each_request(tmp_path: Path) -> None:
+    """Written as the request comes, so that who is killed at the n-th request was seen."""
+    log = tmp_path / "log"
+    with _process(log) as (_, line):
+        url = line.split()[3]
+        with httpx.Client(base_url=url, trust_env=False, verify=False) as client:  # no TLS
+            client.get("/api/tags")
+            client.post("/api/chat", json={"model": "llama3.2:1b", "messages": [], "keep_alive": 5})
+        entries = [json.loads(text) for text in log.read_text().splitlines()]
+    assert [(entry["n"], entry["path"]) for entry in entries] == [(1, "/api/tags"), (2, "/api/chat")]
+    assert entries[1]["model"] == "llama3.2:1b"
+    assert entries[1]["body"] == {"model": "llama3.2:1b", "keep_alive": 5}
+
+
+@pytest.mark.parametrize(
+    "options", [Options(host="0.0.0.0"), Options(models=("nowhere",)), Options(parallel=0)]  # refused
+)  # fmt: skip
+def test_impossible_settings_are_refused(options: Options) -> None:
+    """An address that others can reach, a model that nobody serves, no slot at all."""
+    with pytest.raises(ConfigError):
+        Emulator(options)
