@@ -1,8 +1,8 @@
 """Text in pieces: what is streamed, and the counts that prompts and answers are charged with.
 
-A piece of an answer is up to eight letters with a blank before them, or one other character or blank. A prompt is charged one
-token for every four bytes of its UTF-8, plus four for each message: near to what real vocabularies give for English,
-and easy to foresee.
+A piece of an answer is up to eight letters with a blank before them, or one other sign or blank. A prompt is charged
+one token for every four bytes of its UTF-8, plus four for each message: near to what real vocabularies give for
+English, and easy to foresee.
 """
 
 from __future__ import annotations
