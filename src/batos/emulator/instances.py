@@ -84,14 +84,14 @@ class Drawing:
         names += [name for name in needed if name not in properties]
         if self.sorted_keys:
             names.sort()
-        cited = self._cite(properties, names, at)
-        drawn = {}
+        drawn: dict[str, Any] = dict.fromkeys(names)
+        drawn |= self._cite(properties, names, at)
+        asking = [name for name in names if language.asks(name)]
+        more = found.get("additionalProperties", True)
         for name in names:
-            if name in cited:
-                drawn[name] = cited[name]
-            else:
-                more = found.get("additionalProperties", True)
-                drawn[name] = self.draw(properties.get(name, more), name, at, deep + 1)
+            if drawn[name] is None:
+                turn = at + (asking.index(name) if name in asking else 0)
+                drawn[name] = self.draw(properties.get(name, more), name, turn, deep + 1)
         return drawn
 
     def _cite(self, properties: Mapping[str, Any], names: list[str], at: int) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class Drawing:
         inner = schema.resolved(items, self.root)
         quotes = any(language.plain_name(key).endswith("quote") for key in inner.get("properties", ()))
         if quotes:
-            return min(2, len(self.sources.evidence))
+            return min(_MANY, len(self.sources.evidence))
         return 1 + self.sources.number("items", name) % _MANY
 
     def _string(self, found: Mapping[str, Any], name: str, at: int) -> str:

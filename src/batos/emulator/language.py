@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from batos.emulator.sources import Sentence, Sources, cut, words
+from batos.emulator.sources import Sentence, Sources, clauses, cut, words
 
 NOTICE = "[emulator, not a model]"
 _ANSWERS = (
@@ -46,13 +46,20 @@ def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
 
 
 def query(sources: Sources, longest: int | None, at: int) -> str:
-    """The question in its own words: as it stands for the first, then its words of weight from another one on."""
-    asked = sources.asked
-    if at:
-        found = list(dict.fromkeys(words(asked)))
-        turn = at % len(found) if found else 0
-        asked = " ".join(found[turn:] + found[:turn]) or asked
-    return cut(asked, longest)
+    """The question in its own words: clause by clause where it has several, then whole, then its words turned round."""
+    parts = clauses(sources.asked)
+    variants = [*parts, sources.asked] if len(parts) > 1 else [sources.asked]
+    if at < len(variants):
+        return cut(variants[at], longest)
+    found = list(dict.fromkeys(words(sources.asked)))
+    turn = at % len(found) if found else 0
+    return cut(" ".join(found[turn:] + found[:turn]) or sources.asked, longest)
+
+
+def asks(name: str) -> bool:
+    """Whether a string property of this name is a question to somebody: a query, or what a facet is to work on."""
+    plain = plain_name(name)
+    return plain in _QUERIES or plain.endswith(("_query", "facet_", "facet"))
 
 
 def line(sources: Sources, longest: int | None, at: int) -> str:
@@ -73,7 +80,7 @@ def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sente
 def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
     """What a string property of this name says; `at` is the number of its array item."""
     plain = plain_name(name)
-    if plain in _QUERIES or plain.endswith("_query"):
+    if asks(name):
         return query(sources, longest, at)
     if plain in _ANSWERS or plain.endswith(("_answer", "_text")):
         return answer(sources, longest, at)

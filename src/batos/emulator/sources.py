@@ -12,7 +12,13 @@ from math import log, sqrt
 from typing import Any
 
 _BLOCK = re.compile(r'<document id="(\d{1,9})"[^>\n]*?digest="([0-9A-Za-z]+)"[^>\n]*>(.*?)</document \2>', re.DOTALL)
-_QUESTION = re.compile(r"<(question|query|sub_query|task)\b[^>\n]*>(.*?)</\1>", re.DOTALL)
+_MARKED = re.compile(r"<(question|query|sub_query|task)\b[^>\n]*>(.*?)</\1>", re.DOTALL)
+_LABELLED = re.compile(
+    r"^(?:(?:the |your |this is the )?(?:message|question|query|request|task|problem|sub-?\w*|part\b)[^\n:]{0,40}"
+    r"|this is your \w+ so far):[ \t]*\n(.+?)(?:\n[ \t]*\n|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_CLAUSE = re.compile(r"[?;]\s+|,\s+(?:and|but|or)?\s*(?=(?:what|how|who|whom|when|where|why|which)\b)", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^\s].*?(?:[.!?][\"')\]]?(?=\s)|$)", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _COMMON = frozenset(
@@ -108,7 +114,7 @@ def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sou
             evidence.extend(sentences(text, number))
         if message.get("role") != "system":
             spoken.extend(sentences(rest, 0))
-    question = _question(rest)
+    question = _question([_parts(str(message.get("content") or ""))[1] for message in messages[-3:]])
     key = blake2b(digest_size=32)
     for part in salt:
         key.update(repr(part).encode("utf-8", "surrogatepass") + b"\x1e")
@@ -118,16 +124,31 @@ def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sou
     return Sources(tuple(evidence), own or tuple(spoken), question, tuple(blocks), key.digest())
 
 
-def _question(text: str) -> str:
-    """What is asked: a marked question, else the last sentence that asks, else the last paragraph of some words."""
-    marked = _QUESTION.findall(text)
-    if marked:
-        return str(marked[-1][1]).strip()
-    asking = [sentence.text for sentence in sentences(text, 0) if sentence.text.rstrip("\"')]").endswith("?")]
+def _question(texts: Sequence[str]) -> str:
+    """What is asked: marked or labelled in one of the last messages, else the last sentence that asks in the last one.
+
+    A label is a line such as "The message:" or "Your part of the look-up:"; the question is what follows it, up to the
+    next blank line. Without any of these it is the last paragraph of some words.
+    """
+    for text in reversed(texts):
+        marked = _MARKED.findall(text)
+        if marked:
+            return str(marked[-1][1]).strip()
+        labelled = _LABELLED.search(text)
+        if labelled:
+            return labelled[1].strip()
+    text = texts[-1] if texts else ""
+    asking = [one.text for one in sentences(text, 0) if one.text.rstrip("\"')]").endswith("?")]
     if asking:
         return asking[-1]
     paragraphs = [part.strip() for part in text.split("\n\n") if len(words(part)) > 2]
     return paragraphs[-1] if paragraphs else text.strip()
+
+
+def clauses(question: str) -> list[str]:
+    """The questions that a question is made of, each in its own words; one if it is simple."""
+    found = [part.strip().rstrip("?") for part in _CLAUSE.split(question) if len(words(part)) > 1]
+    return [f"{part}?" if question.rstrip().endswith("?") else part for part in found]
 
 
 def cut(text: str, longest: int | None) -> str:
