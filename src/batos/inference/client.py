@@ -6,9 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# httpx would import this in its first request, 30 ms of CPU in the middle of the loop.
-import anyio._backends._asyncio  # noqa: F401
-
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _MISLEADING = ("OLLAMA_HOST", "OLLAMA_API_KEY", *_PROXIES, *(name.upper() for name in _PROXIES))
 
