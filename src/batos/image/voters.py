@@ -18,10 +18,10 @@ def has_provenance(transaction: MissionTransaction) -> None:
 
 
 def has_trust(transaction: MissionTransaction) -> None:
-    """A thought has a trust class, and is not trusted more than what it was made from."""
+    """A thought has a trust class, which is never a person's, and its lineage has the least of all that is in it."""
     trust = transaction.thought.trust
     lineage = transaction.thought.lineage_trust
-    if trust not in TRUST or lineage not in TRUST or TRUST.index(lineage) < TRUST.index(trust):
+    if trust not in TRUST[1:] or lineage not in TRUST or TRUST.index(lineage) < TRUST.index(trust):
         raise Refused(f"the thought's trust ({trust!r}, lineage {lineage!r}) is not one that it can have")
 
 

@@ -1,0 +1,83 @@
+"""A Living Image open for a test, missions to accept, everything it holds as bytes, and processes to be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import batos
+from batos.events import Events
+from batos.image.image import LivingImage, Opening
+from batos.image.transactions import MissionTransaction
+from batos.objects.prototype import UvmObject
+
+#: What the voters ask of every thought.
+PROVENANCE = {"journal": [], "models": {}, "methods": [], "recalled": [], "read_at": "tid:0x0"}
+
+
+def uri_of(home: Path) -> str:
+    """A file with blobs."""
+    return f"file://{home / 'live_image.fs'}?blobstorage_dir={home / 'blobs'}"
+
+
+@asynccontextmanager
+async def living(home: Path | None, **also: Any) -> AsyncIterator[LivingImage]:
+    """An image in files in `home`, or in memory."""
+    uri = "memory://image" if home is None else uri_of(home)
+    opening = Opening(**{"image": uri, "journal": "", "events": Events(log=False), **also})
+    image = await asyncio.to_thread(LivingImage, opening)
+    try:
+        await image.prepare()
+        yield image
+    finally:
+        await asyncio.to_thread(image.close)
+
+
+def brief(text: str = "Why is the sea salt?") -> dict[str, Any]:
+    """A brief as a door hands it in."""
+    return {"text": text, "user": "tester", "attachments": []}
+
+
+def answer(thought: UvmObject, text: str = "Rivers carry it there.") -> UvmObject:
+    """Give a thought what every committed one has."""
+    thought.answer = text
+    thought.provenance = dict(PROVENANCE)
+    thought.trust, thought.lineage_trust = "model", "model"
+    thought.contributions = []
+    return thought
+
+
+def thought_in(image: LivingImage, transaction: MissionTransaction, mission: str) -> UvmObject:
+    """The mission's own thought in its own transaction."""
+    return image.find(transaction.root, mission)[2]
+
+
+def dump(image: LivingImage) -> dict[bytes, bytes]:
+    """Every object's current record by its oid."""
+    return {record.oid: record.data for each in image.db.storage.iterator() for record in each}
+
+
+def say(*words: object) -> None:
+    """A line to the process that started this one, at once."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+def child(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """A process that runs a script of this folder; its stdin and stdout are pipes, its stderr is ours."""
+    source = Path(batos.__file__).parents[1]
+    tests = Path(__file__).parents[2]
+    paths = os.pathsep.join([str(source), str(tests), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )

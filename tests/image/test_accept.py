@@ -1,0 +1,196 @@
+"""Accepting: what was acknowledged is there, whatever happens to the process."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+from tests.image.living import brief, child, dump, living
+
+from batos.errors import DiskFull, InternalError, NotFound
+from batos.image import roots
+from batos.image.image import INLINE_BYTES, LivingImage
+
+MISSIONS = 1000
+#: How many acknowledgements are read before the process is killed; the rest of the rounds is random.
+ROUNDS = 5
+
+
+def killed_after(home: Path, acknowledged: int) -> dict[str, str]:
+    """The ids that a process printed before it was killed, with the number of each question."""
+    process = child("accepting.py", home, MISSIONS)
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(acknowledged)]
+    process.send_signal(signal.SIGKILL)
+    lines += process.stdout.readlines()
+    process.communicate()
+    # The last line may have been cut by the kill.
+    whole = [line.split() for line in lines if line.endswith("\n") and line.startswith("m-")]
+    return dict(whole)
+
+
+async def test_no_acknowledged_mission_is_lost_by_a_kill(tmp_path: Path) -> None:
+    """After SIGKILL at random moments every id that was printed exists, queued, with its brief and its thought."""
+    chance = random.Random(20)
+    for moment in [1, *(chance.randrange(2, MISSIONS) for _ in range(ROUNDS - 1))]:
+        printed = await asyncio.to_thread(killed_after, tmp_path, moment)
+        assert len(printed) >= moment
+        async with living(tmp_path) as image:
+            await asyncio.to_thread(check, image, printed)
+
+
+def check(image: LivingImage, printed: dict[str, str]) -> None:
+    """Each acknowledged mission is queued and has its three objects."""
+    unfolded = set(image.unfolded())
+    with image.snapshot() as root:
+        for name, number in printed.items():
+            record, status, thought = image.find(root, name)
+            assert record.value["text"] == f"question {number}"
+            assert (status.word, status.attempts) == ("queued", 0)
+            assert thought.mission == name
+            assert name in unfolded
+
+
+async def test_missions_accepted_at_once_share_commits(tmp_path: Path) -> None:
+    """A thousand missions, twenty-five at a time, take far fewer commits than missions."""
+    process = await asyncio.to_thread(child, "accepting.py", tmp_path, MISSIONS)
+    out, _ = await asyncio.to_thread(process.communicate)
+    assert process.returncode == 0
+    *accepted, last = out.splitlines()
+    assert len(accepted) == MISSIONS
+    assert int(last.split()[1]) < MISSIONS / 4
+
+
+async def test_accept_writes_three_objects_apart(tmp_path: Path) -> None:
+    """Brief, status and thought are records of their own, so that a status never conflicts with a thought."""
+    async with living(tmp_path) as image:
+        name = await image.accept(brief())
+        with image.snapshot() as root:
+            parts = image.find(root, name)
+            assert len({part._p_oid for part in parts}) == 3
+            assert parts[0].value == {**brief(), "id": name}
+            assert parts[0].trust == "user"
+
+
+async def test_an_unknown_mission_is_not_found() -> None:
+    """Asking for what was never accepted is an error that names it."""
+    async with living(None) as image:
+        with image.snapshot() as root, pytest.raises(NotFound, match="m-0"):
+            image.find(root, "m-0")
+
+
+async def test_ids_sort_by_time(tmp_path: Path) -> None:
+    """The missions of one image are listed in the order they were accepted."""
+    async with living(None) as image:
+        names = []
+        for _ in range(5):
+            names.append(await image.accept(brief()))
+            await asyncio.sleep(0.002)
+        assert names == sorted(names)
+
+
+def content(size: int) -> tuple[str, bytes]:
+    """A file of so many bytes, by its digest."""
+    data = (b"salt and water, " * (size // 16 + 1))[:size]
+    return hashlib.sha256(data).hexdigest(), data
+
+
+@pytest.mark.parametrize("size", [0, 1, INLINE_BYTES, INLINE_BYTES + 1, 1_000_000])
+async def test_an_attachment_reads_back(tmp_path: Path, size: int) -> None:
+    """A file is kept whole: up to 64 KiB in its record, above that as a blob."""
+    sha256, data = content(size)
+    async with living(tmp_path) as image:
+        await image.accept(brief(), {sha256: data})
+    async with living(tmp_path) as image:
+        with image.snapshot() as root:
+            kept = root[roots.ATTACHMENTS][sha256]
+            assert kept.read() == data
+            assert (kept.size, kept.trust) == (size, "external")
+            assert (kept.blob is None) == (size <= INLINE_BYTES)
+
+
+async def test_an_image_in_memory_keeps_long_files_in_their_records() -> None:
+    """A storage without blobs takes any file all the same."""
+    sha256, data = content(INLINE_BYTES + 1)
+    async with living(None) as image:
+        await image.accept(brief(), {sha256: data})
+        with image.snapshot() as root:
+            assert root[roots.ATTACHMENTS][sha256].blob is None
+            assert root[roots.ATTACHMENTS][sha256].read() == data
+
+
+async def test_the_same_file_is_kept_once(tmp_path: Path) -> None:
+    """Two missions with equal files share one attachment."""
+    sha256, data = content(100)
+    async with living(tmp_path) as image:
+        await image.accept(brief("one"), {sha256: data})
+        await image.accept(brief("two"), {sha256: data})
+        with image.snapshot() as root:
+            assert list(root[roots.ATTACHMENTS]) == [sha256]
+
+
+async def test_a_file_that_is_not_what_its_digest_says_is_refused(tmp_path: Path) -> None:
+    """Nothing of a mission is accepted when one of its files was changed on the way."""
+    async with living(tmp_path) as image:
+        before = dump(image)
+        with pytest.raises(InternalError, match="digest"):
+            await image.accept(brief(), {content(10)[0]: b"something else"})
+        assert dump(image) == before
+
+
+async def test_a_blob_survives_a_kill_after_accept(tmp_path: Path) -> None:
+    """When accept has returned, the blob, each folder above it and the image were synced: a kill loses nothing."""
+    process = await asyncio.to_thread(child, "attaching.py", tmp_path, 300_000)
+    assert process.stdout is not None
+    lines = []
+    while not lines or not lines[-1].startswith("m-"):
+        lines.append((await asyncio.to_thread(process.stdout.readline)).strip())
+        assert lines[-1], "the process ended early"
+    process.send_signal(signal.SIGKILL)
+    await asyncio.to_thread(process.communicate)
+    synced = [Path(line) for line in lines[:-1]]
+    sha256, data = content(300_000)
+    async with living(tmp_path) as image:
+        with image.snapshot() as root:
+            kept = root[roots.ATTACHMENTS][sha256]
+            assert kept.read() == data
+            folder = Path(kept.blob.committed()).parent
+    assert any(path.parent.name == "tmp" for path in synced), "the blob itself"
+    assert tmp_path / "live_image.fs" in synced
+    blobs = tmp_path / "blobs"
+    above = [folder, *(each for each in folder.parents if each == blobs or blobs in each.parents)]
+    assert len(above) == 9
+    last = max(number for number, path in enumerate(synced) if path == tmp_path / "live_image.fs")
+    assert set(above) <= set(synced[last:]), "each folder, after the commit that put the blob there"
+
+
+async def test_nothing_is_accepted_after_the_disk_was_full(tmp_path: Path) -> None:
+    """The first write that does not fit is refused with what it needs; so is every later mission, big or small."""
+    uri = f"file://{tmp_path / 'live_image.fs'}?quota=40000"
+    async with living(tmp_path, image=uri) as image:
+        first = await image.accept(brief())
+        with pytest.raises(DiskFull) as refused:
+            await image.accept(brief("x" * 50_000))
+        assert "quota" in refused.value.remedy
+        for _ in range(2):
+            with pytest.raises(DiskFull, match="no room"):
+                await image.accept(brief("small"))
+        assert list(image.unfolded()) == [first]
+    async with living(tmp_path) as image:
+        assert image.unfolded() == [first]
+        await image.accept(brief("x" * 50_000))
+
+
+def test_the_kill_is_what_ended_the_process(tmp_path: Path) -> None:
+    """The process of these tests really dies of SIGKILL, in the middle of its work."""
+    process = child("accepting.py", tmp_path, 10**6)
+    assert process.stdout is not None
+    process.stdout.readline()
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
