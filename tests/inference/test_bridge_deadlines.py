@@ -80,13 +80,11 @@ async def test_a_whole_answer_has_the_sum(bridge_to: MakeBridge) -> None:
         assert answer.text == "x"
 
 
-async def test_an_answer_is_not_lost_to_a_stream_that_stays_open(
-    bridge_to: MakeBridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_answer_is_not_lost_to_a_stream_that_stays_open(bridge_to: MakeBridge) -> None:
     """When the server never ends the stream behind `done`, the answer is given all the same."""
-    monkeypatch.setattr("batos.inference.reading.DRAIN_SECONDS", 0.02)
     async with serving([FIRST + token("", **DONE), HOLD]) as server:
-        assert (await bridge_to(server.url).think(chat())).text == "one"
+        bridge = bridge_to(server.url, deadlines=Deadlines(drain=0.02))
+        assert (await bridge.think(chat())).text == "one"
         await asyncio.wait_for(server.left.wait(), 5)
 
 

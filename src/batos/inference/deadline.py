@@ -17,7 +17,8 @@ class Deadlines:
     `connect` is for the TCP connection. `load` is what a model may need to come into memory; the daemon sends nothing
     while it loads, so the first line of a model that is not known to be resident may take load + first_token, and of
     one that is, first_token. `between_tokens` is the silence allowed inside an answer, `reply` the time for a call that
-    runs no model (list, show, ps), `progress` the silence allowed inside a pull, create or upload.
+    runs no model (list, show, ps), `progress` the silence allowed inside a pull, create or upload. `drain` is for the
+    end of a stream behind its line with `done`: waiting for it is what lets the connection be used again.
     """
 
     connect: float = 5.0
@@ -26,6 +27,7 @@ class Deadlines:
     between_tokens: float = 30.0
     reply: float = 30.0
     progress: float = 300.0
+    drain: float = 1.0
 
 
 class PhaseTimer:

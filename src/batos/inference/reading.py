@@ -12,9 +12,6 @@ from batos.inference.chat import Answer, Draft, answer_of, runaway_in
 from batos.inference.client import ChatResponse
 from batos.inference.deadline import Deadlines, PhaseTimer
 
-# For the end of the stream behind the line with `done`: waiting for it is what lets the connection be used again.
-DRAIN_SECONDS = 1.0
-
 
 class Reading:
     """One streamed answer being read; `parts` is the client's async generator, `on_token` hears the content."""
@@ -33,7 +30,7 @@ class Reading:
             async with aclosing(self._parts):
                 with timer:
                     last = await self._to_done(timer, deadlines, model)
-                    timer.enter("between_tokens", DRAIN_SECONDS)
+                    timer.enter("between_tokens", deadlines.drain)
                     await self._drain()
         except OllamaTimeout:
             if last is None:
@@ -70,7 +67,7 @@ class Reading:
         try:
             async for _ in self._parts:
                 pass
-        except Exception:
+        except Exception:  # the answer is whole: what breaks behind it only costs the connection
             pass
 
 
