@@ -33,7 +33,8 @@ def plain_name(name: str) -> str:
 def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
     """The notice and one to three sentences that are nearest to the question, as many as the length allows."""
     ranked = sources.ranked
-    many = 1 + sources.number("answer", at) % 3
+    parts = len(clauses(sources.asked))
+    many = min(3, max(1 + sources.number("answer", at) % 3, parts + 1 if parts > 1 else 0))
     text = NOTICE
     for sentence in _from(ranked, at)[:many]:
         longer = f"{text} {sentence.text}"

@@ -19,8 +19,13 @@ _LABELLED = re.compile(
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
 _CLAUSE = re.compile(r"[?;]\s+|,\s+(?:and|but|or)?\s*(?=(?:what|how|who|whom|when|where|why|which)\b)", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^\s].*?(?:[.!?][\"')\]]?(?=\s)|$)", re.MULTILINE)
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_SENTENCE = re.compile(
+    r"""[^\s].*?(?:(?<!\bMr)(?<!\bDr)(?<!\bSt)(?<!\bMrs)[.!?]["'”’»)\]]*(?=\s)|[。！？][」』”’）]*|$)""", re.MULTILINE
+)
+# a sign of a script that writes no blanks is a word of its own
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
+_ENDINGS = ("ing", "ed", "es", "s", "e")
+_PICKED = 6  # sentences that are chosen for what the ones before them left out
 _COMMON = frozenset(
     "a about all an and are as at be been but by can could did do does for from had has have how i if in into is it "
     "its me my not now of on one only or our should so than that the their them then there these they this to was we "
@@ -32,6 +37,16 @@ _LONGEST = 4000  # characters of a "sentence" without an end
 def words(text: str) -> list[str]:
     """The words of a text in small letters, common ones left out."""
     return [word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON]
+
+
+def terms(text: str) -> list[str]:
+    """The words of a text without their endings, by which texts are compared."""
+    return [_stem(word) for word in words(text)]
+
+
+def _stem(word: str) -> str:
+    ending = next((end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) > 2), "")
+    return word.removesuffix(ending)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +65,7 @@ def sentences(text: str, source: int) -> tuple[Sentence, ...]:
     for match in _SENTENCE.finditer(text):
         span = match[0].strip()[:_LONGEST]
         if any(map(str.isalnum, span)):
-            found.append(Sentence(span, source, frozenset(words(span))))
+            found.append(Sentence(span, source, frozenset(terms(span))))
     return tuple(found)
 
 
@@ -91,14 +106,23 @@ class Sources:
 
 @lru_cache(maxsize=512)
 def _ranked(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
-    wanted = Counter(words(question))
+    """The sentences by what they share with the question; the first few each for what is not yet covered."""
+    wanted = frozenset(terms(question))
     spread = Counter(term for sentence in pool for term in sentence.terms)
     weights = {term: log(1 + len(pool) / spread[term]) for term in wanted if term in spread}
 
     def score(sentence: Sentence) -> float:
-        return sum(weights[term] for term in sentence.terms & weights.keys()) / sqrt(4 + len(sentence.terms))
+        return sum(weights[term] for term in sentence.terms & weights.keys()) / sqrt(6 + len(sentence.terms))
 
-    return tuple(sorted(pool, key=score, reverse=True))
+    left = sorted(pool, key=score, reverse=True)
+    picked: list[Sentence] = []
+    while left and len(picked) < _PICKED:
+        best = max(left, key=score)
+        picked.append(best)
+        left.remove(best)
+        for term in best.terms & weights.keys():
+            weights[term] *= 0.1
+    return (*picked, *left)
 
 
 def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sources:
