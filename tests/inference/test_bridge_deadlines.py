@@ -62,6 +62,20 @@ async def test_a_wrong_belief_in_a_warm_model_costs_one_try(bridge_to: MakeBridg
     assert phases == ["first_token", "load", "load", "load"]
 
 
+async def test_a_place_in_the_queue_is_no_silence(bridge_to: MakeBridge) -> None:
+    """While the daemon answers another of our calls, the wait for a first line is counted from its last token."""
+    steps: list[bytes | float] = [HEAD]
+    for _ in range(12):
+        steps += [token("x", done=False), 0.05]
+    behind: Script = [0.7, streamed("at last")]
+    async with serving([*steps, token("", **DONE) + END], behind, HOLD) as server:
+        bridge = bridge_to(server.url, deadlines=SHORT)
+        first, second = await asyncio.gather(bridge.think(chat()), bridge.think(chat()))
+        assert {first.text, second.text} == {"x" * 12, "at last"}
+        with pytest.raises(OllamaTimeout):
+            await bridge.think(chat())
+
+
 async def test_slow_tokens_are_no_silence(bridge_to: MakeBridge) -> None:
     """An answer may take far longer than any deadline as long as something comes."""
     steps: list[bytes | float] = [HEAD]

@@ -27,7 +27,7 @@ from batos.inference.chat import (
     runner_key,
 )
 from batos.inference.client import AsyncClient, ProgressResponse
-from batos.inference.deadline import Deadlines, PhaseTimer
+from batos.inference.deadline import Deadlines, PhaseTimer, Pulse
 from batos.inference.lanes import Lanes
 from batos.inference.reading import Reading, entire
 from batos.inference.wire import OllamaTransport, daemon_url
@@ -84,6 +84,7 @@ class Bridge:
         self._http = httpx.AsyncClient(base_url=self.url, **settings)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
+        self._pulse = Pulse()
         self._warm: tuple[tuple[object, ...], float] | None = None
 
     async def __aenter__(self) -> Self:
@@ -127,7 +128,7 @@ class Bridge:
         if stream:
             parts = await self._ask(client.chat(stream=True, **asked), phase, seconds, model)  # sends nothing yet
             reading = Reading(parts, Draft(structured=request.schema is not None), on_token)
-            answer = await reading.whole(PhaseTimer(phase, seconds), self.deadlines, model)
+            answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, model)
         else:
             seconds += options["num_predict"] * WHOLE_PACE
             reply = await self._ask(client.chat(stream=False, **asked), phase, seconds, model)
@@ -365,9 +366,11 @@ class Bridge:
 
     async def _ask(self, call: Awaitable[T], phase: str, seconds: float, model: str) -> T:
         """Wait for a call that answers in one piece."""
-        with PhaseTimer(phase, seconds):
+        with PhaseTimer(phase, seconds, self._pulse) as timer:
             try:
-                return await call
+                reply = await call
+                timer.touch()
+                return reply
             except Exception as raw:
                 raise failures.translate(raw, model=model, connect=self.deadlines.connect) from raw
 

@@ -30,18 +30,45 @@ class Deadlines:
     drain: float = 1.0
 
 
+class Pulse:
+    """When anything last came from the daemon, on the loop's clock: shared by all calls of one bridge."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+
 class PhaseTimer:
     """Cancels the task that entered it when a phase takes too long, and turns that into OllamaTimeout.
+
+    The first phase is the wait for a first line. The daemon answers calls one after the other, so while `pulse` says
+    that others are being answered, that wait is a place in the queue and no silence: it is counted from the last sign
+    of life. Later phases count the call's own silence.
 
     `touch()` restarts the phase and costs one reading of the clock: the timer behind it is only armed again when it
     rings too early. A cancellation from outside is never mistaken for a deadline.
     """
 
-    __slots__ = ("_cancelling", "_due", "_expired", "_handle", "_last_chance", "_loop", "_task", "phase", "seconds")
+    __slots__ = (
+        "_cancelling",
+        "_due",
+        "_expired",
+        "_handle",
+        "_last_chance",
+        "_loop",
+        "_pulse",
+        "_queued",
+        "_task",
+        "phase",
+        "seconds",
+    )
 
-    def __init__(self, phase: str, seconds: float) -> None:
+    def __init__(self, phase: str, seconds: float, pulse: Pulse | None = None) -> None:
         self.phase = phase
         self.seconds = seconds
+        self._pulse = pulse or Pulse()
+        self._queued = pulse is not None
         self._expired = False
         self._last_chance = False
 
@@ -57,10 +84,12 @@ class PhaseTimer:
         return self
 
     def enter(self, phase: str, seconds: float) -> None:
-        """Begin another phase."""
+        """Something came: another phase begins."""
         self.phase = phase
         self.seconds = seconds
-        due = self._loop.time() + seconds
+        self._queued = False
+        self._pulse.last = now = self._loop.time()
+        due = now + seconds
         if due < self._due:
             self._handle.cancel()
             self._handle = self._loop.call_at(due, self._ring)
@@ -68,9 +97,12 @@ class PhaseTimer:
 
     def touch(self) -> None:
         """Something came: the phase begins anew."""
-        self._due = self._loop.time() + self.seconds
+        self._pulse.last = now = self._loop.time()
+        self._due = now + self.seconds
 
     def _ring(self) -> None:
+        if self._queued:
+            self._due = max(self._due, self._pulse.last + self.seconds)
         if self._loop.time() < self._due:
             self._last_chance = False
             self._handle = self._loop.call_at(self._due, self._ring)
