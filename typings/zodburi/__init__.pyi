@@ -1,4 +1,6 @@
 from collections.abc import Callable
 from typing import Any
 
+class NoResolverForScheme(KeyError): ...
+
 def resolve_uri(uri: str) -> tuple[Callable[[], Any], dict[str, Any]]: ...

@@ -90,13 +90,19 @@ def _resolve(uri: str) -> tuple[StorageFactory, dict[str, Any]]:
     try:
         return zodburi.resolve_uri(uri)
     except (KeyError, ValueError, TypeError) as error:
+        if scheme == "postgres" and isinstance(error, zodburi.NoResolverForScheme):
+            raise _without_relstorage(uri) from error
         raise _not_a_uri(uri, str(error.args[0] if error.args else error)) from error
     except ImportError as error:
-        raise ConfigError(
-            f"{uri} needs a package that is not installed: {error.name}",
-            field="image",
-            remedy="For postgres:// install `relstorage` and `psycopg2-binary`.",
-        ) from error
+        raise _without_relstorage(uri) from error
+
+
+def _without_relstorage(uri: str) -> ConfigError:
+    return ConfigError(
+        f"{uri.partition('://')[0]}:// needs a package that is not installed",
+        field="image",
+        remedy="Install `relstorage` and `psycopg2-binary` beside BAT OS.",
+    )
 
 
 def _file_factory(uri: str, path: Path) -> StorageFactory:
