@@ -116,14 +116,11 @@ class KernelSide:
         """Opens it for so many missions at once, with the log level that ships; fsyncs are counted from here on."""
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
         count_fsyncs()
-        stack = AsyncExitStack()
         settings = Settings.model_validate({"home": home, "ollama_host": url, "missions": missions, "user": "bench"})
-        uvm = await stack.enter_async_context(open_uvm(settings))
-        await uvm.genesis()
-        side = cls(uvm, stack)
-        # How dense this model's prompts are is learnt from a first answer; without it there is no room for documents.
-        await uvm.ask({"text": QUESTION, "persona": PERSONA, "effort": "reflex"}, [side._file])
-        return side
+        async with AsyncExitStack() as stack:
+            uvm = await stack.enter_async_context(open_uvm(settings))
+            await uvm.genesis()
+            return cls(uvm, stack.pop_all())
 
     async def mission(self, number: int) -> None:
         """One question about one document, a cycle of BRICK; it must have been revised."""

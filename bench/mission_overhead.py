@@ -82,11 +82,11 @@ class Table:
         """`ratio` at every concurrency that was measured."""
         return {str(at): round(self.ratio(side, to, at), 3) for name, at in self.samples if name == side}
 
-    def walls(self) -> dict[str, dict[str, float]]:
-        """Median milliseconds a mission by side and concurrency."""
+    def medians(self, take: Callable[[Sample], float]) -> dict[str, dict[str, float]]:
+        """Median of one figure by side and concurrency."""
         shown: dict[str, dict[str, float]] = {}
         for name, at in self.samples:
-            shown.setdefault(name, {})[str(at)] = round(self.middle(name, at, lambda sample: sample.wall), 2)
+            shown.setdefault(name, {})[str(at)] = round(self.middle(name, at, take), 2)
         return shown
 
 
@@ -234,8 +234,9 @@ def _values(plan: Plan, table: Table, slow: Table) -> dict[str, Any]:
         "fsyncs_per_mission": round(table.middle("kernel", USUAL, lambda one: one.fsyncs), 2),
         "ratio_200ms": round(slow.ratio("kernel", "bare", USUAL), 3),
         "ratio_200ms_by_concurrency": slow.ratios("kernel", "bare"),
-        "wall_ms": table.walls(),
-        "wall_ms_200ms": slow.walls(),
+        "wall_ms": table.medians(lambda one: one.wall),
+        "cpu_ms": table.medians(lambda one: one.cpu),
+        "wall_ms_200ms": slow.medians(lambda one: one.wall),
         "calls_per_mission": CALLS,
         "rounds": plan.rounds,
         "missions_per_round": {str(at): missions for at, missions in plan.missions.items()},
