@@ -69,7 +69,7 @@ def say(*words: object) -> None:
     sys.stdout.flush()
 
 
-def child(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
+def child(script: str, *arguments: object) -> subprocess.Popen[str]:
     """A process that runs a script of this folder; its stdin and stdout are pipes, its stderr is ours."""
     source = Path(batos.__file__).parents[1]
     tests = Path(__file__).parents[2]

@@ -147,7 +147,7 @@ async def test_a_blob_survives_a_kill_after_accept(tmp_path: Path) -> None:
     """When accept has returned, the blob, each folder above it and the image were synced: a kill loses nothing."""
     process = await asyncio.to_thread(child, "attaching.py", tmp_path, 300_000)
     assert process.stdout is not None
-    lines = []
+    lines: list[str] = []
     while not lines or not lines[-1].startswith("m-"):
         lines.append((await asyncio.to_thread(process.stdout.readline)).strip())
         assert lines[-1], "the process ended early"

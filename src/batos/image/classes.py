@@ -6,6 +6,8 @@ import importlib
 from functools import cache
 from typing import Any
 
+from ZODB.POSException import POSError
+
 from batos.errors import ForbiddenClass
 
 #: Our own classes, by module and name. What each holds is written in docs/image-format.md.
@@ -47,6 +49,10 @@ ALLOWED: frozenset[tuple[str, str]] = OURS | LIBRARIES
 _OLD_NAMES = {"__builtin__": "builtins"}
 
 
+class _Refused(ForbiddenClass, POSError):
+    """A ForbiddenClass that ZODB passes on: it wraps what is no POSError in one of its own."""
+
+
 def class_factory(connection: object, module: str, name: str) -> Any:
     """The class that a record names; raises ForbiddenClass for every class that is not on the list.
 
@@ -58,5 +64,5 @@ def class_factory(connection: object, module: str, name: str) -> Any:
 @cache
 def _allowed(module: str, name: str) -> Any:
     if (module, name) not in ALLOWED:
-        raise ForbiddenClass(f"the database names the class {module}.{name}, which it may not load")
+        raise _Refused(f"the database names the class {module}.{name}, which it may not load")
     return getattr(importlib.import_module(module), name)
