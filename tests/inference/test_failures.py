@@ -21,7 +21,9 @@ from batos.errors import (
     WireError,
 )
 from batos.inference.client import ResponseError
-from batos.inference.failures import refused, translate, unfold
+from batos.inference.failures import Peer, refused, translate, unfold
+
+PEER = Peer("http://gpu.lan:11434", 5.0)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_long_texts_are_clipped() -> None:
     [
         (httpx.ConnectTimeout("slow"), False, OllamaTimeout),
         (httpx.ConnectError("no"), False, OllamaUnreachable),
-        (ConnectionError("Failed to connect to Ollama. Please check"), False, OllamaUnreachable),
+        (ConnectionError("Failed to connect to Ollama."), False, OllamaUnreachable),
         (ConnectionResetError("reset"), False, OllamaUnreachable),
         (httpx.ReadError(""), False, OllamaUnreachable),
         (httpx.ReadError(""), True, StreamCut),
@@ -88,7 +90,25 @@ def test_long_texts_are_clipped() -> None:
 )
 def test_translate(raw: Exception, began: bool, kind: type[OllamaError]) -> None:
     """The client's and the transport's exceptions, before and after the first line; ours pass as they are."""
-    assert type(translate(raw, began=began, connect=5.0)) is kind
+    assert type(translate(raw, PEER, began=began)) is kind
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (httpx.ConnectError("All connection attempts failed"), "nothing listens at http://gpu.lan:11434"),
+        (httpx.ConnectError("[Errno -2] Name or service not known"), "nobody knows the host of http://gpu.lan:11434"),
+        (httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "no trusted connection to http://gpu.lan:11434"),
+        (httpx.ReadError("reset"), "the connection to http://gpu.lan:11434 was lost"),
+    ],
+)
+def test_who_cannot_be_reached_and_why(raw: Exception, said: str) -> None:
+    """The address is named, and whether nothing listens, its name is unknown or its certificate is not trusted."""
+    assert said in str(translate(raw, PEER))
+    hidden = ConnectionError("Failed to connect to Ollama. Please check")
+    hidden.__context__ = raw
+    if isinstance(raw, httpx.ConnectError):
+        assert said in str(translate(hidden, PEER))
 
 
 def test_overflow_without_counts() -> None:

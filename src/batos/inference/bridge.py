@@ -70,6 +70,7 @@ class Bridge:
     ) -> None:
         self.url = daemon_url(host)
         self.deadlines = deadlines or Deadlines()
+        self._peer = failures.Peer(self.url, self.deadlines.connect)
         self._cpu_threads = cpu_threads or default_cpu_threads()
         wire = OllamaTransport(transport or _network(self.url))
         timeout = httpx.Timeout(None, connect=self.deadlines.connect)
@@ -127,8 +128,8 @@ class Bridge:
         }
         if stream:
             parts = await self._ask(client.chat(stream=True, **asked), phase, seconds, model)  # sends nothing yet
-            reading = Reading(parts, Draft(structured=request.schema is not None), on_token)
-            answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, model)
+            reading = Reading(model, parts, Draft(structured=request.schema is not None), on_token)
+            answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
         else:
             seconds += options["num_predict"] * WHOLE_PACE
             reply = await self._ask(client.chat(stream=False, **asked), phase, seconds, model)
@@ -248,7 +249,7 @@ class Bridge:
                 except OllamaTimeout:
                     raise
                 except Exception as raw:
-                    raise failures.translate(raw, model=model, began=began, connect=self.deadlines.connect) from raw
+                    raise failures.translate(raw, self._peer, model=model, began=began) from raw
                 began = True
                 status = line.status or ""
                 yield catalogue.progress(line)
@@ -278,7 +279,7 @@ class Bridge:
                     headers={"Content-Length": str(size)},
                 )
             except (httpx.HTTPError, httpx.StreamError) as raw:
-                raise failures.translate(raw, connect=self.deadlines.connect) from raw
+                raise failures.translate(raw, self._peer) from raw
         if response.status_code not in (200, 201):
             raise failures.refused(response.text, response.status_code)
         return digest
@@ -372,7 +373,7 @@ class Bridge:
                 timer.touch()
                 return reply
             except Exception as raw:
-                raise failures.translate(raw, model=model, connect=self.deadlines.connect) from raw
+                raise failures.translate(raw, self._peer, model=model) from raw
 
 
 def _network(url: str) -> httpx.AsyncBaseTransport:

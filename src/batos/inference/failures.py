@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -74,7 +75,15 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 )
 
 
-def translate(raw: Exception, *, model: str = "", began: bool = False, connect: float = 0.0) -> BatosError:
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Whom a call went to: the daemon's address, and the seconds a connection to it may take."""
+
+    url: str
+    connect: float
+
+
+def translate(raw: Exception, peer: Peer, *, model: str = "", began: bool = False) -> BatosError:
     """The error of our tree for what came out of the client; `began` says whether a line of the answer had come.
 
     Whatever is not known is WireError: the daemon or something before it did not speak the protocol.
@@ -86,11 +95,11 @@ def translate(raw: Exception, *, model: str = "", began: bool = False, connect: 
     if isinstance(raw, ResponseError):
         return refused(raw.error, raw.status_code, model)
     if isinstance(raw, httpx.TimeoutException):
-        return OllamaTimeout("connect", connect)
+        return OllamaTimeout("connect", peer.connect)
     if isinstance(raw, httpx.RemoteProtocolError):
         return _broken_protocol(str(raw))
     if isinstance(raw, (httpx.ConnectError, httpx.NetworkError, ConnectionError)):
-        return _lost(raw, began)
+        return _lost(raw, peer, began)
     return WireError(f"Ollama sent what is not its protocol: {_fact(raw)}")
 
 
@@ -185,13 +194,19 @@ def _broken_protocol(said: str) -> OllamaError:
     return WireError(f"what answers does not speak HTTP: {_clip(said)}")
 
 
-def _lost(raw: Exception, began: bool) -> OllamaError:
+def _lost(raw: Exception, peer: Peer, began: bool) -> OllamaError:
     if began:
         return StreamCut("the connection was lost in the middle of the answer")
-    refusal = isinstance(raw, httpx.ConnectError) or "Failed to connect to Ollama" in str(raw)
-    if refusal or isinstance(raw, ConnectionRefusedError):
-        return OllamaUnreachable("nothing listens at Ollama's address")
-    return OllamaUnreachable("the connection to Ollama was lost before it answered")
+    # For whole calls the client hides httpx's error behind a builtin one of its own.
+    inner = raw.__context__ if isinstance(raw.__context__, httpx.ConnectError) else raw
+    if not isinstance(inner, httpx.ConnectError):
+        return OllamaUnreachable(f"the connection to {peer.url} was lost before it answered")
+    said = str(inner).lower()
+    if "certificate" in said or "ssl" in said:
+        return OllamaUnreachable(f"no trusted connection to {peer.url}: {_clip(str(inner))}")
+    if "name or service" in said or "nodename" in said or "name resolution" in said:
+        return OllamaUnreachable(f"nobody knows the host of {peer.url}")
+    return OllamaUnreachable(f"nothing listens at {peer.url}")
 
 
 def _fact(raw: Exception) -> str:

@@ -16,20 +16,21 @@ from batos.inference.deadline import Deadlines, PhaseTimer
 class Reading:
     """One streamed answer being read; `parts` is the client's async generator, `on_token` hears the content."""
 
-    __slots__ = ("_draft", "_on_token", "_parts")
+    __slots__ = ("_draft", "_model", "_on_token", "_parts")
 
-    def __init__(self, parts: Any, draft: Draft, on_token: Callable[[str], None] | None) -> None:
+    def __init__(self, model: str, parts: Any, draft: Draft, on_token: Callable[[str], None] | None) -> None:
+        self._model = model
         self._parts = parts
         self._draft = draft
         self._on_token = on_token
 
-    async def whole(self, timer: PhaseTimer, deadlines: Deadlines, model: str) -> Answer:
+    async def whole(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.Peer) -> Answer:
         """Read to the end. The stream is closed however this is left: the daemon then stops generating."""
         last: ChatResponse | None = None
         try:
             async with aclosing(self._parts):
                 with timer:
-                    last = await self._to_done(timer, deadlines, model)
+                    last = await self._to_done(timer, deadlines, peer)
                     timer.enter("between_tokens", deadlines.drain)
                     await self._drain()
         except OllamaTimeout:
@@ -37,7 +38,7 @@ class Reading:
                 raise
         return self._draft.finished(last)
 
-    async def _to_done(self, timer: PhaseTimer, deadlines: Deadlines, model: str) -> ChatResponse:
+    async def _to_done(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.Peer) -> ChatResponse:
         began = False
         draft = self._draft
         while True:
@@ -46,7 +47,7 @@ class Reading:
             except StopAsyncIteration:
                 raise failures.not_done("".join(draft.content)) from None
             except Exception as raw:
-                raise failures.translate(raw, model=model, began=began, connect=deadlines.connect) from raw
+                raise failures.translate(raw, peer, model=self._model, began=began) from raw
             if began:
                 timer.touch()
             else:
