@@ -13,10 +13,11 @@ from typing import Any, Protocol
 from batos.cognition import brief as briefs
 from batos.cognition import report
 from batos.cognition.brief import File
-from batos.cognition.mission import APPLIERS, Conductor
+from batos.cognition.contributions import APPLIERS
+from batos.cognition.mission import Conductor
 from batos.cognition.router import Lesson, Router
 from batos.config import Settings, checkout_folder
-from batos.errors import BatosError, ModelMissing, NotFound, OllamaUnreachable
+from batos.errors import BatosError, ModelMissing, NotFound, OllamaTimeout, OllamaUnreachable, Refused
 from batos.events import Events
 from batos.genesis import codex as codices
 from batos.genesis import graph, integrity, provision
@@ -79,6 +80,8 @@ class UVM:
     clock: Callable[[], datetime]
     _slots: asyncio.Semaphore
     _conductor: Conductor | None = field(default=None)
+    #: Missions that are being run.
+    _active: set[str] = field(default_factory=set)
 
     # -- genesis
 
@@ -169,7 +172,7 @@ class UVM:
         if self._conductor is None:
             try:
                 await self.check()
-            except OllamaUnreachable:
+            except (OllamaUnreachable, OllamaTimeout):
                 with self.image.snapshot() as root:
                     models = dict(root[roots.GENESIS].get("models", {}))
                 if not models:
@@ -191,11 +194,30 @@ class UVM:
         return await self.image.accept(value, {file.ref.sha256: file.data for file in files})
 
     async def run(self, mission: str) -> dict[str, Any]:
-        """Run an accepted mission to its end, at most `missions` at a time; raises why it failed."""
-        async with self._slots:
-            conductor = await self._ready()
-            await conductor.run(mission)
+        """Run an accepted mission to its end, at most `missions` at a time; raises why it failed.
+
+        A mission whose answer is committed already is not run again. Refused: it runs just now, or has ended.
+        """
+        if mission in self._active:
+            raise Refused(f"{mission} is being run already", field="mission", remedy="Wait for its end.")
+        self._active.add(mission)
+        try:
+            async with self._slots:
+                await (await self._ready_for(mission)).run(mission)
+        finally:
+            self._active.discard(mission)
         return self.mission(mission)
+
+    async def _ready_for(self, mission: str) -> Conductor:
+        """The conductor; a mission that cannot even begin is failed with the reason."""
+        with self.image.snapshot() as root:
+            word = self.image.find(root, mission)[1].word
+        try:
+            return await self._ready()
+        except BatosError as error:
+            if word in ("queued", "running"):
+                await self.image.move(mission, "failed", error)
+            raise
 
     async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> dict[str, Any]:
         """Submit and run; raises why it failed."""

@@ -1,17 +1,17 @@
-"""One question to the model within the window: composed, measured, compacted once if the daemon says it is too long."""
+"""One question to the model within the window: composed, fitted, compacted once if the daemon says it is too long."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from batos.cognition import prompt
-from batos.cognition.evidence import Evidence, without_weakest
+from batos.cognition.evidence import Evidence
 from batos.cognition.prompt import Message, Scene
-from batos.cognition.running import Running
+from batos.cognition.running import Running, Thinking
 from batos.errors import ContextOverflow
 from batos.inference.bridge import ChatRequest
 from batos.inference.decide import Deciding, decide
@@ -24,20 +24,52 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked at one step of a cycle; `then` is appended to the prompt (a revision)."""
+    """What is asked at one step of a cycle; `then` is appended to the prompt (a revision).
+
+    `shorter` gives the task with so many bytes less, and how many parts lost something; None where nothing may go.
+    """
 
     path: str
     task: str
     then: tuple[Message, ...] = ()
     on_token: Callable[[str], None] | None = None
+    shorter: Callable[[int], tuple[str, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """A decision's text as the model gave it, for what may be appended to it."""
+    """A decision's text as the model gave it, and what its prompt had to do without."""
 
     text: str
     evidence: Evidence
+    shortened: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is sent, in the parts that compaction changes."""
+
+    scene: Scene
+    question: Question
+    guide: str
+    shortened: int = 0
+
+    def messages(self, running: Running) -> tuple[Message, ...]:
+        task = prompt.with_guide(self.question.task, self.guide)
+        return prompt.compose(self.scene, running.voice, task, self.question.then)
+
+    def lighter(self, running: Running, most: int) -> _Call:
+        """In at most so many bytes, as far as that goes: recall goes first, then old turns, then partials."""
+        call = self
+        excess = prompt.size(call.messages(running)) - most
+        if excess > 0:
+            scene = call.scene.with_evidence(call.scene.evidence.lightened(call.scene.question, excess))
+            call = replace(call, scene=scene)
+            excess = prompt.size(call.messages(running)) - most
+        if excess > 0 and call.question.shorter is not None:
+            task, shortened = call.question.shorter(excess)
+            call = replace(call, question=replace(call.question, task=task), shortened=shortened)
+        return call
 
 
 async def infer(
@@ -49,67 +81,61 @@ async def infer(
 
 
 async def ask(running: Running, evidence: Evidence, question: Question, decision: Decision[M]) -> tuple[M, Replied]:
-    """The model's decision: what `infer_` does. Raises ContextOverflow when not even the compacted prompt fits, saying what was left out."""
-    scene = running.scene(evidence)
+    """The model's decision: what `infer_` does.
+
+    A prompt that is estimated not to leave room for the answer is compacted before it is sent. ContextOverflow: not
+    even what was compacted by the daemon's counts fits; it says what was left out.
+    """
     deciding = _deciding(running, question, decision)
-    question = replace(question, task=f"{question.task.strip()}\n\nReply with:\n{deciding.decision.guide}")
+    answer = running.thinking.answer_tokens(decision)
+    call = _Call(running.scene.with_evidence(evidence), question, deciding.decision.guide)
+    call = call.lighter(running, prompt.room(running.thinking.window, answer, running.ratio))
+    messages = call.messages(running)
     try:
-        value, text = await decide(deciding, _messages(running, scene, question))
+        value, text = await decide(deciding, messages)
     except ContextOverflow as overflow:
-        smaller = _compacted(running, scene, question, overflow)
-        if smaller.evidence == scene.evidence:
-            raise _nothing_left(overflow) from overflow
+        call = call.lighter(running, _counted_room(running.thinking, answer, overflow, prompt.size(messages)))
+        if call.messages(running) == messages:
+            raise _too_long(overflow, call) from overflow
         try:
-            value, text = await decide(deciding, _messages(running, smaller, question))
+            value, text = await decide(deciding, call.messages(running))
         except ContextOverflow as again:
-            raise _nothing_left(again) from again
-        scene = smaller
-    return value, Replied(text, scene.evidence)
-
-
-def _messages(running: Running, scene: Scene, question: Question) -> tuple[Message, ...]:
-    return prompt.compose(scene, running.voice, question.task, question.then)
+            raise _too_long(again, call) from again
+    return value, Replied(text, call.scene.evidence, call.shortened)
 
 
 def _deciding(running: Running, question: Question, decision: Decision[M]) -> Deciding[M]:
     thinking = running.thinking
     decision = decision.in_mode(thinking.mode)
-    most = min(decision.num_predict, int(thinking.options["num_ctx"]) // 2)
-    request = ChatRequest(
-        model=thinking.model, messages=(), options={**thinking.options, "num_predict": most}, schema=decision.format
-    )
+    options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
+    request = ChatRequest(model=thinking.model, messages=(), options=options, schema=decision.format)
     return Deciding(running.session, request, decision, thinking.mode, Step(question.path, question.on_token))
 
 
-def _compacted(running: Running, scene: Scene, question: Question, overflow: ContextOverflow) -> Scene:
-    """The scene with as much recall and as many old turns left out as the exact counts ask for."""
-    size = prompt.size(_messages(running, scene, question))
-    window = overflow.window or int(running.thinking.options["num_ctx"])
-    told = (overflow.prompt_tokens or 2 * window) / max(1, size)
-    # The answer needs its share of the window too: the daemon only counts the prompt.
-    answer = min(window // 2, int(running.thinking.options.get("num_predict", window // 4)))
-    most = prompt.room(window, answer, told)
-    while size > most:
-        evidence = without_weakest(scene.evidence, scene.question)
-        if evidence == scene.evidence:
-            break
-        scene = replace(scene, evidence=evidence)
-        size = prompt.size(_messages(running, scene, question))
-    return scene
+def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow, size: int) -> int:
+    """Bytes that fit, by the daemon's counts; less than the prompt that it refused, whatever it counted."""
+    window = overflow.window or thinking.window
+    tokens = overflow.prompt_tokens or 2 * window
+    return min(size - 1, prompt.room(window, answer, tokens / max(1, size)))
 
 
-def _nothing_left(overflow: ContextOverflow) -> ContextOverflow:
-    left = ContextOverflow(
+def _too_long(overflow: ContextOverflow, call: _Call) -> ContextOverflow:
+    gone = call.scene.evidence
+    left_out = f"{gone.omitted_passages} passages, {gone.omitted_turns} turns, {call.shortened} parts shortened"
+    return ContextOverflow(
         overflow.prompt_tokens,
         overflow.window,
-        f"{overflow.message}; recall and old turns are left out already, and the persona and the question never are",
+        f"{overflow.message}; left out already: {left_out}; rules, persona and question never are",
     )
-    return left
 
 
-def room_for_evidence(running: Running, tasks: Sequence[str], answer_tokens: int) -> int:
-    """Bytes that evidence may take so that each of these tasks still fits the window beside it."""
-    bare = running.scene(Evidence())
-    largest = max(prompt.size(prompt.compose(bare, running.voice, task)) for task in tasks)
-    window = int(running.thinking.options["num_ctx"])
-    return max(0, prompt.room(window, answer_tokens, running.tokens_per_byte()) - largest)
+def room_for_evidence(running: Running, tasks: Sequence[tuple[str, Decision[Any]]]) -> int:
+    """Bytes that evidence may take so that each of these tasks still fits the window beside it. Never negative."""
+    return max(0, min(_room_beside(running, task, decision) for task, decision in tasks))
+
+
+def _room_beside(running: Running, task: str, decision: Decision[Any]) -> int:
+    thinking = running.thinking
+    task = prompt.with_guide(task, decision.in_mode(thinking.mode).guide)
+    bare = prompt.size(prompt.compose(running.scene, running.voice, task)) + prompt.DOCUMENTS_SIZE
+    return prompt.room(thinking.window, thinking.answer_tokens(decision), running.ratio) - bare

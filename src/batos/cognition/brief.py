@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from batos.errors import BriefError
 
@@ -19,6 +20,27 @@ PersonaName: TypeAlias = Literal["ROBIN", "BRICK", "BABS", "ALFRED"]
 #: Longest question, in characters; a longer text belongs into a file.
 TEXT_LIMIT = 20_000
 ATTACHMENTS_LIMIT = 32
+#: Longest file name, in characters.
+NAME_LIMIT = 255
+
+_ULID = "[0-9A-HJKMNP-TV-Z]{26}"
+
+
+def _says_something(value: str) -> str:
+    if not value.strip():
+        raise ValueError("there is nothing but blanks")
+    if "\0" in value:
+        raise ValueError("it contains a NUL character")
+    return value
+
+
+def _one_line(value: str) -> str:
+    if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in value):
+        raise ValueError("it contains a control character")
+    return value
+
+
+_Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
 
 
 class AttachmentRef(BaseModel):
@@ -26,9 +48,9 @@ class AttachmentRef(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1, max_length=255)
-    media_type: str = Field(min_length=1, max_length=127)
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    name: _Line = Field(min_length=1, max_length=NAME_LIMIT)
+    media_type: _Line = Field(min_length=1, max_length=127)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}\z")
 
 
 class Budget(BaseModel):
@@ -36,9 +58,18 @@ class Budget(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    calls: int | None = Field(default=None, ge=1)
-    tokens: int | None = Field(default=None, ge=1)
-    seconds: float | None = Field(default=None, gt=0)
+    calls: int | None = Field(default=None, ge=1, strict=True)
+    tokens: int | None = Field(default=None, ge=1, strict=True)
+    seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class Origin(BaseModel):
+    """Through which door it came, and by whose hand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    door: _Line = Field(default="api", max_length=64)
+    client: _Line = Field(default="batos", max_length=128)
 
 
 class MissionBrief(BaseModel):
@@ -46,35 +77,35 @@ class MissionBrief(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: str = Field(min_length=1, max_length=TEXT_LIMIT)
+    text: Annotated[str, AfterValidator(_says_something)] = Field(min_length=1, max_length=TEXT_LIMIT)
     attachments: tuple[AttachmentRef, ...] = Field(default=(), max_length=ATTACHMENTS_LIMIT)
-    user: str = Field(min_length=1, max_length=128)
-    conversation: str | None = Field(default=None, pattern=r"^c-[0-9A-HJKMNP-TV-Z]{26}$")
+    user: _Line = Field(min_length=1, max_length=128)
+    conversation: str | None = Field(default=None, pattern=rf"^c-{_ULID}\z")
     persona: PersonaName | None = None
     effort: Effort | None = None
     budget: Budget | None = None
-    ancestor: str | None = Field(default=None, pattern=r"^m-[0-9A-HJKMNP-TV-Z]{26}$")
-    origin: dict[str, str] = Field(default_factory=lambda: {"door": "api", "client": "batos"})
-
-    @field_validator("text")
-    @classmethod
-    def _says_something(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("there is nothing but blanks")
-        if "\0" in value:
-            raise ValueError("it contains a NUL character")
-        return value
+    ancestor: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
+    origin: Origin = Field(default_factory=Origin)
 
 
-def parse(value: Mapping[str, Any]) -> MissionBrief:
+def parse(value: object) -> MissionBrief:
     """A brief from plain data; raises BriefError naming the first field that is wrong."""
+    if not isinstance(value, Mapping):
+        raise BriefError(f"a brief is an object with fields, not a {type(value).__name__}", remedy="Send its fields.")
     try:
-        return MissionBrief(**value)
+        return MissionBrief.model_validate(dict(value))
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"]) or "brief"
-        message = first["msg"].removeprefix("Value error, ")
-        raise BriefError(f"{name}: {message}", field=name, remedy=f"Correct `{name}` and ask again.") from error
+        raise _wrong(error) from error
+
+
+def _wrong(error: ValidationError) -> BriefError:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    name = ".".join(str(part) for part in first["loc"]) or "brief"
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(MissionBrief.model_fields)
+        return BriefError(f"{name}: a brief has no such field", field=name, remedy=f"Leave it out; there are {known}.")
+    message = first["msg"].removeprefix("Value error, ")
+    return BriefError(f"{name}: {message}", field=name, remedy=f"Correct `{name}` and ask again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +119,43 @@ class File:
 def read_file(path: Path, limit: int) -> File:
     """A text file as an attachment; `limit` in bytes. Raises BriefError when it is not one."""
     try:
-        size = path.stat().st_size
-        if size > limit:
-            raise BriefError(
-                f"{path.name} has {size} bytes, the limit is {limit}",
-                field="attachments",
-                remedy="Split the file, or raise attachment_bytes in batos.toml.",
-            )
-        data = path.read_bytes()
-    except OSError as error:
-        raise BriefError(f"{path} cannot be read: {error.strerror}", field="attachments") from error
+        with path.open("rb") as file:
+            # Never more than the limit: a pipe or a device has no size to ask for.
+            data = file.read(limit + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BriefError(
+            f"{str(path)!r} cannot be read: {why}", field="attachments", remedy="Check its name and its permissions."
+        ) from error
+    if len(data) > limit:
+        raise BriefError(
+            f"{path.name} has more than {limit} bytes",
+            field="attachments",
+            remedy="Split the file, or raise attachment_bytes in batos.toml.",
+        )
     return as_file(path.name, data)
 
 
 def as_file(name: str, data: bytes) -> File:
     """Bytes as a text attachment; raises BriefError when they are no UTF-8 text."""
+    name = _name(name)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _not_text(name, f"byte {error.start} is no UTF-8") from error
     if "\0" in text:
         raise _not_text(name, "it contains a NUL character")
-    if not text.strip():
+    if not text.replace("\ufeff", "").strip():
         raise BriefError(f"{name} is empty", field="attachments", remedy="Give a file that says something.")
-    media_type = mimetypes.guess_type(name)[0] or "text/plain"
-    ref = AttachmentRef(name=name[:255], media_type=media_type, sha256=hashlib.sha256(data).hexdigest())
+    media_type = mimetypes.guess_type(f"file{Path(name).suffix}")[0] or "text/plain"
+    ref = AttachmentRef(name=name, media_type=media_type, sha256=hashlib.sha256(data).hexdigest())
     return File(ref, data)
+
+
+def _name(name: str) -> str:
+    """A file's name as a brief may have it: without what is no text, since any bytes can be a name on a disk."""
+    text = name.encode("utf-8", "replace").decode("utf-8")
+    return "".join(each if each.isprintable() else "_" for each in text)[:NAME_LIMIT] or "file"
 
 
 def _not_text(name: str, why: str) -> BriefError:

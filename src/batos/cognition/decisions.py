@@ -4,58 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, Field, create_model
 
+from batos.cognition.citing import Quoted
+from batos.cognition.evidence import MOST_DOCUMENTS
 from batos.inference.schema import Decision
 
 #: A quotation long enough to prove something and short enough to be copied exactly.
 QUOTE = 240
 MOST_PARTS = 9
 
+_Unanswered: TypeAlias = Annotated[
+    list[Annotated[int, Field(ge=1, le=MOST_PARTS)]],
+    Field(max_length=MOST_PARTS, description="the numbers of the sub-questions that stay open"),
+]
+
 
 class Citation(BaseModel):
     """A verbatim span of one document."""
 
-    document: Annotated[int, Field(ge=1, le=99)]
+    document: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS)]
     quote: Annotated[str, Field(max_length=QUOTE)]
-
-
-class Part(BaseModel):
-    """A facet's answer to its sub-query, from documents."""
-
-    answer: Annotated[str, Field(max_length=900)]
-    citations: Annotated[list[Citation], Field(max_length=3)]
-    known: bool
 
 
 class PlainPart(BaseModel):
     """A facet's answer when there are no documents."""
 
     answer: Annotated[str, Field(max_length=900)]
-    known: bool
+    known: Annotated[bool, Field(description="whether there is an answer")]
 
 
-class Woven(BaseModel):
-    """The answer of a mission, from documents; `unanswered` numbers the sub-queries that stay open."""
+class Part(BaseModel):
+    """A facet's answer to its sub-query, from documents."""
 
-    answer: Annotated[str, Field(max_length=1_800)]
-    citations: Annotated[list[Citation], Field(max_length=4)]
-    unanswered: Annotated[list[Annotated[int, Field(ge=1, le=MOST_PARTS)]], Field(max_length=MOST_PARTS)]
+    answer: Annotated[str, Field(max_length=900)]
+    citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
+    known: Annotated[bool, Field(description="whether there is an answer")]
 
 
 class PlainWoven(BaseModel):
     """The answer of a mission when there are no documents."""
 
     answer: Annotated[str, Field(max_length=1_800)]
-    unanswered: Annotated[list[Annotated[int, Field(ge=1, le=MOST_PARTS)]], Field(max_length=MOST_PARTS)]
+    unanswered: _Unanswered
+
+
+class Woven(BaseModel):
+    """The answer of a mission, from documents."""
+
+    answer: Annotated[str, Field(max_length=1_800)]
+    citations: Annotated[list[Citation], Field(max_length=4, description="the documents' own words that it rests on")]
+    unanswered: _Unanswered
+
+
+class Changed(BaseModel):
+    """The answer of a mission as a key protocol changes it."""
+
+    answer: Annotated[str, Field(max_length=1_800)]
 
 
 PART: Decision[Part] = Decision(Part)
 PLAIN_PART: Decision[PlainPart] = Decision(PlainPart)
 WOVEN: Decision[Woven] = Decision(Woven)
 PLAIN_WOVEN: Decision[PlainWoven] = Decision(PlainWoven)
+CHANGED: Decision[Changed] = Decision(Changed)
+
+
+def part(cites: bool) -> Decision[Any]:
+    """What a facet answers in, with documents or without."""
+    return PART if cites else PLAIN_PART
+
+
+def woven(cites: bool) -> Decision[Any]:
+    """What the weave answers in, with documents or without."""
+    return WOVEN if cites else PLAIN_WOVEN
+
+
+def quoted(value: BaseModel) -> tuple[Quoted, ...]:
+    """The citations of a part or a woven answer."""
+    cited: list[Citation] = getattr(value, "citations", [])
+    return tuple(Quoted(each.document, each.quote) for each in cited)
 
 
 @lru_cache(maxsize=64)

@@ -7,15 +7,29 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-#: Passages are cut at blank lines, and at sentence ends where a paragraph is longer than this (characters).
+#: Passages are cut at blank lines, and between sentences where a paragraph is longer than this (characters).
 PASSAGE = 1_200
+#: Passages that are picked from more than the room holds: what comes after 10 to 15 no longer helps (docs/why.md).
+MOST_PASSAGES = 15
+#: Passages that a prompt may show: what a citation can number.
+MOST_DOCUMENTS = 99
 
-_WORD = re.compile(r"\w+")
-_PARAGRAPH = re.compile(r"\n\s*\n")
-_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"'”’)]*\s+")  # noqa: RUF001 - full-width marks end sentences too
+# Letters whose marks are no `\w` (Indic, Hebrew, Arabic, combining accents), so that a word is not cut at them.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u0655\u0900-\u0963\u0966-\u0dff"
+# Scripts that write no blanks between words.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_TERM = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}][\\w{_MARKS}]*")
+_RUN = re.compile(f"[{_UNSPACED}]")
+_GAP = re.compile(r"\n\s*\n")
+_BLANKS = re.compile(r"\s*")
+# A mark that ends a sentence with the quotes and brackets that close on it; before a small letter it is a point in an
+# abbreviation, and full-width marks need no blank after them.
+_SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?=\s)(?!\s+[a-zß-öø-ÿа-яёα-ω])|[。！？][」』”’）]*""")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +43,32 @@ class Passage:
     text: str
 
     def block(self) -> str:
-        """The passage as a prompt shows it. Its end carries a digest, so no text can close its own block."""
-        mark = hashlib.sha256(self.text.encode()).hexdigest()[:8]
-        name = self.name.replace('"', "'").replace("\n", " ")
+        """The passage as a prompt shows it. It ends with a mark that its text does not hold, so none closes itself."""
+        mark = _digest(self.text)
+        while mark in self.text:
+            mark = _digest(mark + self.text)
+        name = _UNSAFE.sub("_", self.name)
         return f'<document id="{self.number}" name="{name}" digest="{mark}">\n{self.text}\n</document {mark}>'
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a prompt."""
+        return len(self.block().encode()) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An earlier exchange of the conversation."""
+    """An earlier exchange of the conversation; `trust` is the least of what its answer was made from."""
 
     mission: str
     question: str
     answer: str
+    trust: str
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a prompt."""
+        return len(self.question.encode()) + len(self.answer.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,113 +84,166 @@ class Evidence:
         """The passage that a citation names."""
         return next((each for each in self.passages if each.number == number), None)
 
-    @property
-    def text(self) -> str:
-        """Everything in it, for checks of what occurs."""
-        turns = (f"{turn.question}\n{turn.answer}" for turn in self.turns)
-        return "\n".join((*(each.text for each in self.passages), *turns))
+    def lightened(self, query: str, excess: int) -> Evidence:
+        """The evidence with so many bytes less, or with nothing left: the weakest passages go first, then old turns."""
+        dropped: set[int] = set()
+        for passage in reversed(rank(self.passages, query)):
+            if excess <= 0:
+                break
+            dropped.add(passage.number)
+            excess -= passage.size
+        turns = list(self.turns)
+        while turns and excess > 0:
+            excess -= turns.pop(0).size
+        return replace(
+            self,
+            passages=tuple(each for each in self.passages if each.number not in dropped),
+            turns=tuple(turns),
+            omitted_passages=self.omitted_passages + len(dropped),
+            omitted_turns=self.omitted_turns + len(self.turns) - len(turns),
+        )
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, compatible forms unified and case folded.
+    """The words of a text, compatible forms unified and case folded; a run of a script without blanks is one word.
 
     >>> words("Ⅷ Straße")
     ['viii', 'strasse']
     """
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _TERM.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def terms(text: str) -> Iterator[str]:
+    """What is looked for: words, and pairs of characters where words have no blanks between them.
+
+    >>> list(terms("灯塔的 lamp"))
+    ['灯塔', '塔的', 'lamp']
+    """
+    for word in words(text):
+        if len(word) < 3 or not _RUN.match(word):
+            yield word
+        else:
+            yield from map("".join, pairwise(word))
 
 
 def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:
-    """The passages of files given as (name, sha256, text), numbered from 1 across all of them."""
+    """The passages of files given as (name, sha256, text), numbered from 1 across all of them.
+
+    Each is a slice of its text without blanks at its ends; together they hold everything but blanks.
+    """
     found: list[Passage] = []
     for name, sha256, text in files:
-        for start, span in _spans(text):
-            found.append(Passage(len(found) + 1, name, sha256, start, span))
+        for start, end in _joined(text):
+            found.append(Passage(len(found) + 1, name, sha256, start, text[start:end]))
     return tuple(found)
 
 
-def _spans(text: str) -> list[tuple[int, str]]:
-    """Paragraphs joined up to PASSAGE characters, longer ones cut between sentences, each with its place."""
-    spans: list[tuple[int, str]] = []
+def _joined(text: str) -> list[tuple[int, int]]:
+    """Neighbouring pieces together as long as they make no more than PASSAGE characters."""
+    spans: list[tuple[int, int]] = []
     for start, end in _pieces(text):
         if spans and end - spans[-1][0] <= PASSAGE:
-            begin = spans[-1][0]
-            spans[-1] = (begin, text[begin:end])
+            spans[-1] = (spans[-1][0], end)
         else:
-            spans.append((start, text[start:end]))
+            spans.append((start, end))
     return spans
 
 
-def _pieces(text: str) -> list[tuple[int, int]]:
-    bounds: list[tuple[int, int]] = []
-    position = 0
-    for gap in [*_PARAGRAPH.finditer(text), None]:
-        end = gap.start() if gap else len(text)
-        bounds.extend(_sentences(text, position, end))
-        position = gap.end() if gap else end
-    return [(start, end) for start, end in bounds if text[start:end].strip()]
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Paragraphs without the blanks around them, cut where they are longer than PASSAGE."""
+    start = 0
+    for gap in (*(found.span() for found in _GAP.finditer(text)), (len(text), len(text))):
+        yield from _cut(text, start, gap[0])
+        start = gap[1]
 
 
-def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A paragraph whole, or cut at sentence ends; a sentence longer than PASSAGE is cut at a blank."""
-    pieces: list[tuple[int, int]] = []
-    while end - start > PASSAGE:
-        window = text[start : start + PASSAGE]
-        ends = [found.end() for found in _SENTENCE_END.finditer(window)]
-        cut = ends[-1] if ends else (window.rfind(" ") + 1 or PASSAGE)
-        pieces.append((start, start + cut))
-        start += cut
-    return [*pieces, (start, end)]
+def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while True:
+        start = min(_blanks_end(text, start), end)
+        if end - start <= PASSAGE:
+            break
+        cut = start + _first_cut(text[start : start + PASSAGE + 8])
+        yield start, cut
+        start = cut
+    end = start + len(text[start:end].rstrip())
+    if start < end:
+        yield start, end
+
+
+def _blanks_end(text: str, start: int) -> int:
+    found = _BLANKS.match(text, start)
+    return found.end() if found else start
+
+
+def _first_cut(window: str) -> int:
+    """Where to cut a window that begins a long paragraph: after a sentence, else a line, else a word, else anywhere."""
+    ends = [found.end() for found in _SENTENCE_END.finditer(window) if found.end() <= PASSAGE]
+    if ends:
+        return ends[-1]
+    head = window[:PASSAGE]
+    for ended in (head.rpartition("\n")[0], head.rpartition(" ")[0]):
+        if ended.strip():
+            return len(ended.rstrip())
+    return PASSAGE
+
+
+def scores(candidates: Sequence[Passage], query: str) -> list[float]:
+    """How well each passage matches the query's terms: BM25 with k1 1.2 and b 0.75, 0 where none occurs."""
+    wanted = set(terms(query))
+    counts: list[Counter[str]] = []
+    lengths: list[int] = []
+    for each in candidates:
+        found = list(terms(each.text))
+        lengths.append(len(found))
+        counts.append(Counter(term for term in found if term in wanted))
+    average = sum(lengths) / max(1, len(lengths)) or 1.0
+    weights = {term: _weight(len(counts), sum(1 for count in counts if term in count)) for term in sorted(wanted)}
+    return [
+        sum(weights[term] * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / average)) for term, n in sorted(count.items()))
+        for count, length in zip(counts, lengths, strict=True)
+    ]
+
+
+def _weight(all_of_them: int, holding: int) -> float:
+    return math.log(1 + (all_of_them - holding + 0.5) / (holding + 0.5))
 
 
 def rank(candidates: Sequence[Passage], query: str) -> list[Passage]:
-    """Passages by how well they match the query's words (BM25, k1 1.2, b 0.75); ties keep their order."""
-    counted = [Counter(words(each.text)) for each in candidates]
-    average = sum(sum(count.values()) for count in counted) / max(1, len(counted)) or 1.0
-    scores = [0.0] * len(counted)
-    for word in set(words(query)):
-        holding = sum(1 for count in counted if word in count)
-        if not holding:
-            continue
-        weight = math.log(1 + (len(counted) - holding + 0.5) / (holding + 0.5))
-        for index, count in enumerate(counted):
-            frequency = count[word]
-            length = 0.25 + 0.75 * sum(count.values()) / average
-            scores[index] += weight * frequency * 2.2 / (frequency + 1.2 * length)
-    order = sorted(range(len(candidates)), key=lambda index: (-scores[index], index))
-    return [candidates[index] for index in order]
+    """Passages by how well they match the query; ties keep their order."""
+    scored = zip(scores(candidates, query), candidates, strict=True)
+    return [passage for _, passage in sorted(scored, key=lambda pair: -pair[0])]
 
 
 def recall(candidates: Sequence[Passage], turns: Sequence[Turn], query: str, room: int) -> Evidence:
-    """What fits into `room` bytes: the newest turns in half of it at most, the best passages in the rest.
+    """What fits into `room` bytes: the newest turns in half of it at most, passages in the rest.
 
-    Passages come back in the order of their files, since neighbours explain each other.
+    All passages if they fit; else the best that match, or the first where none does. They come back in the order of
+    their files, since neighbours explain each other, and are numbered anew from 1.
     """
     kept_turns: list[Turn] = []
     turn_room = room // 2 if candidates else room
     for turn in reversed(turns):
-        size = len(turn.question.encode()) + len(turn.answer.encode()) + 64
-        if size > turn_room:
+        if turn.size > turn_room:
             break
-        turn_room -= size
-        room -= size
+        turn_room -= turn.size
+        room -= turn.size
         kept_turns.insert(0, turn)
-    kept: list[Passage] = []
-    for passage in rank(candidates, query):
-        size = len(passage.block().encode()) + 1
-        if size <= room:
-            room -= size
-            kept.append(passage)
-    kept.sort(key=lambda each: each.number)
+    kept = [replace(each, number=number) for number, each in enumerate(_fitting(candidates, query, room), start=1)]
     return Evidence(tuple(kept), tuple(kept_turns), len(candidates) - len(kept), len(turns) - len(kept_turns))
 
 
-def without_weakest(evidence: Evidence, query: str) -> Evidence:
-    """One step of compaction: first recall, then the oldest turn. Unchanged when nothing is left to give."""
-    if evidence.passages:
-        weakest = rank(evidence.passages, query)[-1]
-        kept = tuple(each for each in evidence.passages if each is not weakest)
-        return replace(evidence, passages=kept, omitted_passages=evidence.omitted_passages + 1)
-    if evidence.turns:
-        return replace(evidence, turns=evidence.turns[1:], omitted_turns=evidence.omitted_turns + 1)
-    return evidence
+def _fitting(candidates: Sequence[Passage], query: str, room: int) -> list[Passage]:
+    if len(candidates) <= MOST_DOCUMENTS and sum(each.size for each in candidates) <= room:
+        return list(candidates)
+    scored = [pair for pair in zip(scores(candidates, query), candidates, strict=True) if pair[0] > 0]
+    best = [passage for _, passage in sorted(scored, key=lambda pair: -pair[0])] or list(candidates)
+    kept: list[Passage] = []
+    for passage in best[:MOST_PASSAGES]:
+        if passage.size <= room:
+            room -= passage.size
+            kept.append(passage)
+    return sorted(kept, key=lambda each: each.number)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

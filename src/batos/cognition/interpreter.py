@@ -7,7 +7,9 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.cognition import asking, evidence, facets, states
+from batos.cognition import asking, facets, protocols, states
+from batos.cognition.aside import aside
+from batos.cognition.evidence import Evidence, recall
 from batos.cognition.running import Running
 from batos.errors import ObjectError
 from batos.objects.message import send
@@ -19,12 +21,11 @@ Kernel: TypeAlias = Callable[["MissionInterpreter", UvmObject, tuple[Any, ...]],
 
 
 class MissionInterpreter:
-    """The interpreter of one running mission."""
+    """The interpreter of one running mission; facets share the evidence of its cycle."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: Running, cycle: UvmObject) -> None:
         self.running = running
-        #: The cycle whose evidence the facets share; set when it begins.
-        self.cycle: UvmObject
+        self.cycle = cycle
 
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
         """Run the kernel function of that name; ObjectError if this kernel has none."""
@@ -33,13 +34,23 @@ class MissionInterpreter:
             return await state(self.running, self, receiver, args)
         kernel = KERNEL.get(name)
         if kernel is None:
-            raise ObjectError(f"the kernel has no function {name!r}", remedy="Run `batos genesis`.")
+            raise ObjectError(
+                f"this version has no kernel function {name!r}",
+                remedy="Send a message that it has, or use a version that has this one.",
+            )
         return await kernel(self, receiver, args)
 
     async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
         """Interpret an intent: its text guides `infer_`."""
-        asked = facets.SubQuery(selector, found.value, str(args[0]), int(args[1]) if len(args) > 1 else 0)
-        return await facets.interpret(self, self.running, states.work(self.cycle).evidence, asked)
+        if not args:
+            raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
+        self.running.methods.append({"selector": selector, "holder": label(found.holder), "as": "interpreted intent"})
+        synthesis = states.work(self.cycle)
+        if found.value.kind == "protocol":
+            return await protocols.interpret(self, self.running, synthesis, selector, args)
+        number = int(args[1]) if len(args) > 1 else 0
+        asked = facets.SubQuery(selector, found.value, str(args[0]), number)
+        return await facets.interpret(self, self.running, synthesis.evidence, asked)
 
     async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
         """Generated code runs in a cell or not at all; this version has no cell."""
@@ -57,11 +68,12 @@ async def _recall(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
     return await send(interpreter, interpreter.running.root["knowledge_catalog_obj"], "search_", *args)
 
 
-async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> evidence.Evidence:
+async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Evidence:
     """Until there is memory: the mission's own files and its conversation, within `room` bytes."""
     query, room = str(args[0]), int(args[1])
     running = interpreter.running
-    return evidence.recall(running.passages, running.turns, query, room)
+    size = sum(len(passage.text) for passage in running.passages)
+    return await aside(size, lambda: recall(running.passages, running.turns, query, room))
 
 
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:

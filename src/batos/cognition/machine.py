@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncGenerator
+from typing import Any, Final
 
 from batos.cognition.running import Running
-from batos.errors import InternalError
+from batos.errors import InternalError, ObjectError
+from batos.genesis import graph
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject, become, parents_of
-
-#: State names and the slots of `orchestrator_obj` that hold their prototypes.
-PROTOTYPES: Final = {
-    "IDLE": "idle_state_obj",
-    "DECOMPOSING": "decomposing_state_obj",
-    "DELEGATING": "delegating_state_obj",
-    "SYNTHESIZING": "synthesizing_state_obj",
-    "COMPLETE": "complete_state_obj",
-    "FAILED": "failed_state_obj",
-}
 
 #: Which states may follow which; everything may follow into FAILED.
 FOLLOWS: Final = {
@@ -30,6 +21,18 @@ FOLLOWS: Final = {
 }
 
 
+def begin(orchestrator: UvmObject) -> UvmObject:
+    """A cycle: a clone of the prototype, in the state IDLE."""
+    cycle: UvmObject = getattr(orchestrator, graph.CYCLE).clone()
+    become(cycle, _prototype(orchestrator, "IDLE"))
+    return cycle
+
+
+def state_of(cycle: UvmObject) -> str:
+    """The name of the state that a cycle is in: that of its first parent."""
+    return str(parents_of(cycle)[0].name)
+
+
 class Machine:
     """Runs a cycle from IDLE to IDLE again, or to FAILED."""
 
@@ -38,57 +41,52 @@ class Machine:
         self._interpreter = interpreter
         self._running = running
 
-    def begin(self) -> UvmObject:
-        """A cycle: a clone of the prototype, in the state IDLE."""
-        cycle: UvmObject = self._orchestrator.cognitive_cycle_obj.clone()
-        become(cycle, self._prototype("IDLE"))
-        return cycle
-
-    async def steps(self, cycle: UvmObject) -> AsyncIterator[str]:
+    async def steps(self, cycle: UvmObject) -> AsyncGenerator[str, None]:
         """Each state as it is entered; stop iterating to stop between two states.
 
         An exception in a state moves the cycle to FAILED, which dooms the transaction, and is raised again.
         """
-        selector, question = "synthesize_response_for_", (self._running.brief.text,)
         state = self._enter(cycle, "IDLE")
         yield state
         while True:
             try:
-                after = await send(self._interpreter, cycle, selector, *question)
-                self._check(state, after)
+                state = self._enter(cycle, await self._next(cycle, state))
             except BaseException:
-                self._enter(cycle, "FAILED")
-                await send(self._interpreter, cycle, "_process_synthesis_")
+                await self._fail(cycle)
                 raise
-            state = self._enter(cycle, after)
             yield state
-            if after == "IDLE":
+            if state == "IDLE":
                 return
-            selector, question = "_process_synthesis_", ()
 
-    async def run(self) -> UvmObject:
-        """All steps of a new cycle; answers the cycle, which is IDLE again."""
-        cycle = self.begin()
+    async def run(self, cycle: UvmObject) -> None:
+        """All steps of a cycle, which is IDLE again after them."""
         async for _ in self.steps(cycle):
             pass
-        return cycle
+
+    async def _next(self, cycle: UvmObject, state: str) -> str:
+        """Let the state do its work; the name of the one that follows."""
+        args: tuple[Any, ...] = (self._running.brief.text,) if state == "IDLE" else ()
+        after = await send(self._interpreter, cycle, graph.STATES[state], *args)
+        if after not in FOLLOWS[state]:
+            raise InternalError(f"the state {state} named {after!r} as the next")
+        return str(after)
+
+    async def _fail(self, cycle: UvmObject) -> None:
+        """Enter FAILED; the thought is doomed even if that state was redefined to something that fails itself."""
+        try:
+            self._enter(cycle, "FAILED")
+            await send(self._interpreter, cycle, graph.STATES["FAILED"])
+        finally:
+            self._running.doom()
 
     def _enter(self, cycle: UvmObject, state: str) -> str:
-        become(cycle, self._prototype(state))
+        become(cycle, _prototype(self._orchestrator, state))
         self._running.note(state)
         return state
 
-    def _prototype(self, state: str) -> UvmObject:
-        prototype = getattr(self._orchestrator, PROTOTYPES[state])
-        assert isinstance(prototype, UvmObject)
-        return prototype
 
-    @staticmethod
-    def _check(state: str, after: object) -> None:
-        if after not in FOLLOWS[state]:
-            raise InternalError(f"the state {state} named {after!r} as the next")
-
-
-def state_of(cycle: UvmObject) -> str:
-    """The name of the state that a cycle is in: that of its first parent."""
-    return str(parents_of(cycle)[0].name)
+def _prototype(orchestrator: UvmObject, state: str) -> UvmObject:
+    prototype = getattr(orchestrator, graph.state_slot(state))
+    if not isinstance(prototype, UvmObject):
+        raise ObjectError(f"the state {state} is no object", remedy="Run `batos genesis`.")
+    return prototype

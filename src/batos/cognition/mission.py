@@ -1,36 +1,56 @@
-"""A mission's life between accept and answer: its transaction opened, its cycle run, committed or left without a trace."""
+"""A mission's life from accept to answer: its transaction opened, its cycle run, committed or left without a trace."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from batos.cognition import brief as briefs
-from batos.cognition.brief import MissionBrief
-from batos.cognition.evidence import Turn, passages
+import structlog
+
+from batos.cognition import preparing
+from batos.cognition.evidence import Evidence
 from batos.cognition.interpreter import MissionInterpreter
-from batos.cognition.machine import Machine
-from batos.cognition.prompt import FIRST_RATIO, Voice
-from batos.cognition.router import Route, Router
-from batos.cognition.running import Running, Thinking
-from batos.errors import BatosError, BriefError, InternalError, NotFound
+from batos.cognition.machine import Machine, begin
+from batos.cognition.prompt import Scene
+from batos.cognition.router import Router
+from batos.cognition.running import Running
+from batos.errors import BatosError, InternalError, Refused
 from batos.events import Events
-from batos.image import roots
+from batos.image.commits import settled
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
-from batos.image.records import Brief, least_trusted
+from batos.image.records import StatusWord
 from batos.image.transactions import MissionTransaction
 from batos.inference.journal import Journal
 from batos.inference.session import Limits, Session, Thinks
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import own_slots
+
+_log = structlog.get_logger("batos.mission")
+
+_ENDED = frozenset({"failed", "cancelled", "parked", "undone"})
 
 
-#: Turns of a conversation that are looked at for a mission: more never fit a small window.
-RECENT_TURNS = 64
+@dataclass(slots=True)
+class Attempt:
+    """What can be told of a mission's run, however it ends."""
+
+    mission: str
+    states: list[dict[str, str]] = field(default_factory=list)
+    running: Running | None = None
+    #: The commit, once there is one: from then on the mission is done, whatever else happens.
+    tid: str | None = None
+
+    def report(self) -> dict[str, Any]:
+        """For the status of a mission that failed: a thought that was doomed cannot tell."""
+        shown: dict[str, Any] = {"states": self.states}
+        if self.running is not None:
+            shown["route"] = self.running.route.as_dict()
+            shown["cost"] = self.running.session.cost.as_dict()
+        return shown
 
 
 @dataclass(slots=True)
@@ -49,124 +69,124 @@ class Conductor:
     digests: Mapping[str, str]
 
     async def run(self, mission: str) -> None:
-        """Run a mission to its end. Raises why it failed, after its status and the journal say so."""
-        await self.image.move(mission, "running")
-        states: list[dict[str, str]] = []
-        costs: list[Session] = []
-        committed = False
+        """Run a mission to its end. Raises why it failed, after its status and the journal say so.
+
+        A mission whose answer is committed already is only published. Refused: it ended without an answer before.
+        """
+        if self._is_answered(mission):
+            await self.publisher.fold(mission)
+            return
+        attempt = Attempt(mission)
         try:
-            with self.image.transaction(mission) as transaction:
-                try:
-                    await self._think(mission, transaction, states, costs)
-                finally:
-                    committed = transaction.committed
+            await self.image.move(mission, "running")
+            await self._think(attempt)
         except (Exception, asyncio.CancelledError) as error:
-            if not committed:
-                await self._failed(mission, error, states, costs)
+            if attempt.tid is None:
+                await settled(asyncio.ensure_future(self._failed(attempt, error)))
+                raise
+            # Cancelled while the commit was under way, and it went through: the mission is done all the same.
+            await settled(asyncio.ensure_future(self._done(attempt)))
             raise
-        finally:
-            # Also after a cancellation that came too late to stop the commit: the thought is whole. If this fails,
-            # the next start folds it in.
-            if committed:
-                await self.publisher.fold(mission)
-                self.events.emit("mission.status", mission=mission, status="done", reason=None)
+        await self._done(attempt)
 
-    async def _think(
-        self, mission: str, transaction: MissionTransaction, states: list[dict[str, str]], costs: list[Session]
-    ) -> None:
-        running = self._prepare(mission, transaction, states)
-        costs.append(running.session)
-        interpreter = MissionInterpreter(running)
-        machine = Machine(transaction.root["orchestrator_obj"], interpreter, running)
-        interpreter.cycle = machine.begin()
-        async for _ in machine.steps(interpreter.cycle):
-            pass
-        running.thought.states = states
-        serial = await transaction.commit(running.thought)
-        self.events.emit("mission.done", mission=mission, tid=tid_text(serial))
+    def _is_answered(self, mission: str) -> bool:
+        with self.image.snapshot() as root:
+            _, status, thought = self.image.find(root, mission)
+            if status.word in _ENDED:
+                raise Refused(
+                    f"{mission} has ended: it is {status.word}",
+                    field="mission",
+                    remedy=f"Ask again with `--ancestor {mission}`: what was paid for is not paid again.",
+                )
+            return "answer" in own_slots(thought)
 
-    async def _failed(
-        self, mission: str, error: BaseException, states: list[dict[str, str]], costs: list[Session]
-    ) -> None:
+    async def _think(self, attempt: Attempt) -> None:
+        with self.image.transaction(attempt.mission) as transaction:
+            running = attempt.running = await self._prepare(attempt, transaction)
+            orchestrator = transaction.root["orchestrator_obj"]
+            cycle = begin(orchestrator)
+            await Machine(orchestrator, MissionInterpreter(running, cycle), running).run(cycle)
+            running.thought.states = list(attempt.states)
+            try:
+                await transaction.commit(running.thought)
+            finally:
+                attempt.tid = tid_text(transaction.serial) if transaction.committed else None
+
+    async def _done(self, attempt: Attempt) -> None:
+        """Fold in what was contributed; only then is it told that the mission is done."""
+        await self.publisher.fold(attempt.mission)
+        self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid)
+        self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
+
+    async def _failed(self, attempt: Attempt, error: BaseException) -> None:
         """The reason goes to the journal and, in a short transaction of its own, to the mission."""
-        cancelled = isinstance(error, asyncio.CancelledError)
-        reason = _as_ours(error)
-        report = {"states": states, "cost": costs[0].cost.as_dict() if costs else None}
+        mission, reason = attempt.mission, _as_ours(error)
+        if isinstance(reason, InternalError):
+            _log.error("mission failed unexpectedly", mission=mission, exc_info=error)
+        if not attempt.states or attempt.states[-1]["state"] != "FAILED":
+            # What fails before the machine starts or at the commit enters FAILED from outside.
+            self._note(attempt, "FAILED")
         self.journal.note(mission, {"failed": reason.as_dict(), "at": iso(self.clock())})
+        word: StatusWord = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
         try:
             await self.journal.flush(mission)
-            await self.image.move(mission, "cancelled" if cancelled else "failed", reason, report=report)
+            await self.image.move(mission, word, reason, report=attempt.report())
         except BatosError as unwritten:
             # A full disk can keep us from writing why: the first error is still the one to tell.
             self.events.emit("txn.abort", what=mission, reason=f"its failure is not recorded: {unwritten}")
         self.events.emit("mission.failed", mission=mission, reason=reason.as_dict())
 
-    def _prepare(self, mission: str, transaction: MissionTransaction, states: list[dict[str, str]]) -> Running:
-        root = transaction.root
+    def _note(self, attempt: Attempt, state: str) -> None:
+        """A state is entered: told to the journal, the report and whoever listens."""
+        attempt.states.append({"state": state, "at": iso(self.clock())})
+        self.journal.note(attempt.mission, attempt.states[-1])
+        self.events.emit("mission.state", mission=attempt.mission, state=state)
+
+    async def _prepare(self, attempt: Attempt, transaction: MissionTransaction) -> Running:
+        root, mission = transaction.root, attempt.mission
         record, _, thought = self.image.find(root, mission)
-        brief = briefs.parse({k: v for k, v in record.value.items() if k != "id"})
+        asked = preparing.asked(root, record)
+        brief = asked.brief
         route = self.router.route(brief.text, files=len(brief.attachments), persona=brief.persona, effort=brief.effort)
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
-        persona = _persona(root, route)
-        thinking = _thinking(root, persona)
-        turns, trust = _turns(root, brief)
-
-        def note(state: str) -> None:
-            states.append({"state": state, "at": iso(self.clock())})
-            self.journal.note(mission, states[-1])
-            self.events.emit("mission.state", mission=mission, state=state)
-
+        persona = preparing.persona_of(root, route)
+        thinking = preparing.thinking_of(persona)
+        session = self._session(mission, asked)
+        attempts = (mission, *reversed(asked.ancestors)) if session.earlier else ()
+        ratio = preparing.ratio_of(root, thinking.model, self.journal, attempts)
+        self.journal.note(mission, {"begun": iso(self.clock()), preparing.RATIO_NOTE: ratio})
         orchestrator = root["orchestrator_obj"]
         return Running(
             id=mission,
             brief=brief,
-            accepted_at=record.accepted_at,
             root=root,
             persona=persona,
             thought=thought,
             route=route,
-            voice=_voice(persona),
+            voice=preparing.voice_of(persona),
             thinking=thinking,
-            session=self._session(mission, brief, record),
+            session=session,
             events=self.events,
-            passages=passages(_files(root, brief)),
-            turns=turns,
-            turn_trust=trust,
-            charter=orchestrator.charter,
-            house_rules=orchestrator.house_rules,
+            scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), brief.text, asked.asked_at),
+            passages=await preparing.passages_of(root, brief),
+            turns=preparing.turns_of(root, brief),
             read_at=tid_text(transaction.read_at),
-            note=note,
+            note=lambda state: self._note(attempt, state),
             doom=transaction.doom,
-            states=states,
+            ratio=ratio,
         )
 
-    def _session(self, mission: str, brief: MissionBrief, record: Brief) -> Session:
-        budget = brief.budget
-        limits = Limits(
-            calls=(budget and budget.calls) or self.limits.calls,
-            tokens=(budget and budget.tokens) or self.limits.tokens,
-            seconds=(budget and budget.seconds) or self.limits.seconds,
-        )
+    def _session(self, mission: str, asked: preparing.Asked) -> Session:
         return Session(
             mission=mission,
             journal=self.journal,
             bridge=self.bridge,
             digests=self.digests,
-            limits=limits,
+            limits=preparing.limits_of(asked.brief, self.limits),
             events=self.events,
-            earlier=self.journal.read([*self._ancestors(brief), mission]),
+            earlier=self.journal.read([*asked.ancestors, mission]),
             clock=self.clock,
         )
-
-    def _ancestors(self, brief: MissionBrief) -> list[str]:
-        """The missions whose paid answers this one may use, eldest first."""
-        found: list[str] = []
-        with self.image.snapshot() as root:
-            ancestor = brief.ancestor
-            while ancestor is not None and ancestor not in found:
-                found.insert(0, ancestor)
-                ancestor = self.image.find(root, ancestor)[0].value.get("ancestor")
-        return found
 
 
 def _as_ours(error: BaseException) -> BatosError:
@@ -175,80 +195,3 @@ def _as_ours(error: BaseException) -> BatosError:
     if isinstance(error, asyncio.CancelledError):
         return BatosError("the mission was cancelled", remedy="Ask again; what was paid for is in the journal.")
     return InternalError(f"{type(error).__name__}: {error}")
-
-
-def _persona(root: Any, route: Route) -> UvmObject:
-    name = f"{route.personas[0].lower()}_prototype_obj"
-    try:
-        found: UvmObject = root[name]
-    except KeyError as error:
-        raise NotFound(f"the image has no {name}", remedy="Run `batos genesis`.") from error
-    return found
-
-
-def _voice(persona: UvmObject) -> Voice:
-    return Voice(persona.name, persona.core_identity, persona.core_method, persona.prompts)
-
-
-def _thinking(root: Any, persona: UvmObject) -> Thinking:
-    model = getattr(persona, "persona_model", None) or persona.model
-    options = dict(persona.options)
-    mode = options.pop("mode", "direct")
-    size, tokens = root[roots.STATISTICS].get("measured", {}).get(model, (0, 0))
-    return Thinking(model, options, mode, 1.1 * tokens / size if size else FIRST_RATIO)
-
-
-def _files(root: Any, brief: MissionBrief) -> list[tuple[str, str, str]]:
-    attachments = root[roots.ATTACHMENTS]
-    return [(ref.name, ref.sha256, attachments[ref.sha256].read().decode("utf-8")) for ref in brief.attachments]
-
-
-def _turns(root: Any, brief: MissionBrief) -> tuple[tuple[Turn, ...], str]:
-    """The conversation so far, and the least trust that any of its answers has."""
-    if brief.conversation is None:
-        return (), "user"
-    conversation = root[roots.CONVERSATIONS].get(brief.conversation)
-    if conversation is None:
-        return (), "user"
-    if conversation.user != brief.user:
-        raise BriefError(
-            f"{brief.conversation} is another user's conversation",
-            field="conversation",
-            remedy="Begin one of your own: what one user said is not recalled for another.",
-        )
-    found, trust = [], "user"
-    turns = conversation.turns
-    newest = turns.maxKey() if turns else 0
-    for mission in turns.values(min=newest - RECENT_TURNS + 1):
-        record, _, thought = root[roots.MISSIONS][mission]
-        found.append(Turn(mission, record.value["text"], thought.answer))
-        trust = least_trusted(trust, thought.lineage_trust)
-    return tuple(found), trust
-
-
-def fold_statistics(root: Any, mission: str, payload: Any) -> None:
-    """What missions cost and how dense each model's prompts are, counted up."""
-    kept = root[roots.STATISTICS]
-    missions = dict(kept.get("missions", {}))
-    missions[payload["persona"]] = missions.get(payload["persona"], 0) + 1
-    kept["missions"] = missions
-    kept["calls"] = kept.get("calls", 0) + payload["calls"]
-    measured = dict(kept.get("measured", {}))
-    for model, (size, tokens) in payload["measured"].items():
-        before = measured.get(model, (0, 0))
-        measured[model] = (before[0] + size, before[1] + tokens)
-    kept["measured"] = measured
-
-
-def fold_turn(root: Any, mission: str, payload: Any) -> None:
-    """The mission as the newest turn of its conversation."""
-    conversations, name = root[roots.CONVERSATIONS], payload["conversation"]
-    if name not in conversations:
-        user = root[roots.MISSIONS][mission][0].value["user"]
-        parents = (root["traits_obj"],) if "traits_obj" in root else ()
-        conversations[name] = UvmObject({"name": name, "user": user, "turns": roots.new_turns()}, parents)
-    turns = conversations[name].turns
-    turns[turns.maxKey() + 1 if turns else 1] = mission
-
-
-APPLIERS: Mapping[str, Any] = {"statistics": fold_statistics, "turn": fold_turn}

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound
 from batos.image import roots
-from batos.image.ids import oid_text, tid_text
+from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
 from batos.inference.journal import Record
-from batos.objects.mirror import Mirror
-from batos.objects.prototype import UvmObject, lookup, own_slots
+from batos.objects.mirror import Mirror, shown
+from batos.objects.prototype import UvmObject, lookup, own_slots, reference
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 
+#: Characters of a question that a line of a list shows.
+_LINE = 80
+
 
 def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) -> dict[str, Any]:
-    """One mission whole."""
+    """One mission whole: what every mission has, then what a failed or an answered one has."""
     slots = own_slots(thought)
-    shown: dict[str, Any] = {
+    report: dict[str, Any] = {
         "id": name,
         "status": status.word,
         "brief": dict(brief.value),
@@ -30,14 +33,14 @@ def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) 
         "states": [],
     }
     if status.reason is not None:
-        shown["reason"] = status.reason
+        report["reason"] = status.reason
     if status.report is not None:
-        shown.update({key: value for key, value in status.report.items() if value is not None})
-    shown.update({key: slots[key] for key in _ANSWERED if key in slots})
+        report.update({key: value for key, value in status.report.items() if value is not None})
     if "answer" in slots:
-        shown["trust"] |= {"answer": slots["trust"], "lineage": slots["lineage_trust"]}
-        shown["tid"] = tid_text(thought._p_serial)
-    return shown
+        report.update({key: slots[key] for key in _ANSWERED if key in slots})
+        report["trust"] |= {"answer": slots["trust"], "lineage": slots["lineage_trust"]}
+        report["tid"] = tid_text(thought._p_serial)
+    return report
 
 
 def mission_line(name: str, brief: Brief, status: Status) -> dict[str, Any]:
@@ -49,12 +52,12 @@ def mission_line(name: str, brief: Brief, status: Status) -> dict[str, Any]:
         "at": status.at,
         "accepted_at": brief.accepted_at,
         "user": brief.value["user"],
-        "text": text if len(text) <= 80 else f"{text[:79]}…",
+        "text": text if len(text) <= _LINE else f"{text[: _LINE - 1]}…",
     }
 
 
 def newest(root: Any, most: int) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:
-    """Missions, newest first; ids sort by time."""
+    """Missions, newest first; their ids are of one length and sort by time."""
     missions = root[roots.MISSIONS]
     upper: str | None = None
     for _ in range(most):
@@ -63,11 +66,11 @@ def newest(root: Any, most: int) -> Iterator[tuple[str, tuple[Brief, Status, Uvm
         except ValueError:
             return
         yield name, missions[name]
-        # The largest string below `name` among ids of one length: its last character made smaller.
-        upper = name[:-1] + chr(ord(name[-1]) - 1) + "~"
+        # Below `name` and above every shorter step down: its last character made smaller, then the largest there is.
+        upper = f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff"
 
 
-def prompts_report(records: list[Record]) -> list[dict[str, Any]]:
+def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Every call of a mission with the exact prompt that was sent."""
     return [
         {
@@ -88,50 +91,51 @@ def prompts_report(records: list[Record]) -> list[dict[str, Any]]:
     ]
 
 
-def inspect_object(root: Any, reference: str) -> dict[str, Any]:
-    """An object by root name or oid, or one of its slots (`OBJECT.SLOT`, split at the last dot); raises NotFound."""
-    found = _by_name(root, reference)
+def inspect_object(root: Any, name: str) -> dict[str, Any]:
+    """An object by root name, mission, conversation or oid, or one of its slots (`OBJECT.SLOT`, split at the last dot).
+
+    NotFound: there is no such object or slot.
+    """
+    found = _by_name(root, name)
     if found is not None:
-        return {"object": reference, **Mirror(found).describe()}
-    name, dot, slot = reference.rpartition(".")
-    holder = _by_name(root, name) if dot else None
+        return {"object": name, **Mirror(found).describe()}
+    holder_name, dot, slot = name.rpartition(".")
+    holder = _by_name(root, holder_name) if dot else None
     if holder is None:
         raise NotFound(
-            f"there is no object {reference!r}",
+            f"there is no object {name!r}",
             field="object",
             remedy="Name a root object such as robin_prototype_obj, a mission, or oid:0x2a; add .SLOT for one slot.",
         )
     where = lookup(holder, slot)
     if where is None:
-        raise NotFound(f"{name} has no slot {slot!r}", field="object", remedy=f"`batos inspect {name}` lists them.")
-    described = Mirror(where.holder).describe()["slots"][slot]
-    return {"object": name, "slot": slot, "holder": _named(root, where.holder), "value": described}
+        raise NotFound(
+            f"{holder_name} has no slot {slot!r}", field="object", remedy=f"`batos inspect {holder_name}` lists them."
+        )
+    return {"object": holder_name, "slot": slot, "holder": _named(root, where.holder), "value": shown(where.value)}
 
 
 def _by_name(root: Any, name: str) -> UvmObject | None:
     if name in roots.OBJECTS:
-        return root.get(name)  # type: ignore[no-any-return]  # the root has no types
-    if name.startswith("m-"):
-        mission = root[roots.MISSIONS].get(name)
-        return mission[2] if mission else None
-    if name.startswith("c-"):
-        return root[roots.CONVERSATIONS].get(name)  # type: ignore[no-any-return]  # the root has no types
-    if name.startswith("oid:"):
-        return _by_oid(root, name)
-    return None
-
-
-def _by_oid(root: Any, name: str) -> UvmObject | None:
-    try:
-        oid = int(name.removeprefix("oid:"), 16).to_bytes(8, "big")
-        found = root._p_jar.get(oid)
-    except (ValueError, OverflowError, POSKeyError):
-        return None
+        found = root.get(name)
+    elif name.startswith("m-"):
+        _, _, found = root[roots.MISSIONS].get(name, (None, None, None))
+    elif name.startswith("c-"):
+        found = root[roots.CONVERSATIONS].get(name)
+    elif name.startswith("oid:"):
+        found = _by_oid(root, name)
+    else:
+        found = None
     return found if isinstance(found, UvmObject) else None
 
 
+def _by_oid(root: Any, name: str) -> object:
+    try:
+        oid = int(name.removeprefix("oid:"), 16).to_bytes(8, "big")
+        return root._p_jar.get(oid)
+    except (ValueError, OverflowError, POSKeyError):
+        return None  # no such number, or nothing by it
+
+
 def _named(root: Any, obj: UvmObject) -> str:
-    for name in roots.OBJECTS:
-        if root.get(name) is obj:
-            return name
-    return oid_text(obj._p_oid)
+    return next((name for name in roots.OBJECTS if root.get(name) is obj), reference(obj))

@@ -7,25 +7,34 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.cognition.brief import MissionBrief
+from batos.cognition.citing import Quoted
 from batos.cognition.evidence import Evidence, Passage, Turn
-from batos.cognition.gate import Quoted, Verdict
-from batos.cognition.prompt import Scene, Voice
+from batos.cognition.gate import Verdict
+from batos.cognition.prompt import LEAST_RATIO, Scene, Voice
 from batos.cognition.router import Route
 from batos.errors import BatosError
 from batos.events import Events
-from batos.inference.schema import Mode
+from batos.inference.schema import Decision, Mode
 from batos.inference.session import Session
 from batos.objects.prototype import UvmObject
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """With which model and options a persona thinks, and how many tokens a byte of its prompts costs."""
+    """With which model and options a persona thinks."""
 
     model: str
     options: Mapping[str, Any]
     mode: Mode
-    tokens_per_byte: float
+
+    @property
+    def window(self) -> int:
+        """The context window in tokens."""
+        return int(self.options["num_ctx"])
+
+    def answer_tokens(self, decision: Decision[Any]) -> int:
+        """`num_predict` for a decision: what it can need, at most half of the window."""
+        return min(decision.in_mode(self.mode).num_predict, self.window // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +63,44 @@ class PartResult:
             "query": self.query,
             "answer": self.answer,
             "known": self.known,
-            "citations": [{"document": each.document, "quote": each.quote} for each in self.citations],
+            "citations": [each.as_dict() for each in self.citations],
         }
         if self.failure is not None:
             shown["failure"] = self.failure.as_dict()
         return shown
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A mission's answer as the model gave it; `text` is the whole reply."""
+
+    answer: str
+    citations: tuple[Quoted, ...] = ()
+    unanswered: frozenset[int] = frozenset()
+    text: str = ""
+
+
 @dataclass(slots=True)
 class Synthesis:
-    """What a cycle has so far; a slot of the cycle while it runs, dropped when it is complete."""
+    """What a cycle has so far; a slot of the cycle while it runs, dropped when it is complete.
+
+    `evidence` is what the next call is shown: it shrinks when a prompt does not fit. `recalled` is what IDLE
+    recalled: calls were shown it, so answers are judged by it.
+    """
 
     question: str
+    recalled: Evidence = field(default_factory=Evidence)
     evidence: Evidence = field(default_factory=Evidence)
     queries: dict[str, str] = field(default_factory=dict)
     parts: tuple[PartResult, ...] = ()
-    answer: str = ""
-    citations: tuple[Quoted, ...] = ()
-    unanswered: frozenset[int] = frozenset()
+    #: Parts that the weave was shown shortened, for want of room.
+    shortened: int = 0
+    said: Said | None = None
     verdict: Verdict | None = None
-    revised: bool = False
+    #: The verdict on the first answer, if it led to a revision.
+    revised: Verdict | None = None
+    #: The key protocol that was applied or tried.
+    protocol: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -82,7 +109,6 @@ class Running:
 
     id: str
     brief: MissionBrief
-    accepted_at: str
     root: Any
     persona: UvmObject
     thought: UvmObject
@@ -91,30 +117,32 @@ class Running:
     thinking: Thinking
     session: Session
     events: Events
+    #: What all calls share, without evidence.
+    scene: Scene
     passages: tuple[Passage, ...]
     turns: tuple[Turn, ...]
-    turn_trust: str
-    charter: str
-    house_rules: str
     read_at: str
     note: Callable[[str], None]
     doom: Callable[[], None]
+    #: Tokens that a byte of prompt is taken to cost.
+    ratio: float
     #: (holder, selector) of every intent interpreted and every method run.
     methods: list[dict[str, str]] = field(default_factory=list)
-    #: States entered, with times.
-    states: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """The persona's key in paths: `brick`."""
         return self.voice.name.lower()
 
-    def scene(self, evidence: Evidence) -> Scene:
-        """What all calls of this mission share."""
-        return Scene(self.charter, self.house_rules, evidence, self.brief.text, self.accepted_at)
+    def learn_ratio(self) -> None:
+        """Take the ratio that this mission measured so far.
 
-    def tokens_per_byte(self) -> float:
-        """The ratio measured in this mission, or the one that was known before."""
+        Only where no call is under way: then the sums are the same in every attempt, and so are its prompts.
+        """
         size, tokens = self.session.measured.get(self.thinking.model, (0, 0))
-        # A tenth is added: one prompt is denser than another, and a refused call costs more than some room.
-        return 1.1 * tokens / size if size else self.thinking.tokens_per_byte
+        self.ratio = ratio(size, tokens, self.ratio)
+
+
+def ratio(size: int, tokens: int, otherwise: float) -> float:
+    """Tokens a byte as measured, a tenth added: one prompt is denser than another, and a refused call costs more."""
+    return max(LEAST_RATIO, 1.1 * tokens / size) if size and tokens else otherwise

@@ -1,0 +1,98 @@
+"""Where a quotation stands in a passage: word for word, however its quotes, dashes and line breaks are typed."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from batos.cognition.evidence import Evidence, Passage
+
+# What stands around a quotation, not in it.
+_AROUND = ' \t\r\n"“”„«»….'
+_ALIKE = ("'’‘ʼ´`", '"“”„«»', "-‐‑–—−")
+_VARIANTS = {character: f"[{re.escape(kinds)}]" for kinds in _ALIKE for character in kinds}
+_LETTER = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A citation: the number of a document and what it is said to say."""
+
+    document: int
+    quote: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For voices."""
+        return {"document": self.document, "quote": self.quote}
+
+
+def locate(quote: str, text: str) -> tuple[int, int] | None:
+    """Where the quotation stands in the text, as (start, end), whole words only; None if it does not.
+
+    Typography may differ: kinds of quotes, apostrophes, dashes, blanks, composed accents, and quotes or dots around
+    the whole. No letter may, and no word may be left out.
+    """
+    bare = quote.strip(_AROUND)
+    if not bare:
+        return None
+    start = text.find(bare)
+    if start >= 0 and _whole(text, start, start + len(bare)):
+        return start, start + len(bare)
+    found = re.search(_pattern(bare), text)
+    return found.span() if found else None
+
+
+def stands(citation: Quoted, evidence: Evidence) -> bool:
+    """Whether the document that the citation names says it."""
+    passage = evidence.find(citation.document)
+    return passage is not None and locate(citation.quote, passage.text) is not None
+
+
+def verbatim(citations: Sequence[Quoted], evidence: Evidence) -> list[dict[str, Any]]:
+    """Those citations that stand, each once, with the file, the place and the words as the file has them."""
+    found: dict[tuple[int, int, int], dict[str, Any]] = {}
+    for citation in citations:
+        passage = evidence.find(citation.document)
+        span = locate(citation.quote, passage.text) if passage else None
+        if passage is not None and span is not None:
+            found.setdefault((passage.number, *span), _shown(passage, *span))
+    return list(found.values())
+
+
+def _shown(passage: Passage, start: int, end: int) -> dict[str, Any]:
+    return {
+        "document": passage.number,
+        "name": passage.name,
+        "sha256": passage.sha256,
+        "start": passage.start + start,
+        "quote": passage.text[start:end],
+    }
+
+
+def _whole(text: str, start: int, end: int) -> bool:
+    """Whether no word is cut at either end."""
+    return not (_inside(text[start - 1 : start], text[start]) or _inside(text[end - 1], text[end : end + 1]))
+
+
+def _inside(before: str, after: str) -> bool:
+    return bool(_LETTER.match(before) and _LETTER.match(after))
+
+
+def _pattern(bare: str) -> str:
+    words = unicodedata.normalize("NFC", bare).replace("...", "…").split()
+    body = r"\s+".join("".join(map(_either, word)) for word in words)
+    begin = r"(?<!\w)" if _LETTER.match(words[0]) else ""
+    end = r"(?!\w)" if _LETTER.match(words[-1][-1]) else ""
+    return f"{begin}{body}{end}"
+
+
+def _either(character: str) -> str:
+    if character in _VARIANTS:
+        return _VARIANTS[character]
+    if character == "…":
+        return r"(?:…|\.\.\.)"
+    apart = unicodedata.normalize("NFD", character)
+    return re.escape(character) if apart == character else f"(?:{re.escape(character)}|{re.escape(apart)})"

@@ -1,0 +1,40 @@
+"""What the publisher does with what a mission contributed: statistics counted up, turns added to conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batos.image import roots
+from batos.image.publisher import Applier
+from batos.objects.prototype import UvmObject
+
+
+def fold_statistics(root: Any, mission: str, payload: Any) -> None:
+    """What missions cost and how dense each model's prompts are, counted up."""
+    kept = root[roots.STATISTICS]
+    missions = dict(kept.get("missions", {}))
+    missions[payload["persona"]] = missions.get(payload["persona"], 0) + 1
+    kept["missions"] = missions
+    kept["calls"] = kept.get("calls", 0) + payload["calls"]
+    measured = dict(kept.get("measured", {}))
+    for model, (size, tokens) in payload["measured"].items():
+        before = measured.get(model, (0, 0))
+        measured[model] = (before[0] + size, before[1] + tokens)
+    kept["measured"] = measured
+
+
+def fold_turn(root: Any, mission: str, payload: Any) -> None:
+    """The mission as the newest turn of its conversation, which is its asker's: another user's is left alone."""
+    conversations, name = root[roots.CONVERSATIONS], payload["conversation"]
+    user = root[roots.MISSIONS][mission][0].value["user"]
+    if name not in conversations:
+        parents = (root["traits_obj"],) if "traits_obj" in root else ()
+        conversations[name] = UvmObject({"name": name, "user": user, "turns": roots.new_turns()}, parents)
+    conversation = conversations[name]
+    if conversation.user == user:
+        turns = conversation.turns
+        turns[turns.maxKey() + 1 if turns else 1] = mission
+
+
+APPLIERS: Mapping[str, Applier] = {"statistics": fold_statistics, "turn": fold_turn}

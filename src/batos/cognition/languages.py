@@ -1,0 +1,79 @@
+"""Which script and language a text is written in, as far as letters and small words tell."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+from batos.cognition.evidence import words
+
+#: The small words that a sentence of a language can hardly do without.
+_SMALL = {
+    "English": "the of and to in is was that for it with as on are be this by from what how which do does did you i"
+    " have has not or an at my your",
+    "German": "der die das und ist nicht ein eine einen mit auf für im den von zu sich dem des wird sind wie was ich"
+    " du es an aus bei nach hat war oder zum zur",
+    "French": "le la les des et est une un du dans que qui pour pas sur avec ce cette sont au aux ne je vous il elle"
+    " par plus ou comment quel quelle",
+    "Spanish": "el la los las y es una un del en que por para con no se su al como más lo qué cómo cuál son está muy"
+    " pero sus",
+    "Italian": "il lo la gli le e è un una di del della che per con non si come sono nel nella più al dei cosa quale"
+    " ma anche",
+    "Portuguese": "o os as e é um uma de do da que para com não se por como mais no na em dos das são ao qual você foi",
+    "Dutch": "de het een en is van niet met voor op zijn dat die er te aan wat hoe ik je wordt naar ook om bij",
+}
+_SMALL_WORDS = {language: frozenset(listed.split()) for language, listed in _SMALL.items()}
+
+#: A sample is enough to tell.
+_SAMPLE = 4_000
+_EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC", "HANGUL", "BOPOMOFO"}
+
+# A question that names a language may be about to ask for it.
+_NAMES_LANGUAGE = re.compile(
+    r"translat|übersetz|tradu[cziç]|vertaal|перев|翻[译譯訳]|अनुवाद|\b(?:englis[hc]|anglais|ingl[eé]s|engels|german|deutsch|"
+    r"allemand|alem[aá]|tedesc|duits|french|franz|fran[cç]|frances|spanis|espa[gñ]|italian|italien|portug|dutch|"
+    r"niederl|russ|chines|japan|latin|hindi|arabi|korea|polnisch|polish)|[英德法俄日中韩]文|[英德法俄日汉韩漢]语|[英独仏中]語|日本語|"
+    r"русск|англ|немец|हिन्दी|हिंदी"
+)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+
+
+def scripts(text: str) -> Counter[str]:
+    """How many letters of each script a text has, scripts by Unicode name; East Asian ones count as CJK."""
+    counts: Counter[str] = Counter()
+    for letter, number in Counter(text).items():
+        if letter.isalpha():
+            script = unicodedata.name(letter, "UNKNOWN").partition(" ")[0]
+            counts["CJK" if script in _EAST_ASIAN else script] += number
+    return counts
+
+
+def main_scripts(text: str) -> frozenset[str]:
+    """The scripts that make up a tenth of a text's letters at least."""
+    counts = scripts(text)
+    total = counts.total()
+    return frozenset(script for script, number in counts.items() if number * 10 >= total)
+
+
+def guess(text: str) -> str | None:
+    """The language by its small words; None where they do not tell clearly.
+
+    >>> guess("How does the keeper know that the lamp is burning?")
+    'English'
+    """
+    said = words(text[:_SAMPLE])
+    hits = {language: sum(1 for word in said if word in small) for language, small in _SMALL_WORDS.items()}
+    first, second = sorted(hits, key=lambda language: -hits[language])[:2]
+    clear = hits[first] >= 2 and hits[first] * 6 >= len(said) and hits[first] * 2 >= hits[second] * 3
+    return first if clear else None
+
+
+def names_language(text: str) -> bool:
+    """Whether a question speaks of a language or of translating, so that its answer may be in another one."""
+    return _NAMES_LANGUAGE.search(text.casefold()) is not None
+
+
+def prose(text: str) -> str:
+    """A text without its code, whose words are nobody's language."""
+    return _CODE.sub(" ", text)

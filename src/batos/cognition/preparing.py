@@ -1,0 +1,140 @@
+"""What a mission needs before it thinks, read from its snapshot: persona, model, files, turns, ancestors, clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from batos.cognition import brief as briefs
+from batos.cognition.aside import aside
+from batos.cognition.brief import MissionBrief
+from batos.cognition.evidence import Passage, Turn, passages
+from batos.cognition.prompt import FIRST_RATIO, Voice
+from batos.cognition.router import Route
+from batos.cognition.running import Thinking, ratio
+from batos.errors import BriefError, NotFound
+from batos.genesis import graph
+from batos.image import roots
+from batos.image.records import Attachment, Brief
+from batos.inference.journal import Journal
+from batos.inference.session import Limits
+from batos.objects.prototype import UvmObject, lookup
+
+#: Turns of a conversation that are looked at for a mission: more never fit a small window.
+RECENT_TURNS = 64
+
+#: The journal note of an attempt's beginning has the ratio under this name.
+RATIO_NOTE = "tokens_per_byte"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A mission's brief, when its question was asked, and the missions whose paid answers it may use, eldest first."""
+
+    brief: MissionBrief
+    asked_at: str
+    ancestors: tuple[str, ...]
+
+
+def asked(root: Any, record: Brief) -> Asked:
+    """Read a brief. A retry (an ancestor with the same question) keeps the ancestor's clock, so that what was paid for
+    is found again."""
+    brief = briefs.parse({name: value for name, value in record.value.items() if name != "id"})
+    asked_at, same = record.accepted_at, True
+    ancestors: list[str] = []
+    ancestor = brief.ancestor
+    while ancestor is not None and ancestor not in ancestors:
+        ancestors.insert(0, ancestor)
+        earlier = _record(root, ancestor)
+        same = same and earlier.value["text"] == brief.text
+        asked_at = earlier.accepted_at if same else asked_at
+        ancestor = earlier.value.get("ancestor")
+    return Asked(brief, asked_at, tuple(ancestors))
+
+
+def _record(root: Any, mission: str) -> Brief:
+    try:
+        record: Brief = root[roots.MISSIONS][mission][0]
+    except KeyError as error:
+        raise NotFound(f"there is no mission {mission!r}", field="ancestor") from error
+    return record
+
+
+def persona_of(root: Any, route: Route) -> UvmObject:
+    """The prototype of the persona that leads."""
+    name = graph.prototype_name(route.personas[0])
+    try:
+        found: UvmObject = root[name]
+    except KeyError as error:
+        raise NotFound(f"the image has no {name}", remedy="Run `batos genesis`.") from error
+    return found
+
+
+def voice_of(persona: UvmObject) -> Voice:
+    """The persona as prompts need it."""
+    return Voice(persona.name, persona.core_identity, persona.core_method, persona.prompts)
+
+
+def thinking_of(persona: UvmObject) -> Thinking:
+    """The model that genesis made for the persona, else its base, with the persona's options."""
+    made = lookup(persona, "persona_model")
+    options = dict(persona.options)
+    mode = options.pop("mode", "direct")
+    return Thinking(made.value if made else persona.model, options, mode)
+
+
+def ratio_of(root: Any, model: str, journal: Journal, attempts: Sequence[str]) -> float:
+    """Tokens a byte for a mission's prompts.
+
+    An earlier attempt's (of those missions, nearest first), so that the same evidence is chosen and the same prompts
+    are made; else what was measured with the model so far.
+    """
+    for mission in attempts:
+        for note in journal.notes(mission):
+            if RATIO_NOTE in note:
+                return float(note[RATIO_NOTE])
+    size, tokens = root[roots.STATISTICS].get("measured", {}).get(model, (0, 0))
+    return ratio(size, tokens, FIRST_RATIO)
+
+
+async def passages_of(root: Any, brief: MissionBrief) -> tuple[Passage, ...]:
+    """The passages of the brief's files; long files are read and cut aside."""
+    kept = root[roots.ATTACHMENTS]
+    files = [(ref.name, ref.sha256, kept[ref.sha256]) for ref in brief.attachments]
+    return await aside(sum(file.size for _, _, file in files), partial(_cut, files))
+
+
+def _cut(files: Iterable[tuple[str, str, Attachment]]) -> tuple[Passage, ...]:
+    return passages((name, sha256, file.read().decode("utf-8")) for name, sha256, file in files)
+
+
+def turns_of(root: Any, brief: MissionBrief) -> tuple[Turn, ...]:
+    """The newest turns of the brief's conversation, oldest first; BriefError if it is another user's."""
+    conversation = root[roots.CONVERSATIONS].get(brief.conversation) if brief.conversation else None
+    if conversation is None:
+        return ()
+    if conversation.user != brief.user:
+        raise BriefError(
+            f"{brief.conversation} is another user's conversation",
+            field="conversation",
+            remedy="Begin one of your own: what one user said is not recalled for another.",
+        )
+    found: list[Turn] = []
+    turns = conversation.turns
+    newest = turns.maxKey() if turns else 0
+    for mission in turns.values(min=newest - RECENT_TURNS + 1):
+        record, _, thought = root[roots.MISSIONS][mission]
+        found.append(Turn(mission, record.value["text"], thought.answer, thought.lineage_trust))
+    return tuple(found)
+
+
+def limits_of(brief: MissionBrief, configured: Limits) -> Limits:
+    """What the brief allows, else what is configured."""
+    budget = brief.budget
+    return Limits(
+        calls=(budget and budget.calls) or configured.calls,
+        tokens=(budget and budget.tokens) or configured.tokens,
+        seconds=(budget and budget.seconds) or configured.seconds,
+    )

@@ -1,0 +1,80 @@
+"""Key protocols: at most one is applied to a cycle's answer, chosen by its `when`, and kept only if the gate agrees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from batos.cognition import decisions, prompt, weave
+from batos.cognition.asking import Question
+from batos.cognition.facets import FATAL
+from batos.cognition.gate import Ground
+from batos.cognition.running import Running, Said, Synthesis
+from batos.errors import BatosError, ObjectError
+from batos.genesis import when
+from batos.objects.message import Interpreter, send
+from batos.objects.method import Intent
+from batos.objects.prototype import lookup
+
+
+def chosen(running: Running, synthesis: Synthesis) -> str | None:
+    """The slot of the first protocol whose conditions hold; a reflex has none, since it is one call."""
+    if not synthesis.parts:
+        return None
+    evidence = bool(synthesis.recalled.passages)
+    situation = when.Situation(synthesis.question, running.route.effort, len(synthesis.parts), evidence)
+    found = lookup(running.persona, "protocols")
+    for slot in found.value if found else ():
+        each = lookup(running.persona, slot)
+        if each is not None and isinstance(each.value, Intent) and when.holds(each.value.when, situation):
+            return str(slot)
+    return None
+
+
+async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis, ground: Ground) -> None:
+    """Let the chosen protocol change the answer. What fails, or has more faults than before, changes nothing."""
+    slot, said, verdict = chosen(running, synthesis), synthesis.said, synthesis.verdict
+    if slot is None or said is None or verdict is None:
+        return
+    synthesis.protocol = told = {"slot": slot, "applied": False}
+    weave.retract(running, path_of(running, slot))
+    try:
+        changed = await send(interpreter, running.persona, slot, said.answer)
+        if not isinstance(changed, str):
+            raise ObjectError(f"{slot!r} of {running.voice.name} answers no text but a {type(changed).__name__}")
+    except FATAL:
+        raise
+    except BatosError as error:
+        told["failure"] = error.as_dict()
+    else:
+        after = replace(said, answer=changed.strip())
+        judged = await weave.judge(synthesis, after, ground)
+        told["faults"] = [fault.as_dict() for fault in judged.faults]
+        told["applied"] = len(judged.faults) <= len(verdict.faults)
+        if told["applied"]:
+            synthesis.said, synthesis.verdict = after, judged
+    if not told["applied"]:
+        _stream_again(running, slot, said)
+
+
+async def interpret(
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, slot: str, args: tuple[Any, ...]
+) -> str:
+    """Run a protocol by its intent's text alone, on an answer."""
+    intent = getattr(running.persona, slot)
+    task = prompt.protocol_task(running.voice, intent.name, intent.text, str(args[0]))
+    question = Question(path_of(running, slot), task)
+    value, _ = await weave.infer_streamed(interpreter, running, synthesis, question, decisions.CHANGED)
+    return str(value.answer)
+
+
+def path_of(running: Running, slot: str) -> str:
+    """The sample path of a protocol's call."""
+    return f"{running.name}/protocol/{slot.removesuffix('_protocol_')}#0"
+
+
+def _stream_again(running: Running, slot: str, said: Said) -> None:
+    """Who listens has the answer that stands."""
+    path = path_of(running, slot)
+    weave.retract(running, path)
+    running.events.emit("mission.token", mission=running.id, path=path, text=said.answer)

@@ -1,0 +1,88 @@
+"""What a thought keeps: its answer, where all of it came from, how far it is to be trusted, and what it contributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batos.cognition.citing import verbatim
+from batos.cognition.evidence import Evidence
+from batos.cognition.running import Running, Synthesis
+from batos.errors import InternalError
+from batos.image.records import Attachment, least_trusted
+
+
+def write(running: Running, synthesis: Synthesis) -> None:
+    """Write the answer of a complete synthesis onto the thought."""
+    if synthesis.said is None or synthesis.verdict is None:
+        raise InternalError("an answer was not judged")
+    thought = running.thought
+    thought.answer = synthesis.said.answer
+    thought.voices = [part.as_dict() for part in synthesis.parts]
+    thought.route = running.route.as_dict()
+    thought.trust = "model"
+    thought.lineage_trust = lineage_trust(synthesis.recalled)
+    thought.cost = running.session.cost.as_dict()
+    thought.provenance = _provenance(running, synthesis)
+    thought.contributions = _contributions(running)
+
+
+def lineage_trust(recalled: Evidence) -> str:
+    """The least trusted of all that an answer was made from: the question, the model, and what was recalled."""
+    turns = (turn.trust for turn in recalled.turns)
+    files = (Attachment.trust for _ in recalled.passages[:1])
+    return least_trusted("user", "model", *turns, *files)
+
+
+def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
+    evidence, said = synthesis.evidence, synthesis.said
+    assert said is not None
+    return {
+        "journal": list(running.session.keys),
+        "models": running.session.models,
+        "methods": list(running.methods),
+        "recalled": _recalled(synthesis.recalled),
+        "omitted": {
+            "passages": evidence.omitted_passages,
+            "turns": evidence.omitted_turns,
+            "parts": synthesis.shortened,
+        },
+        "citations": verbatim(said.citations, synthesis.recalled),
+        "unanswered": sorted(said.unanswered),
+        "gate": _gate(synthesis),
+        "read_at": running.read_at,
+    }
+
+
+def _gate(synthesis: Synthesis) -> dict[str, Any]:
+    """The verdict on the answer that stands, and what led to its revision or its protocol."""
+    assert synthesis.verdict is not None
+    shown = {**synthesis.verdict.as_dict(), "revised": synthesis.revised is not None}
+    if synthesis.revised is not None:
+        shown["mended"] = [fault.as_dict() for fault in synthesis.revised.faults]
+    if synthesis.protocol is not None:
+        shown["protocol"] = synthesis.protocol
+    return shown
+
+
+def _recalled(evidence: Evidence) -> list[dict[str, Any]]:
+    passages = [
+        {
+            "document": each.number,
+            "name": each.name,
+            "sha256": each.sha256,
+            "start": each.start,
+            "length": len(each.text),
+            "trust": Attachment.trust,
+        }
+        for each in evidence.passages
+    ]
+    return [*passages, *({"mission": turn.mission, "trust": turn.trust} for turn in evidence.turns)]
+
+
+def _contributions(running: Running) -> list[tuple[str, Any]]:
+    cost = running.session.cost
+    counted = {"persona": running.voice.name, "calls": cost.calls, "measured": dict(running.session.measured)}
+    found: list[tuple[str, Any]] = [("statistics", counted)]
+    if running.brief.conversation is not None:
+        found.append(("turn", {"conversation": running.brief.conversation}))
+    return found
