@@ -17,6 +17,9 @@ hypothesis.settings.register_profile("ci", max_examples=100, deadline=None)
 hypothesis.settings.register_profile("fuzz", max_examples=5000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
 
+#: What a person tells the tests themselves.
+KEPT = frozenset({"BATOS_CORPUS", "BATOS_LIVE_OLLAMA", "BATOS_LIVE_MODEL", "BATOS_HYPOTHESIS"})
+
 _watched: list[WatchedLoop] = []
 
 
@@ -32,10 +35,10 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], WatchedLoop]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test marked `live` is skipped unless BATOS_LIVE=1: it needs a real daemon and its models."""
-    if os.environ.get("BATOS_LIVE") == "1":
+    """A test marked `live` is skipped unless BATOS_LIVE_OLLAMA names a daemon: it needs a real one and its models."""
+    if os.environ.get("BATOS_LIVE_OLLAMA"):
         return
-    skip = pytest.mark.skip(reason="needs a real Ollama: set BATOS_LIVE=1 (and OLLAMA_HOST)")
+    skip = pytest.mark.skip(reason="needs a real Ollama: set BATOS_LIVE_OLLAMA to its address")
     for item in items:
         if item.get_closest_marker("live") is not None:
             item.add_marker(skip)
@@ -60,9 +63,9 @@ def own_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     Processes that a test starts inherit this, and the loop watch (they exit 70 when they blocked their loop).
     """
     live = request.node.get_closest_marker("live") is not None
-    host = os.environ.get("OLLAMA_HOST", "http://127.0.0.1:11434") if live else "http://127.0.0.1:9"
+    host = os.environ["BATOS_LIVE_OLLAMA"] if live else "http://127.0.0.1:9"
     for name in list(os.environ):
-        if name.startswith(("BATOS_", "OLLAMA_")) and name not in {"BATOS_CORPUS", "BATOS_LIVE", "BATOS_HYPOTHESIS"}:
+        if name.startswith(("BATOS_", "OLLAMA_")) and name not in KEPT:
             monkeypatch.delenv(name)
     home = tmp_path / "home"
     monkeypatch.setenv("BATOS_HOME", str(home))

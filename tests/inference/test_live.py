@@ -1,4 +1,4 @@
-"""The bridge against a person's own daemon: run with BATOS_LIVE=1, OLLAMA_HOST and BATOS_LIVE_MODEL."""
+"""The bridge against a person's own daemon: run with BATOS_LIVE_OLLAMA and BATOS_LIVE_MODEL."""
 
 from __future__ import annotations
 
