@@ -24,7 +24,7 @@ from batos.emulator.replies import BARE_JSON, JSON, ApiError, Begun, Cut, Reply,
 from batos.emulator.scheduler import GIB, KILLED, Scheduler
 from batos.emulator.store import Manifest, Store
 
-REMEMBERED = 10_000
+REMEMBERED = 2_000
 Lines = AsyncGenerator[list[bytes], None]
 _SAMPLED = (
     "model",
@@ -43,7 +43,7 @@ _SAMPLED = (
 
 @dataclass(slots=True)
 class Daemon:
-    """Everything behind the routes; `requests` holds what the log says of the last ten thousand."""
+    """Everything behind the routes; `requests` holds what the log says of the last two thousand."""
 
     options: Options
     settings: Settings

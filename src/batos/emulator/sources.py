@@ -69,7 +69,7 @@ def sentences(text: str, source: int) -> tuple[Sentence, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """A message's evidence blocks (id, text) and what is left of it without them."""
     if "<document " not in content:
