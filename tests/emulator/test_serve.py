@@ -17,10 +17,10 @@ from batos.emulator.serve import Emulator, Options
 from batos.errors import ConfigError
 
 _START = """
-import sys
+import asyncio, sys
 from pathlib import Path
-from batos.emulator.serve import Options, main
-sys.exit(main(Options(log=Path(sys.argv[1]), models=("llama3.2:1b",))))
+from batos.emulator.serve import Options, serve
+sys.exit(asyncio.run(serve(Options(log=Path(sys.argv[1]), models=("llama3.2:1b",)))))
 """
 
 

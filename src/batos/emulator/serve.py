@@ -1,4 +1,4 @@
-"""The emulator as a process and inside one: `main(Options())`, or `async with Emulator().serving() as url`."""
+"""The emulator as a process and inside one: `await serve(Options())`, or `async with Emulator().serving() as url`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from batos.emulator.scheduler import Scheduler
 from batos.emulator.store import Store
 from batos.errors import ConfigError
 
-__all__ = ["DEFAULT_PORT", "Emulator", "Options", "main"]
+__all__ = ["DEFAULT_PORT", "Emulator", "Options", "serve"]
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -85,14 +85,11 @@ class Emulator:
             self.daemon.close()
 
 
-def main(options: Options) -> int:
+async def serve(options: Options) -> int:
     """Serve until SIGINT or SIGTERM, then 0; says one line on standard output once it accepts. OSError: port taken."""
     if options.environ is None:
         options = replace(options, environ=process_environ())
-    return asyncio.run(_until_stopped(Emulator(options)))
-
-
-async def _until_stopped(emulator: Emulator) -> int:
+    emulator = Emulator(options)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

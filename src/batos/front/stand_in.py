@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from batos.emulator.serve import Options, main
+from batos.emulator.serve import Options, serve
 from batos.errors import ConfigError
+from batos.front.options import run
 
 
 @click.command()
@@ -30,7 +31,7 @@ from batos.errors import ConfigError
 def emulator(**given: Any) -> int:
     """Run the stand-in for the Ollama daemon. It is not a model: its words are cut from the prompt."""
     try:
-        return main(Options(**given))
+        return run(serve(Options(**given)))
     except OSError as error:
         raise ConfigError(
             f"port {given['port']} of {given['host']} cannot be used: {error.strerror}",
