@@ -60,6 +60,7 @@ class Stage:
         with self.image.snapshot() as root:
             thought = self.image.find(root, self.mission)[2]
             assert ("answer" in own_slots(thought)) == (self.opened[-1].committed)
+            assert thought._p_oid is not None
             return len(self.image.db.history(thought._p_oid, size=99)) - 1
 
     def is_given_back(self) -> bool:

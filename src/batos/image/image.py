@@ -149,9 +149,11 @@ class LivingImage:
             return Attachment(sha256, len(data), data, None)
         blob = Blob()
         with blob.open("w") as file:
-            file.write(data)
+            # The file has no buffer: on a full disk one write takes what fits, and only the next one is an error.
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) :]
             # ZODB renames blobs into place and never syncs them.
-            file.flush()
             os.fsync(file.fileno())
         return Attachment(sha256, len(data), None, blob)
 

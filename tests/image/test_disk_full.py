@@ -1,0 +1,186 @@
+"""A disk that is full at any write: the mission fails with what is needed, and the image is whole."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.image.living import answer, brief, child, living, thought_in
+from tests.image.missions import thinking
+
+from batos.errors import ImageError
+from batos.image.filestorage import SoundFileStorage
+from batos.image.room import disk_full, no_room
+from batos.objects.prototype import own_slots
+
+SUFFIXES = {".fs", ".index", ".lock"}
+
+
+async def filled(home: Path, kind: str, at_once: int, slacks: range) -> list[dict[str, Any]]:
+    """What a process told that filled an image up to each limit, and ended by itself."""
+    process = await asyncio.to_thread(child, "filling.py", home, kind, at_once, *slacks)
+    out, _ = await asyncio.to_thread(process.communicate)
+    assert process.returncode == 0
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def check_told(told: dict[str, Any]) -> None:
+    """Everything that failed did so for want of room, and said what is needed; then nothing was accepted."""
+    assert told["errors"]
+    assert told["sound"], "the file was cut back to its last commit each time"
+    for error in [*told["errors"], told["next"]]:
+        assert error["code"] == "disk_full"
+        assert "bytes" in error["message"]
+        assert "ulimit -f" in error["remedy"]
+        assert not error["retry"]
+
+
+async def check_whole(home: Path, done: list[str]) -> None:
+    """With room again: what was reported done is whole, what was not can be run, and the statistics add up."""
+    async with thinking(home) as uvm:
+        waiting = await uvm.recover()
+        for mission in waiting:
+            assert (await uvm.run(mission))["status"] == "done"
+        reports = [uvm.mission(line["id"]) for line in uvm.missions(10_000)]
+        keys = {record.key for record in uvm.journal.read([each["id"] for each in reports]) if record.state == "done"}
+        calls = 0
+        for each in reports:
+            if each["status"] == "done":
+                calls += each["cost"]["calls"]
+                assert each["answer"]
+                assert set(each["provenance"]["journal"]) <= keys
+            else:
+                assert each["status"] == "failed"
+                assert each["reason"]["code"] == "disk_full"
+                assert "answer" not in each
+        assert set(done) <= {each["id"] for each in reports if each["status"] == "done"}
+        with uvm.image.snapshot() as root:
+            assert root["statistics"]["calls"] == calls
+            assert list(root["unfolded"]) == []
+    # Nothing had to be repaired: a repair leaves what it cut off in a file of its own.
+    assert {each.suffix for each in await asyncio.to_thread(lambda: list(home.glob("*.fs*")))} == SUFFIXES
+
+
+def stage(told: dict[str, Any]) -> str:
+    """Which write was the first that did not fit."""
+    name, note = told["full"][0]
+    if name == "journal":
+        return "journal"
+    at = told["errors"][0]["at"]
+    return str(at) if at != "run" else "thought" if note.startswith("m-") else "status"
+
+
+async def test_the_image_may_be_full_at_any_write(tmp_path: Path) -> None:
+    """The limit moves over the writes of a mission: accept, status, thought, publish; each is survived."""
+    told = await filled(tmp_path, "image", 1, range(0, 8_200, 400))
+    stages = {stage(each) for each in told}
+    for each in told:
+        check_told(each)
+    assert stages == {"accept", "status", "thought", "publish"}
+    await check_whole(tmp_path, [mission for each in told for mission in each["done"]])
+
+
+async def test_the_journal_may_be_full_at_any_write(tmp_path: Path) -> None:
+    """The limit moves over the entries of a mission; an answer that cannot be written down is not used."""
+    told = await filled(tmp_path, "journal", 1, range(0, 24_000, 2_400))
+    for each in told:
+        check_told(each)
+        assert stage(each) == "journal"
+    await check_whole(tmp_path, [mission for each in told for mission in each["done"]])
+
+
+async def test_missions_at_once_when_the_disk_is_full(tmp_path: Path) -> None:
+    """With eight missions under way at that moment those that fit are done, the others failed, and none is half."""
+    told = await filled(tmp_path, "image", 8, range(2_000, 40_000, 9_500))
+    for each in told:
+        check_told(each)
+    await check_whole(tmp_path, [mission for each in told for mission in each["done"]])
+
+
+async def test_a_blob_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
+    """Its mission is not accepted, and no part of the blob stays behind."""
+    (told,) = await filled(tmp_path, "blob", 1, range(2_000_000, 2_000_001))
+    assert [error["code"] for error in told["errors"]] == ["disk_full"]
+    assert told["left"] == []
+    assert not list((tmp_path / "blobs").rglob("*.blob"))
+    async with thinking(tmp_path) as uvm:
+        assert uvm.missions() == []
+
+
+class BrokenSync(SoundFileStorage):
+    """A storage whose sync fails when it is told to: then nobody knows what has reached the disk."""
+
+    broken: int | None = None
+
+    def _finish_finish(self, tid: bytes) -> None:
+        if self.broken is not None:
+            raise OSError(self.broken, "sync failed")
+        super()._finish_finish(tid)
+
+
+def broken(home: Path, made: list[BrokenSync]) -> Callable[[], BrokenSync]:
+    """A factory that keeps what it made."""
+
+    def factory() -> BrokenSync:
+        made.append(BrokenSync(str(home / "live_image.fs"), blob_dir=str(home / "blobs")))
+        return made[-1]
+
+    return factory
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, "disk_full"), (errno.EIO, "image")])
+async def test_a_sync_that_fails_ends_the_image(tmp_path: Path, number: int, code: str) -> None:
+    """The storage closes itself; every later write is refused as an error of ours; close works; the rest is whole."""
+    made: list[BrokenSync] = []
+    async with living(tmp_path, image_factory=broken(tmp_path, made)) as image:
+        mission = await image.accept(brief())
+        made[0].broken = number
+        with pytest.raises(ImageError) as failed, image.transaction(mission) as transaction:
+            await transaction.commit(answer(thought_in(image, transaction, mission)))
+        assert failed.value.code == code
+        assert not transaction.committed
+        with pytest.raises(ImageError):
+            await image.move(mission, "failed")
+        with pytest.raises(ImageError):
+            await image.accept(brief())
+    async with living(tmp_path) as image:
+        with image.snapshot() as root:
+            slots = own_slots(image.find(root, mission)[2])
+            # Nobody can know whether it was committed; it is there whole or not at all.
+            assert ("answer" in slots) == ("provenance" in slots)
+        await image.accept(brief("goes on"))
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "on the disk of /"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "on the disk of /"),
+        (OSError(errno.EFBIG, "File too large"), "ulimit -f"),
+    ],
+)
+def test_what_is_told_of_a_full_disk(error: OSError, says: str) -> None:
+    """How many bytes were needed, how many are free, and what to do about it."""
+    told = disk_full(error, Path("/live_image.fs"), 12_345)
+    assert "12,345 bytes" in told.message
+    assert "bytes free" in told.message
+    assert error.strerror in told.message
+    assert says in told.remedy
+    assert "12,345" in told.remedy
+
+
+def test_a_full_disk_is_recognised_behind_other_errors() -> None:
+    """By cause or context, however deep; also in a chain that bites its own tail."""
+    inner = OSError(errno.ENOSPC, "No space left on device")
+    outer = ValueError("something else")
+    outer.__context__ = inner
+    assert no_room(outer)
+    loop, other = ValueError("one"), ValueError("two")
+    loop.__context__, other.__context__ = other, loop
+    assert not no_room(loop)
+    assert not no_room(OSError(errno.EIO, "Input/output error"))
