@@ -43,7 +43,7 @@ def _asking(model: str, text: str, decision: Decision[Choice] | None = None) -> 
 async def test_a_real_daemon_answers() -> None:
     """It lists and shows the model, loads it, answers whole and streamed, and unloads it."""
     model = _model()
-    async with Bridge(os.environ.get("OLLAMA_HOST", "")) as bridge:
+    async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:
         assert await bridge.version()
         assert model.partition(":")[0] in {row.name.partition(":")[0] for row in await bridge.list()}
         assert (await bridge.show(model)).blob
@@ -59,7 +59,7 @@ async def test_a_real_daemon_answers() -> None:
 @pytest.mark.timeout(600)
 async def test_a_real_daemon_enforces_a_decision() -> None:
     """The keys come in declared order, within their bounds and within num_predict."""
-    async with Bridge(os.environ.get("OLLAMA_HOST", "")) as bridge:
+    async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:
         answer = await bridge.think(_asking(_model(), f"Is water wet?\n{DECISION.guide}", DECISION))
     assert answer.done_reason == "stop"
     assert DECISION.parse(answer.text).why is not None
@@ -70,7 +70,7 @@ async def test_a_real_daemon_enforces_a_decision() -> None:
 async def test_a_real_daemon_refuses_what_does_not_fit() -> None:
     """An overlong prompt is ContextOverflow with counts, an unknown model ModelMissing."""
     model = _model()
-    async with Bridge(os.environ.get("OLLAMA_HOST", "")) as bridge:
+    async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:
         with pytest.raises(ContextOverflow) as overflow:
             await bridge.think(_asking(model, "water " * 4000))
         assert (overflow.value.prompt_tokens or 0) > (overflow.value.window or 0) >= 1024
