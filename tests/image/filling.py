@@ -107,7 +107,10 @@ async def blob(uvm: UVM) -> dict[str, Any]:
 async def one(home: Path, kind: str, slack: int, at_once: int) -> None:
     """Fill up to the limit, close under it, lift it, open again and settle what was left."""
     watched = Watched(home)
-    factories = {"image_factory": watched.factory("live_image"), "journal_factory": watched.factory("journal")}
+    factories: dict[str, Any] = {
+        "image_factory": watched.factory("live_image"),
+        "journal_factory": watched.factory("journal"),
+    }
     async with thinking(home, **factories) as uvm:
         filled = home / ("journal.fs" if kind == "journal" else "live_image.fs")
         if not (home / "padded").exists():

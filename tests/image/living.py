@@ -6,8 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +69,26 @@ def say(*words: object) -> None:
     sys.stdout.flush()
 
 
-def child(script: str, *arguments: object) -> subprocess.Popen[str]:
-    """A process that runs a script of this folder; its stdin and stdout are pipes, its stderr is ours."""
+@contextmanager
+def child(script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs a script of this folder; its stdout is a pipe, its stderr is ours. It is dead afterwards."""
     source = Path(batos.__file__).parents[1]
     tests = Path(__file__).parents[2]
     paths = os.pathsep.join([str(source), str(tests), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)],
-        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
     )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def heard(process: subprocess.Popen[str]) -> str:
+    """The next line that a process says; empty at its end."""
+    assert process.stdout is not None
+    return (await asyncio.to_thread(process.stdout.readline)).strip()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import random
 import signal
 from pathlib import Path
 
 import pytest
-from tests.image.living import brief, child, dump, living
+from tests.image.living import brief, child, dump, heard, living
 
 from batos.errors import DiskFull, InternalError, NotFound
 from batos.image import roots
@@ -23,12 +22,12 @@ ROUNDS = 5
 
 def killed_after(home: Path, acknowledged: int) -> dict[str, str]:
     """The ids that a process printed before it was killed, with the number of each question."""
-    process = child("accepting.py", home, MISSIONS)
-    assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(acknowledged)]
-    process.send_signal(signal.SIGKILL)
-    lines += process.stdout.readlines()
-    process.communicate()
+    with child("accepting.py", home, MISSIONS) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(acknowledged)]
+        process.send_signal(signal.SIGKILL)
+        lines += process.stdout.readlines()
+        assert process.wait() == -signal.SIGKILL
     # The last line may have been cut by the kill.
     whole = [line.split() for line in lines if line.endswith("\n") and line.startswith("m-")]
     return dict(whole)
@@ -58,9 +57,9 @@ def check(image: LivingImage, printed: dict[str, str]) -> None:
 
 async def test_missions_accepted_at_once_share_commits(tmp_path: Path) -> None:
     """A thousand missions, twenty-five at a time, take far fewer commits than missions."""
-    process = await asyncio.to_thread(child, "accepting.py", tmp_path, MISSIONS)
-    out, _ = await asyncio.to_thread(process.communicate)
-    assert process.returncode == 0
+    with child("accepting.py", tmp_path, MISSIONS) as process:
+        out, _ = await asyncio.to_thread(process.communicate)
+        assert process.returncode == 0
     *accepted, last = out.splitlines()
     assert len(accepted) == MISSIONS
     assert int(last.split()[1]) < MISSIONS / 4
@@ -145,14 +144,12 @@ async def test_a_file_that_is_not_what_its_digest_says_is_refused(tmp_path: Path
 
 async def test_a_blob_survives_a_kill_after_accept(tmp_path: Path) -> None:
     """When accept has returned, the blob, each folder above it and the image were synced: a kill loses nothing."""
-    process = await asyncio.to_thread(child, "attaching.py", tmp_path, 300_000)
-    assert process.stdout is not None
     lines: list[str] = []
-    while not lines or not lines[-1].startswith("m-"):
-        lines.append((await asyncio.to_thread(process.stdout.readline)).strip())
-        assert lines[-1], "the process ended early"
-    process.send_signal(signal.SIGKILL)
-    await asyncio.to_thread(process.communicate)
+    with child("attaching.py", tmp_path, 300_000) as process:
+        while not lines or not lines[-1].startswith("m-"):
+            lines.append(await heard(process))
+            assert lines[-1], "the process ended early"
+        process.send_signal(signal.SIGKILL)
     synced = [Path(line) for line in lines[:-1]]
     sha256, data = content(300_000)
     async with living(tmp_path) as image:
@@ -184,13 +181,3 @@ async def test_nothing_is_accepted_after_the_disk_was_full(tmp_path: Path) -> No
     async with living(tmp_path) as image:
         assert image.unfolded() == [first]
         await image.accept(brief("x" * 50_000))
-
-
-def test_the_kill_is_what_ended_the_process(tmp_path: Path) -> None:
-    """The process of these tests really dies of SIGKILL, in the middle of its work."""
-    process = child("accepting.py", tmp_path, 10**6)
-    assert process.stdout is not None
-    process.stdout.readline()
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL

@@ -23,9 +23,9 @@ SUFFIXES = {".fs", ".index", ".lock"}
 
 async def filled(home: Path, kind: str, at_once: int, slacks: range) -> list[dict[str, Any]]:
     """What a process told that filled an image up to each limit, and ended by itself."""
-    process = await asyncio.to_thread(child, "filling.py", home, kind, at_once, *slacks)
-    out, _ = await asyncio.to_thread(process.communicate)
-    assert process.returncode == 0
+    with child("filling.py", home, kind, at_once, *slacks) as process:
+        out, _ = await asyncio.to_thread(process.communicate)
+        assert process.returncode == 0
     return [json.loads(line) for line in out.splitlines()]
 
 
@@ -169,7 +169,7 @@ def test_what_is_told_of_a_full_disk(error: OSError, says: str) -> None:
     told = disk_full(error, Path("/live_image.fs"), 12_345)
     assert "12,345 bytes" in told.message
     assert "bytes free" in told.message
-    assert error.strerror in told.message
+    assert str(error.strerror) in told.message
     assert says in told.remedy
     assert "12,345" in told.remedy
 

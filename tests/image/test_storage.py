@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-import signal
 import stat
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.image.living import brief, child, living
+from tests.image.living import brief, child, heard, living
 
 from batos.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image import roots
@@ -92,17 +90,14 @@ def test_the_folder_of_an_image_is_its_owners_alone(tmp_path: Path) -> None:
 
 async def test_a_second_process_is_told_who_holds_the_image(tmp_path: Path) -> None:
     """It gets image_busy, exit 5, with the pid and the command of the owner; when that is killed, the image opens."""
-    process = await asyncio.to_thread(child, "holding.py", tmp_path)
-    assert process.stdout is not None
-    assert await asyncio.to_thread(process.stdout.readline) == "open\n"
-    with pytest.raises(ImageBusy) as busy:
-        async with living(tmp_path):
-            pass
+    with child("holding.py", tmp_path) as process:
+        assert await heard(process) == "open"
+        with pytest.raises(ImageBusy) as busy:
+            async with living(tmp_path):
+                pass
     assert (busy.value.code, busy.value.exit_code, busy.value.retry) == ("image_busy", 5, True)
     assert f"process {process.pid} (python" in str(busy.value)
     assert "holding.py" in str(busy.value)
-    process.send_signal(signal.SIGKILL)
-    await asyncio.to_thread(process.communicate)
     assert str(process.pid) in (tmp_path / "live_image.fs.lock").read_text()
     async with living(tmp_path) as image:
         await image.accept(brief())

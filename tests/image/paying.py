@@ -1,0 +1,56 @@
+"""A process that runs missions over a bridge which writes down every call, first in a ledger and then on stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.image.living import say
+from tests.image.missions import thinking
+
+from batos.errors import Refused
+from batos.inference.bridge import Answer, ChatRequest
+from batos.inference.journal import canonical
+from batos.testing import ScriptedBridge
+
+
+class PaidBridge(ScriptedBridge):
+    """Each call costs a line in the ledger, before it is answered."""
+
+    def __init__(self, ledger: Path) -> None:
+        super().__init__()
+        self.ledger = ledger
+
+    async def think(
+        self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+    ) -> Answer:
+        """The answer comes a little later, so that a kill may fall between."""
+        with self.ledger.open("a") as file:
+            file.write(json.dumps(canonical(list(request.messages)).decode()) + "\n")
+        say("called")
+        await asyncio.sleep(0.002)
+        return await super().think(request, on_token, stream=stream)
+
+
+async def main(home: Path, ledger: Path, missions: int) -> None:
+    """Accept what is missing, then run all that waits, three at a time."""
+    async with thinking(home, PaidBridge(ledger)) as uvm:
+        await uvm.recover()
+        for number in range(len(uvm.missions(99)), missions):
+            await uvm.submit({"text": f"question {number}", "effort": "cycle"})
+        slots = asyncio.Semaphore(3)
+
+        async def run(mission: str) -> Any:
+            async with slots:
+                return await uvm.run(mission)
+
+        ended = await asyncio.gather(*(run(mission) for mission in uvm.image.unfolded()), return_exceptions=True)
+        assert not [each for each in ended if isinstance(each, BaseException) and not isinstance(each, Refused)]
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])))

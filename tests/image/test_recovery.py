@@ -1,0 +1,202 @@
+"""What a process leaves behind when it dies, and what the next one makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.image.living import answer, brief, child, heard, living, thought_in
+from tests.image.missions import thinking
+
+from batos.errors import BatosError, OllamaBusy, Refused
+from batos.image import roots
+from batos.image.ids import tid_text
+from batos.image.transactions import MissionTransaction
+from batos.inference.bridge import ChatRequest
+from batos.inference.journal import canonical
+from batos.testing import ScriptedBridge, plain_reply
+from batos.uvm import UVM
+
+MISSIONS = 4
+
+
+async def left(home: Path, *, committed: bool) -> str:
+    """A mission whose process ended while it ran: after its commit, or before."""
+    async with living(home) as image:
+        mission = await image.accept(brief())
+        await image.move(mission, "running")
+        if committed:
+            with image.transaction(mission) as transaction:
+                thought = answer(thought_in(image, transaction, mission))
+                thought.contributions = [("statistics", {"persona": "ROBIN", "calls": 3, "measured": {"m": (9, 2)}})]
+                await transaction.commit(thought)
+    return mission
+
+
+async def test_a_committed_thought_is_folded_in_by_the_next_process(tmp_path: Path) -> None:
+    """It is done, with its commit's id, its contributions counted once; nothing of it waits or is paid for again."""
+    mission = await left(tmp_path, committed=True)
+    bridge = ScriptedBridge()
+    async with thinking(tmp_path, bridge) as uvm:
+        assert await uvm.recover() == []
+        assert await uvm.recover() == []
+        found = uvm.mission(mission)
+        assert found["status"] == "done"
+        assert found["answer"]
+        with uvm.image.snapshot() as root:
+            _, status, thought = uvm.image.find(root, mission)
+            thought._p_activate()
+            assert (status.tid, status.published) == (tid_text(thought._p_serial), True)
+            assert root[roots.STATISTICS]["calls"] == 3
+    assert bridge.history == []
+
+
+async def test_a_mission_that_was_running_waits_again(tmp_path: Path) -> None:
+    """It is queued with a reason and a remedy, then runs to its end; both attempts are counted."""
+    mission = await left(tmp_path, committed=False)
+    async with thinking(tmp_path) as uvm:
+        assert await uvm.recover() == [mission]
+        found = uvm.mission(mission)
+        assert found["status"] == "queued"
+        assert "ended" in found["reason"]["message"]
+        assert "resume" in found["reason"]["remedy"]
+        done = await uvm.run(mission)
+        assert done["status"] == "done"
+        assert "reason" not in done
+        with uvm.image.snapshot() as root:
+            assert uvm.image.find(root, mission)[1].attempts == 2
+
+
+async def test_without_recovery_a_running_mission_is_not_run(tmp_path: Path) -> None:
+    """Whoever finds it running cannot know that its process is gone; the refusal says what can."""
+    mission = await left(tmp_path, committed=False)
+    async with thinking(tmp_path) as uvm:
+        with pytest.raises(Refused) as refused:
+            await uvm.run(mission)
+        assert "resume" in refused.value.remedy
+        assert await uvm.recover() == [mission]
+
+
+async def test_a_mission_that_is_run_twice_at_once_runs_once(tmp_path: Path) -> None:
+    """The second is refused and changes nothing; the first ends as it would have."""
+    async with thinking(tmp_path) as uvm:
+        mission = await uvm.submit({"text": "Why?", "effort": "cycle"})
+        first, second = await asyncio.gather(uvm.run(mission), uvm.run(mission), return_exceptions=True)
+        assert isinstance(second, Refused)
+        assert isinstance(first, dict)
+        assert first["status"] == "done"
+        with uvm.image.snapshot() as root:
+            assert uvm.image.find(root, mission)[1].attempts == 1
+
+
+async def test_a_cancellation_during_the_last_commit_comes_too_late(tmp_path: Path) -> None:
+    """Whoever waits is cancelled, and the mission is done: its thought is whole and folded in."""
+    asked: list[asyncio.Task[Any]] = []
+
+    def too_late(transaction: MissionTransaction) -> None:
+        loop.call_soon_threadsafe(asked[0].cancel)
+
+    loop = asyncio.get_running_loop()
+    async with thinking(tmp_path) as uvm:
+        uvm.image.voters = (*uvm.image.voters, too_late)
+        mission = await uvm.submit({"text": "Why?", "effort": "cycle"})
+        asked.append(asyncio.create_task(uvm.run(mission)))
+        with pytest.raises(asyncio.CancelledError):
+            await asked[0]
+        found = uvm.mission(mission)
+        assert found["status"] == "done"
+        assert uvm.image.unfolded() == []
+        with uvm.image.snapshot() as root:
+            assert sum(root[roots.STATISTICS]["missions"].values()) == 1
+
+
+async def test_a_cancellation_before_the_commit_cancels(tmp_path: Path) -> None:
+    """The mission is cancelled, with its cost; its thought has nothing."""
+    started = asyncio.Event()
+
+    class Slow(ScriptedBridge):
+        async def think(self, *given: Any, **also: Any) -> Any:
+            started.set()
+            await asyncio.sleep(600)
+
+    async with thinking(tmp_path, Slow()) as uvm:
+        mission = await uvm.submit({"text": "Why?", "effort": "cycle"})
+        task = asyncio.create_task(uvm.run(mission))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        found = uvm.mission(mission)
+        assert (found["status"], found["reason"]["code"], found["cost"]["calls"]) == ("cancelled", "error", 1)
+        assert "answer" not in found
+        assert uvm.image.unfolded() == []
+
+
+async def paid(uvm: UVM) -> set[str]:
+    """What the journal has an answer for."""
+    missions = [line["id"] for line in uvm.missions(10_000)]
+    return {
+        canonical(record.request["messages"]).decode()
+        for record in uvm.journal.read(missions)
+        if record.state == "done"
+    }
+
+
+async def test_what_was_paid_for_is_not_paid_again_after_a_kill(tmp_path: Path) -> None:
+    """Killed at random in the middle of missions, restarted until all are done: no answered call is made again."""
+    chance = random.Random(3)
+    ledger = tmp_path / "ledger"
+    home = tmp_path / "home"
+    rounds = 0
+    known: set[str] = set()
+    called: list[str] = []
+    while True:
+        with child("paying.py", home, ledger, MISSIONS) as process:
+            # A line for each call; killed after some of them, before or after the answer is written down.
+            for _ in range(chance.randrange(4, 9)):
+                line = await heard(process)
+            process.send_signal(signal.SIGKILL)
+        rounds += 1
+        before, called = len(called), [json.loads(line) for line in ledger.read_text().splitlines()]
+        repeated = known & set(called[before:])
+        assert not repeated, f"paid again after {rounds} kills"
+        async with thinking(home) as uvm:
+            known = await paid(uvm)
+            if line == "":
+                assert {each["status"] for each in uvm.missions(99)} == {"done"}
+                assert uvm.image.unfolded() == []
+                break
+    assert rounds > 3
+    assert len(set(called)) >= MISSIONS * 5
+
+
+async def test_a_mission_run_again_is_served_from_the_journal(tmp_path: Path) -> None:
+    """When its last call failed, asking again after it pays for that call alone, also in another process."""
+    answered = 0
+
+    def busy_at_last(request: ChatRequest) -> str | BatosError:
+        nonlocal answered
+        answered += 1
+        return OllamaBusy("its queue is full") if answered > 4 else plain_reply(request)
+
+    async with thinking(tmp_path, ScriptedBridge(busy_at_last)) as uvm:
+        mission = await uvm.submit({"text": "Why is the sea salt?", "effort": "cycle"})
+        with pytest.raises(OllamaBusy):
+            await uvm.run(mission)
+        failed = uvm.mission(mission)
+        assert (failed["status"], failed["reason"]["code"]) == ("failed", "ollama_busy")
+        assert "answer" not in failed
+    bridge = ScriptedBridge()
+    async with thinking(tmp_path, bridge) as uvm:
+        with pytest.raises(Refused) as refused:
+            await uvm.run(mission)
+        assert f"--ancestor {mission}" in refused.value.remedy
+        done = await uvm.ask({"text": "Why is the sea salt?", "effort": "cycle", "ancestor": mission})
+        assert done["status"] == "done"
+        assert done["cost"]["from_journal"] == 4
+        assert done["cost"]["calls"] == len(bridge.history) > 0
