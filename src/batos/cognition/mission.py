@@ -77,10 +77,15 @@ class Conductor:
             await self.publisher.fold(mission)
             return
         attempt = Attempt(mission)
+        began = False
         try:
             await self.image.move(mission, "running")
+            began = True
             await self._think(attempt)
         except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, Refused) and not began:
+                # Somebody else runs it, now or before a crash: that is not this attempt's to call failed.
+                raise
             if attempt.tid is None:
                 await settled(asyncio.ensure_future(self._failed(attempt, error)))
                 raise
