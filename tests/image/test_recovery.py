@@ -86,7 +86,8 @@ async def test_a_mission_that_is_run_twice_at_once_runs_once(tmp_path: Path) -> 
     """The second is refused and changes nothing; the first ends as it would have."""
     async with thinking(tmp_path) as uvm:
         mission = await uvm.submit({"text": "Why?", "effort": "cycle"})
-        first, second = await asyncio.gather(uvm.run(mission), uvm.run(mission), return_exceptions=True)
+        both: list[Any] = await asyncio.gather(*(uvm.run(mission) for _ in range(2)), return_exceptions=True)
+        first, second = both
         assert isinstance(second, Refused)
         assert isinstance(first, dict)
         assert first["status"] == "done"

@@ -1,0 +1,279 @@
+"""The journal: equal keys for what is equal, records that come back as they were put, and an unbroken chain."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from tests.inference.counted import Desk, desk
+from transaction import TransactionManager
+from ZODB.DB import DB
+from ZODB.MappingStorage import MappingStorage
+
+from batos.image.transactions import snapshot
+from batos.inference.journal import (
+    HEAD,
+    MISSIONS,
+    RUNNER_OPTIONS,
+    SHARED,
+    MissionLog,
+    Record,
+    State,
+    canonical,
+    chained,
+    journal_key,
+)
+
+REQUEST: dict[str, Any] = {
+    "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}],
+    "format": {"type": "object", "properties": {"a": {"type": "string"}}},
+    "think": False,
+    "options": {"num_ctx": 512, "num_predict": 64, "temperature": 0.7, "seed": 3},
+}
+
+
+def shuffled(value: Any) -> Any:
+    """The same value with every mapping in the other order."""
+    if isinstance(value, dict):
+        return {name: shuffled(value[name]) for name in reversed(value)}
+    return [shuffled(each) for each in value] if isinstance(value, list) else value
+
+
+values = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | some.text(),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(values)
+def test_equal_values_have_one_canonical_form(value: Any) -> None:
+    """The order of a mapping does not count, and the form reads back as the value."""
+    assert canonical(value) == canonical(shuffled(value))
+    assert json.loads(canonical(value)) == value
+
+
+@given(some.text(some.characters()))
+def test_any_text_has_a_form(text: str) -> None:
+    """Half a surrogate pair too, as a model may give it; different texts have different forms."""
+    assert canonical(text) != canonical(text + "\ud83d")
+
+
+def test_the_key_is_the_same_for_equal_requests() -> None:
+    """However its mappings are ordered, and whether a number is written 1 or 1.0."""
+    assert journal_key("d", REQUEST, "p") == journal_key("d", shuffled(REQUEST), "p")
+    one, other = ({**REQUEST, "options": {"temperature": number}} for number in (1, 1.0))
+    assert journal_key("d", one, "p") == journal_key("d", other, "p")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("e", REQUEST, "p"),
+        ("d", REQUEST, "p/repair1"),
+        ("d", {**REQUEST, "messages": REQUEST["messages"][:1]}, "p"),
+        ("d", {**REQUEST, "messages": REQUEST["messages"][::-1]}, "p"),
+        ("d", {**REQUEST, "format": None}, "p"),
+        ("d", {**REQUEST, "think": True}, "p"),
+        ("d", {**REQUEST, "think": None}, "p"),
+        *(("d", {**REQUEST, "options": {**REQUEST["options"], **each}}, "p") for each in (
+            {"temperature": 0.8}, {"seed": 4}, {"top_k": 40}, {"num_predict": 65}, {"stop": ["."]}
+        )),
+    ],
+)  # fmt: skip
+def test_the_key_differs_with_each_of_its_parts(changed: tuple[str, dict[str, Any], str]) -> None:
+    """Model digest, messages, format, think, sampling options and path each make another key."""
+    assert journal_key(*changed) != journal_key("d", REQUEST, "p")
+
+
+@pytest.mark.parametrize("name", sorted(RUNNER_OPTIONS))
+def test_the_key_does_not_depend_on_the_runner(name: str) -> None:
+    """How a runner is started does not change what was paid for."""
+    other = {**REQUEST, "options": {**REQUEST["options"], name: 7}}
+    assert journal_key("d", other, "p") == journal_key("d", REQUEST, "p")
+
+
+@pytest.mark.parametrize("name", ["keep_alive", "stream", "truncate", "shift", "model"])
+def test_the_key_does_not_depend_on_transport(name: str) -> None:
+    """How a request is sent is not part of it."""
+    assert journal_key("d", {**REQUEST, name: "5m"}, "p") == journal_key("d", REQUEST, "p")
+
+
+texts = some.text(max_size=5) | some.sampled_from(["a", "b", "c"]).map(lambda letter: letter * (SHARED + 1))
+messages = some.lists(some.fixed_dictionaries({"role": some.sampled_from(["user", "system"]), "content": texts}))
+puts = some.lists(some.tuples(messages, some.sampled_from(["open", "done", "cut", "failed"])), max_size=8)
+
+
+def record(number: int, request: dict[str, Any], state: State = "done", **changes: Any) -> Record:
+    """A record of a mission."""
+    return Record(
+        key=changes.pop("key", f"k{number}"),
+        mission=changes.pop("mission", "m-1"),
+        path=f"p#{number}",
+        model="robin",
+        digest="d",
+        request=request,
+        state=state,
+        started=f"t{number}",
+        **changes,
+    )
+
+
+def reloaded(log: MissionLog) -> MissionLog:
+    """The log as another connection reads it."""
+    db = DB(MappingStorage())
+    manager = TransactionManager()
+    connection = db.open(manager)
+    connection.root()["log"] = log
+    manager.commit()
+    connection.cacheMinimize()
+    found: MissionLog = db.open(TransactionManager()).root()["log"]
+    return found
+
+
+@settings(max_examples=60)
+@given(puts)
+def test_a_log_answers_what_was_put(put: list[tuple[list[dict[str, str]], State]]) -> None:
+    """Messages that earlier entries have are stored once and come back whole, in the order of the entries."""
+    log = MissionLog()
+    records = [record(number, {**REQUEST, "messages": said}, state) for number, (said, state) in enumerate(put)]
+    for each in records:
+        log.put(each)
+    assert reloaded(log).records() == records
+
+
+@settings(max_examples=60)
+@given(messages, messages)
+def test_an_open_entry_is_moved_on(first: list[dict[str, str]], second: list[dict[str, str]]) -> None:
+    """Saved twice and then done it is one entry, in its place; others that share its messages stay whole."""
+    log = MissionLog()
+    one = record(1, {**REQUEST, "messages": first}, "open", partial="half")
+    two = record(2, {**REQUEST, "messages": [*first, *second]})
+    done = replace(one, state="done", partial=None, response={"text": "whole"}, ended="t9")
+    for each in (one, replace(one, partial="half and more"), two, done):
+        log.put(each)
+    assert reloaded(log).records() == [done, two]
+
+
+def test_a_prompt_that_calls_share_is_stored_once() -> None:
+    """Twelve calls with a long prompt in common take the room of one prompt, and some."""
+    log = MissionLog()
+    prompt = {"role": "system", "content": "x" * 50_000}
+    for number in range(12):
+        log.put(record(number, {**REQUEST, "messages": [prompt, {"role": "user", "content": str(number)}]}))
+    stored = sum(len(canonical(entry.fields)) for entry in log.entries)
+    assert stored < 60_000
+
+
+async def several(at: Desk) -> None:
+    """Records of three missions, written at once, some first open, some cut."""
+    states: list[State] = ["done", "cut", "failed"]
+
+    async def one(mission: str, number: int) -> None:
+        opened = record(number, REQUEST, "open", mission=mission, key=f"{mission}/{number}")
+        if number % 2:
+            await at.journal.write(replace(opened, partial="so far"))
+        ended: dict[str, Any] = {
+            "state": states[number % 3],
+            "ended": "later",
+            "response": {"text": mission},
+            "tokens": {"prompt": 1},
+        }
+        await at.journal.write(replace(opened, **ended))
+
+    await asyncio.gather(*(one(f"m-{mission}", number) for mission in range(3) for number in range(7)))
+
+
+def closed(at: Desk) -> list[Record]:
+    """All closed records, of all missions."""
+    return [each for mission in range(3) for each in at.records(f"m-{mission}") if each.state != "open"]
+
+
+def head(at: Desk) -> str:
+    """The digest of the newest closed record."""
+    with snapshot(at.db) as root:
+        return str(root[HEAD])
+
+
+def verified(records: list[Record], newest: str) -> bool:
+    """Whether the records form one chain from the first to the newest: each names the digest of the one before."""
+    after = {each.prev: each for each in records}
+    digest, steps = "", 0
+    while digest in after:
+        digest, steps = chained(after[digest]), steps + 1
+        if steps > len(records):
+            return False
+    return steps == len(records) and digest == newest
+
+
+async def test_the_chain_holds_over_all_missions() -> None:
+    """Recomputed from what is stored, the digests of all closed records lead from the first to the head."""
+    async with desk() as at:
+        await several(at)
+        assert len(closed(at)) == 21
+        assert verified(closed(at), head(at))
+
+
+@pytest.mark.parametrize("name", [name for name in Record.__dataclass_fields__ if name != "prev"])
+async def test_a_changed_field_breaks_the_chain(name: str) -> None:
+    """Whatever field of whatever record is changed, or a record dropped, the chain no longer holds."""
+    async with desk() as at:
+        await several(at)
+        records, newest = closed(at), head(at)
+        change: dict[str, Any] = {name: {"changed": 1} if name in BODIES else "changed"}
+        for number in (0, 10, 20):
+            changed = list(records)
+            changed[number] = replace(changed[number], **change)
+            assert not verified(changed, newest)
+            assert not verified(records[:number] + records[number + 1 :], newest)
+
+
+BODIES = {"request", "response", "tokens"}
+
+
+async def test_entries_of_concurrent_steps_share_commits() -> None:
+    """Sixty entries written at once take a few commits, not sixty."""
+    async with desk() as at:
+        await asyncio.gather(*(at.journal.write(record(number, REQUEST)) for number in range(60)))
+        assert len(at.records()) == 60
+        assert at.writer.commits < 6
+
+
+async def test_notes_go_with_the_next_record_in_order() -> None:
+    """Transitions cost no commit of their own, and `flush` writes what no record has taken along."""
+    async with desk() as at:
+        at.journal.note("m-1", {"state": "IDLE"})
+        at.journal.note("m-1", {"state": "DECOMPOSING"})
+        await at.journal.write(record(1, REQUEST))
+        assert at.writer.commits == 1
+        at.journal.note("m-1", {"state": "COMPLETE"})
+        await at.journal.flush("m-1")
+        await at.journal.flush("m-1")
+        assert at.writer.commits == 2
+        assert [note["state"] for note in at.journal.notes("m-1")] == ["IDLE", "DECOMPOSING", "COMPLETE"]
+        assert at.journal.notes("m-2") == []
+
+
+async def test_notes_outlive_a_write_that_failed() -> None:
+    """They are written with the next one, once."""
+    async with desk() as at:
+        at.journal.note("m-1", {"state": "IDLE"})
+        with pytest.raises(KeyError):
+            await at.journal.write(record(1, {"no": "messages"}))
+        await at.journal.write(record(2, REQUEST))
+        assert [note["state"] for note in at.journal.notes("m-1")] == ["IDLE"]
+
+
+async def test_a_mission_is_read_with_its_ancestors_and_no_others() -> None:
+    """In the order that is asked for; an unknown one has nothing."""
+    async with desk() as at:
+        await several(at)
+        found = at.journal.read(["m-2", "m-0", "m-9"])
+        assert [each.mission for each in found] == ["m-2"] * 7 + ["m-0"] * 7
+        with snapshot(at.db) as root:
+            assert set(root[MISSIONS]) == {"m-0", "m-1", "m-2"}
