@@ -140,7 +140,8 @@ class UVM:
             )
         if not self._known(found):
             await self._record(found)
-        self._conductor = self._make_conductor(found.codex, {row.name: row.digest for row in await self.bridge.list()})
+        digests = {row.name: row.digest for row in await self.bridge.list()}
+        self._conductor = await self._make_conductor(found.codex, digests)
 
     def _known(self, found: Plan) -> bool:
         with self.image.snapshot() as root:
@@ -152,7 +153,7 @@ class UVM:
                 and all(name in root for name in roots.OBJECTS)
             )
 
-    def _make_conductor(self, codex: Codex, digests: Mapping[str, str]) -> Conductor:
+    async def _make_conductor(self, codex: Codex, digests: Mapping[str, str]) -> Conductor:
         lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values()]
         limits = self.settings
         return Conductor(
@@ -160,7 +161,8 @@ class UVM:
             journal=self.journal,
             publisher=Publisher(self.image.writer, APPLIERS, self.clock),
             bridge=self.bridge,
-            router=Router(lessons),
+            # Counting the words of every exemplar takes longer than the loop may be held.
+            router=await asyncio.to_thread(Router, lessons),
             limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=self.events,
             clock=self.clock,
@@ -177,7 +179,7 @@ class UVM:
                     models = dict(root[roots.GENESIS].get("models", {}))
                 if not models:
                     raise
-                self._conductor = self._make_conductor(self.codex(), models)
+                self._conductor = await self._make_conductor(await asyncio.to_thread(self.codex), models)
         assert self._conductor is not None
         return self._conductor
 

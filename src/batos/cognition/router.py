@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from batos.cognition.evidence import words
+from batos.cognition.evidence import terms, words
 
 #: A trigger weighs as much as this many exemplars that contain it.
 TRIGGER_WEIGHT = 3
 #: Questions of up to this many words, without files, are answered by one call.
 REFLEX_WORDS = 6
+#: Characters at the head and the tail of a long text that are looked at: what is asked stands there.
+HEAD, TAIL = 1_500, 500
 _SMOOTHING = 0.3
+_RUN = 4
+_CHARACTER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u2fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,55 +56,67 @@ def features(text: str) -> Counter[str]:
     """Words, pairs of words, and runs of four characters (which carry over to unknown forms of a word)."""
     found = words(text)
     line = f" {' '.join(found)} "
-    runs = (f"~{line[i : i + 4]}" for i in range(len(line) - 3))
-    return Counter((*found, *(" ".join(pair) for pair in pairwise(found)), *runs))
+    runs = (f"~{line[i : i + _RUN]}" for i in range(len(line) - _RUN + 1))
+    pieces = (term for term in terms(text) if not term.isascii())
+    return Counter((*found, *(" ".join(pair) for pair in pairwise(found)), *runs, *pieces))
 
 
 class Router:
     """Multinomial naive Bayes over the codex's triggers and exemplars; made anew when the codex changes."""
 
     def __init__(self, lessons: Sequence[Lesson]) -> None:
-        self._triggers = {lesson.persona: tuple(lesson.triggers) for lesson in lessons}
-        counts = {lesson.persona: _count(lesson) for lesson in lessons}
-        self._vocabulary = set().union(*counts.values()) if counts else set()
-        self._weights = {name: self._logs(count) for name, count in counts.items()}
-
-    def _logs(self, count: Counter[str]) -> tuple[dict[str, float], float]:
-        total = sum(count.values()) + _SMOOTHING * (len(self._vocabulary) + 1)
-        logs = {feature: math.log((number + _SMOOTHING) / total) for feature, number in count.items()}
-        return logs, math.log(_SMOOTHING / total)
+        self._triggers = {lesson.persona: tuple(_line(each) for each in lesson.triggers) for lesson in lessons}
+        self._names = tuple(self._triggers)
+        counts = [_count(lesson) for lesson in lessons]
+        vocabulary = set().union(*counts)
+        totals = [count.total() + _SMOOTHING * (len(vocabulary) + 1) for count in counts]
+        #: The logarithm of each feature's probability, by persona.
+        self._logs = {
+            feature: tuple(
+                math.log((count[feature] + _SMOOTHING) / total) for count, total in zip(counts, totals, strict=True)
+            )
+            for feature in vocabulary
+        }
 
     def route(self, text: str, *, files: int = 0, persona: str | None = None, effort: str | None = None) -> Route:
         """A decision, the same for the same text; `persona` and `effort` given by the asker win."""
-        scores = self._scores(text)
+        if len(text) > HEAD + TAIL:
+            looked_at = f"{text[:HEAD]} {text[-TAIL:]}"
+        else:
+            looked_at = text
+        scores = self._scores(looked_at)
         leader = persona or max(scores, key=lambda name: scores[name])
         return Route(
             (leader,),
             effort or _effort(text, files),
             1.0 if persona else scores[leader],
-            "the asker chose" if persona else self._reason(leader, text),
+            "the asker chose" if persona else self._reason(leader, looked_at),
             scores,
         )
 
     def _scores(self, text: str) -> dict[str, float]:
-        known = {feature: n for feature, n in features(text).items() if feature in self._vocabulary}
-        sums = {
-            name: sum(n * logs.get(feature, absent) for feature, n in known.items())
-            for name, (logs, absent) in self._weights.items()
-        }
+        sums, seen = [0.0] * len(self._names), 0
+        for feature, number in features(text).items():
+            logs = self._logs.get(feature)
+            if logs is not None:
+                seen += number
+                sums = [value + number * log for value, log in zip(sums, logs, strict=True)]
         # Features overlap, so their evidence is counted several times over: the root keeps confidence honest.
-        damping = 1 + math.sqrt(sum(known.values()))
-        top = max(sums.values())
-        raised = {name: math.exp((value - top) / damping) for name, value in sums.items()}
-        total = sum(raised.values())
-        return {name: value / total for name, value in raised.items()}
+        damping, top = 1 + math.sqrt(seen), max(sums)
+        raised = [math.exp((value - top) / damping) for value in sums]
+        return {name: value / sum(raised) for name, value in zip(self._names, raised, strict=True)}
 
     def _reason(self, leader: str, text: str) -> str:
-        line = f" {' '.join(words(text))} "
-        said = [each for each in self._triggers[leader] if f" {' '.join(words(each))} " in line]
+        line = _line(text)
+        said = [trigger.strip() for trigger in self._triggers[leader] if trigger in line]
         if said:
-            return f"it says {', '.join(repr(each) for each in said[:3])}"
+            return f"it says {', '.join(map(repr, said[:3]))}"
         return f"it is worded like what {leader} is asked"
+
+
+def _line(text: str) -> str:
+    """The words of a text with a blank around each."""
+    return f" {' '.join(words(text))} "
 
 
 def _count(lesson: Lesson) -> Counter[str]:
@@ -113,4 +130,7 @@ def _count(lesson: Lesson) -> Counter[str]:
 
 
 def _effort(text: str, files: int) -> str:
-    return "reflex" if not files and len(words(text)) <= REFLEX_WORDS else "cycle"
+    """A short question without files is a reflex; two characters count as a word where a script has no blanks."""
+    characters = len(_CHARACTER.findall(text[:HEAD]))
+    size = characters / 2 if characters else len(words(text[:HEAD]))
+    return "reflex" if not files and size <= REFLEX_WORDS else "cycle"
