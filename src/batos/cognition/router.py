@@ -80,10 +80,7 @@ class Router:
 
     def route(self, text: str, *, files: int = 0, persona: str | None = None, effort: str | None = None) -> Route:
         """A decision, the same for the same text; `persona` and `effort` given by the asker win."""
-        if len(text) > HEAD + TAIL:
-            looked_at = f"{text[:HEAD]} {text[-TAIL:]}"
-        else:
-            looked_at = text
+        looked_at = f"{text[:HEAD]} {text[-TAIL:]}" if len(text) > HEAD + TAIL else text
         scores = self._scores(looked_at)
         leader = persona or max(scores, key=lambda name: scores[name])
         return Route(
