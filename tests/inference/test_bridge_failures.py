@@ -98,11 +98,11 @@ FAILURES: dict[str, Failing] = {
     "overlong, rendered": (recorded(286), True, ContextOverflow),
     "overlong, whole": (recorded(283), False, ContextOverflow),
     "out of memory": (
-        reply({"error": "llama-server reported out-of-memory during startup: cudaMalloc"}, 500), True, ModelLoadFailed
+        reply({"error": "llama-server reported out-of-memory during startup: cudaMalloc"}, 500),
+        True,
+        ModelLoadFailed,
     ),
-    "load stalled": (
-        reply({"error": "timed out waiting for llama-server to start - 0%"}, 500), True, ModelLoadFailed
-    ),
+    "load stalled": (reply({"error": "timed out waiting for llama-server to start - 0%"}, 500), True, ModelLoadFailed),
     "runner stopped": (
         HEAD + line({"error": "model runner has unexpectedly stopped, this may be due to resource limitations"}) + END,
         True,
@@ -231,8 +231,10 @@ BODIES = st.one_of(
             st.sampled_from([b"\n", b"\xc2\x85", b"\xe2\x80", b'{"error":', b'"done":true', b"{}\n", b"\xff"]),
             st.recursive(
                 st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-                lambda inner: st.lists(inner, max_size=3)
-                | st.dictionaries(st.sampled_from(["error", "message", "content", "done", "eval_count"]), inner),
+                lambda inner: (
+                    st.lists(inner, max_size=3)
+                    | st.dictionaries(st.sampled_from(["error", "message", "content", "done", "eval_count"]), inner)
+                ),
                 max_leaves=8,
             ).map(lambda value: json.dumps(value).encode() + b"\n"),
         ),

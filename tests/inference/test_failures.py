@@ -48,8 +48,10 @@ def test_unfold(error: Any, text: str, code: int | None) -> None:
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["error", "message", "type", "n_ctx", "n_prompt_tokens", "x"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["error", "message", "type", "n_ctx", "n_prompt_tokens", "x"]), inner)
+    ),
     max_leaves=10,
 )
 

@@ -55,7 +55,7 @@ def test_every_split(answer: str) -> None:
 def test_text_comes_as_soon_as_it_can() -> None:
     """Each piece gives its characters at once; an escape is held only until it is whole."""
     stream = AnswerStream("b_answer")
-    pieces = ['{"a_why": "answer", "b_ans', 'wer": "No', "\\", "u00", "61", ' way\\ud83d', "\\ude00", '!"}', "x"]
+    pieces = ['{"a_why": "answer", "b_ans', 'wer": "No', "\\", "u00", "61", " way\\ud83d", "\\ude00", '!"}', "x"]
     assert [stream.feed(piece) for piece in pieces] == ["", "No", "", "", "a", " way", "😀", "!", ""]
     assert stream.ended
 

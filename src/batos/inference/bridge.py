@@ -289,9 +289,7 @@ class Bridge:
         checked_model(model)
         await self._reply(self._ready().delete(model), model)
 
-    async def load(
-        self, model: str, options: Mapping[str, Any], keep_alive: float | str | None = None
-    ) -> None:
+    async def load(self, model: str, options: Mapping[str, Any], keep_alive: float | str | None = None) -> None:
         """Bring a model into memory with the options that its calls will have, else those will load it again."""
         checked_model(model)
         sent = checked_options(options, self._cpu_threads, num_predict=None)
