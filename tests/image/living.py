@@ -85,7 +85,9 @@ def child(script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 async def heard(process: subprocess.Popen[str]) -> str:
