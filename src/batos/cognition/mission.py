@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -127,7 +128,9 @@ class Conductor:
         """The reason goes to the journal and, in a short transaction of its own, to the mission."""
         mission, reason = attempt.mission, _as_ours(error)
         if isinstance(reason, InternalError):
-            _log.error("mission failed unexpectedly", mission=mission, exc_info=error)
+            # As text: a renderer that walks the frames' locals would load objects of a connection that is closed.
+            trace = "".join(traceback.format_exception(error))
+            _log.error("mission failed unexpectedly", mission=mission, trace=trace)
         if not attempt.states or attempt.states[-1]["state"] != "FAILED":
             # What fails before the machine starts or at the commit enters FAILED from outside.
             self._note(attempt, "FAILED")
