@@ -71,12 +71,13 @@ def say(*words: object) -> None:
 
 @contextmanager
 def child(script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A process that runs a script of this folder; its stdout is a pipe, its stderr is ours. It is dead afterwards."""
+    """A process that runs a script of this folder; its stderr is ours. It is dead afterwards."""
     source = Path(batos.__file__).parents[1]
     tests = Path(__file__).parents[2]
     paths = os.pathsep.join([str(source), str(tests), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
@@ -86,8 +87,9 @@ def child(script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.kill()
         process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
 async def heard(process: subprocess.Popen[str]) -> str:

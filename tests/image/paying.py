@@ -1,4 +1,4 @@
-"""A process that runs missions over a bridge which writes down every call, first in a ledger and then on stdout."""
+"""A process that runs missions over a bridge which writes down every call, and answers one for each line on stdin."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ class PaidBridge(ScriptedBridge):
     def __init__(self, ledger: Path) -> None:
         super().__init__()
         self.ledger = ledger
+        self.reading = asyncio.Lock()
 
     async def think(
         self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
     ) -> Answer:
-        """The answer comes a little later, so that a kill may fall between."""
+        """The answer comes when the one who started this process lets it."""
         with self.ledger.open("a") as file:
             file.write(json.dumps(canonical(list(request.messages)).decode()) + "\n")
         say("called")
-        await asyncio.sleep(0.002)
+        async with self.reading:
+            await asyncio.to_thread(sys.stdin.readline)
         return await super().think(request, on_token, stream=stream)
 
 

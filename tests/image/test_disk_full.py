@@ -77,7 +77,7 @@ def stage(told: dict[str, Any]) -> str:
 
 async def test_the_image_may_be_full_at_any_write(tmp_path: Path) -> None:
     """The limit moves over the writes of a mission: accept, status, thought, publish; each is survived."""
-    told = await filled(tmp_path, "image", 1, range(0, 8_200, 400))
+    told = await filled(tmp_path, "image", 1, range(0, 12_000, 500))
     stages = {stage(each) for each in told}
     for each in told:
         check_told(each)

@@ -158,9 +158,15 @@ async def test_what_was_paid_for_is_not_paid_again_after_a_kill(tmp_path: Path) 
     called: list[str] = []
     while True:
         with child("paying.py", home, ledger, MISSIONS) as process:
-            # A line for each call; killed after some of them, before or after the answer is written down.
-            for _ in range(chance.randrange(4, 9)):
+            # It may answer so many calls, and is killed when it makes one more: before or after the last is written.
+            answers = chance.randrange(3, 8)
+            assert process.stdin is not None
+            process.stdin.write("\n" * answers)
+            process.stdin.flush()
+            for _ in range(answers + 1):
                 line = await heard(process)
+            if line == "":
+                assert await asyncio.to_thread(process.wait) == 0
             process.send_signal(signal.SIGKILL)
         rounds += 1
         before, called = len(called), [json.loads(line) for line in ledger.read_text().splitlines()]
