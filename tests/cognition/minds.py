@@ -45,7 +45,8 @@ _KINDS: Mapping[str, Decision[Any]] = {
 def kind(request: ChatRequest) -> str:
     """Which decision a request asks for; a second weave is `revised`."""
     found = next((name for name, decision in _KINDS.items() if request.schema == decision.format), "decomposition")
-    return "revised" if found.endswith("woven") and request.messages[-2]["role"] == "assistant" else found
+    # A call's own message ends with the clock; what is appended to it does not.
+    return found if "\n\nAsked at " in request.messages[-1]["content"] else "revised"
 
 
 def facet(request: ChatRequest) -> str:

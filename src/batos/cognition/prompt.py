@@ -153,7 +153,7 @@ def _level(sizes: Sequence[int], whole: int) -> int:
     for place, size in enumerate(sizes):
         level = whole // (len(sizes) - place)
         if size > level:
-            return level - len(_SHORTENED)
+            return level
         whole -= size
     return sizes[-1] if sizes else 0
 
@@ -162,8 +162,8 @@ def _cut(part: Spoken, most: int) -> Spoken:
     data = part.text.encode()
     if len(data) <= max(most, len(_LEFT_OUT)):
         return part
-    kept = data[: max(0, most)].decode(errors="ignore").rstrip()
-    return replace(part, text=f"{kept}{_SHORTENED}" if most >= LEAST_PART else _LEFT_OUT)
+    kept = data[: max(0, most - len(_SHORTENED))].decode(errors="ignore").rstrip()
+    return replace(part, text=f"{kept}{_SHORTENED}" if len(kept) >= LEAST_PART else _LEFT_OUT)
 
 
 def size(messages: Sequence[Message]) -> int:
