@@ -149,7 +149,9 @@ async def test_parts_are_shortened_as_the_last_resort(mind: Mind) -> None:
     shown = await ask(mind.uvm, files=())
     assert shown["status"] == "done"
     assert shown["provenance"]["omitted"]["parts"] == 3
-    woven = next(request for request in mind.bridge.history if kind(request) == "plain woven" and request not in daemon.refused)
+    woven = next(
+        request for request in mind.bridge.history if kind(request) == "plain woven" and request not in daemon.refused
+    )
     assert woven.messages[-1]["content"].count("(shortened for want of room)") == 3
     assert QUESTION in woven.messages[-1]["content"]
 
@@ -190,7 +192,9 @@ async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:
     assert ratio(0, 0, 0.35) == ratio(10, 0, 0.35) == 0.35
 
 
-@given(window=st.integers(1, 64).map(lambda size: 256 * size), tokens=st.floats(0.01, 4), question=st.text(max_size=2_000))
+@given(
+    window=st.integers(1, 64).map(lambda size: 256 * size), tokens=st.floats(0.01, 4), question=st.text(max_size=2_000)
+)
 def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens: float, question: str) -> None:
     """Whatever the window, the density and the question: room is 0 or more, and what is recalled takes no more."""
     running: Any = _running(window, tokens, question)

@@ -88,7 +88,9 @@ async def test_the_synthesis_is_dropped_when_the_cycle_is_complete(mind: Mind) -
 
 
 @pytest.mark.parametrize("state", [*FOLLOWS])
-async def test_an_exception_in_any_state_ends_in_failed(mind: Mind, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_exception_in_any_state_ends_in_failed(
+    mind: Mind, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever state raises, the cycle enters FAILED, its transaction is doomed, and the exception comes out."""
 
     async def breaks(*given: object) -> str:

@@ -110,7 +110,10 @@ def test_shortening_takes_from_parts_alone(question: str, parts: list[str], exce
         assert (after.number, after.name, after.query) == (before.number, before.name, before.query)
 
 
-@given(parts=st.lists(st.integers(200, 900).map(lambda size: "x" * size), min_size=1, max_size=4), excess=st.integers(1, 9_000))
+@given(
+    parts=st.lists(st.integers(200, 900).map(lambda size: "x" * size), min_size=1, max_size=4),
+    excess=st.integers(1, 9_000),
+)
 def test_shortening_frees_what_is_asked_as_far_as_it_goes(parts: list[str], excess: int) -> None:
     """Parts that are long enough give up so many bytes, or each is left out."""
     spoken = [Spoken(number, "F", "why", text) for number, text in enumerate(parts, start=1)]
@@ -198,7 +201,9 @@ def test_messages_are_made_in_one_module() -> None:
     makers = set()
     for path in Path(str(cognition.__path__[0])).glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Dict) and any(isinstance(key, ast.Constant) and key.value == "role" for key in node.keys):
+            if isinstance(node, ast.Dict) and any(
+                isinstance(key, ast.Constant) and key.value == "role" for key in node.keys
+            ):
                 makers.add(path.name)
     assert makers == {"prompt.py"}
 

@@ -14,6 +14,7 @@ from batos.cognition.evidence import Evidence, Passage
 _AROUND = ' \t\r\n"“”„«»….'
 _ALIKE = ("'’‘ʼ´`", '"“”„«»', "-‐‑–—−")
 _VARIANTS = {character: f"[{re.escape(kinds)}]" for kinds in _ALIKE for character in kinds}
+_GROUP = re.compile(r"\d[.,]\Z")
 _LETTER = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 
@@ -73,8 +74,10 @@ def _shown(passage: Passage, start: int, end: int) -> dict[str, Any]:
 
 
 def _whole(text: str, start: int, end: int) -> bool:
-    """Whether no word is cut at either end."""
-    return not (_inside(text[start - 1 : start], text[start]) or _inside(text[end - 1], text[end : end + 1]))
+    """Whether no word and no number is cut at either end."""
+    before = text[max(0, start - 2) : start]
+    cut = _inside(before[-1:], text[start]) or _inside(text[end - 1], text[end : end + 1])
+    return not (cut or (text[start].isdigit() and _GROUP.search(before)))
 
 
 def _inside(before: str, after: str) -> bool:
@@ -84,7 +87,7 @@ def _inside(before: str, after: str) -> bool:
 def _pattern(bare: str) -> str:
     words = unicodedata.normalize("NFC", bare).replace("...", "…").split()
     body = r"\s+".join("".join(map(_either, word)) for word in words)
-    begin = r"(?<!\w)" if _LETTER.match(words[0]) else ""
+    begin = r"(?<!\w)(?<!\d[.,])" if words[0][0].isdigit() else r"(?<!\w)" if _LETTER.match(words[0]) else ""
     end = r"(?!\w)" if _LETTER.match(words[-1][-1]) else ""
     return f"{begin}{body}{end}"
 

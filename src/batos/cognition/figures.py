@@ -65,9 +65,10 @@ def readings(figure: str) -> frozenset[Decimal]:
         return _mixed(digits, marks)
     head, *tail = re.split("[.,]", digits)
     meant: set[Decimal] = set()
-    if len(tail) == 1:
+    grouped = len(head) <= 3 and head != "0" and all(len(each) == 3 for each in tail)
+    if len(tail) == 1 and not (grouped and tail[0] == "000"):
         meant.add(Decimal(f"{head}.{tail[0]}"))
-    if len(head) <= 3 and head != "0" and all(len(each) == 3 for each in tail):
+    if grouped:
         meant.add(Decimal("".join((head, *tail))))
     return frozenset(meant)
 
