@@ -14,6 +14,7 @@ from batos.cognition.evidence import Evidence, Passage
 _AROUND = ' \t\r\n"“”„«»….'
 _ALIKE = ("'’‘ʼ´`", '"“”„«»', "-‐‑–—−")
 _VARIANTS = {character: f"[{re.escape(kinds)}]" for kinds in _ALIKE for character in kinds}
+_CLUSTER = re.compile("[\u0300-\u036f]+|[^\u0300-\u036f][\u0300-\u036f]*")
 _GROUP = re.compile(r"\d[.,]\Z")
 _LETTER = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
@@ -85,17 +86,18 @@ def _inside(before: str, after: str) -> bool:
 
 
 def _pattern(bare: str) -> str:
-    words = unicodedata.normalize("NFC", bare).replace("...", "…").split()
-    body = r"\s+".join("".join(map(_either, word)) for word in words)
+    words = bare.replace("...", "…").split()
+    body = r"\s+".join("".join(map(_either, _CLUSTER.findall(word))) for word in words)
     begin = r"(?<!\w)(?<!\d[.,])" if words[0][0].isdigit() else r"(?<!\w)" if _LETTER.match(words[0]) else ""
     end = r"(?!\w)" if _LETTER.match(words[-1][-1]) else ""
     return f"{begin}{body}{end}"
 
 
-def _either(character: str) -> str:
-    if character in _VARIANTS:
-        return _VARIANTS[character]
-    if character == "…":
+def _either(letter: str) -> str:
+    """A letter with its accents, in every way in which it can be typed."""
+    if letter in _VARIANTS:
+        return _VARIANTS[letter]
+    if letter == "…":
         return r"(?:…|\.\.\.)"
-    apart = unicodedata.normalize("NFD", character)
-    return re.escape(character) if apart == character else f"(?:{re.escape(character)}|{re.escape(apart)})"
+    forms = sorted({letter, unicodedata.normalize("NFC", letter), unicodedata.normalize("NFD", letter)})
+    return re.escape(letter) if len(forms) == 1 else f"(?:{'|'.join(map(re.escape, forms))})"

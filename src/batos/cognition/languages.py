@@ -20,7 +20,8 @@ _SMALL = {
     " pero sus",
     "Italian": "il lo la gli le e è un una di del della che per con non si come sono nel nella più al dei cosa quale"
     " ma anche",
-    "Portuguese": "o os as e é um uma de do da que para com não se por como mais no na em dos das são ao qual você foi",
+    "Portuguese": "o a os as e é um uma de do da que para com não se por como mais no na em dos das são ao qual você"
+    " foi está quem",
     "Dutch": "de het een en is van niet met voor op zijn dat die er te aan wat hoe ik je wordt naar ook om bij",
 }
 _SMALL_WORDS = {language: frozenset(listed.split()) for language, listed in _SMALL.items()}

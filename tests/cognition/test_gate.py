@@ -1,0 +1,275 @@
+"""The quality gate: each check passes what is right and catches what is not, in several languages."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.cognition.conftest import Mind
+from tests.cognition.minds import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
+
+from batos.cognition import gate, languages
+from batos.cognition.citing import Quoted
+from batos.cognition.evidence import Evidence, Turn, passages
+from batos.cognition.gate import Draft, Ground
+
+GERMAN = (
+    "Der Wärter zieht das Uhrwerk alle vier Stunden auf. Das Öl von 1.200 Kannen trägt Frau Lund über 86 Stufen."
+    " Ein zweiter Wärter schläft unter der Galerie."
+)
+CHINESE = "灯塔守护人每四小时给钟上一次发条。油由安娜·伦德搬上来，一共有八十六级台阶。"
+RUSSIAN = "Смотритель заводит часы каждые четыре часа. Масло носит Иван Петров, а ступеней здесь 86."
+
+LAMP = Evidence(passages([("lamp.txt", "a" * 64, DOCUMENT)]))
+MANY = Evidence(passages([(name, "a" * 64, text) for name, text in (("de", GERMAN), ("zh", CHINESE), ("ru", RUSSIAN))]))
+
+
+def draft(
+    answer: str,
+    citations: tuple[Quoted, ...] = (Quoted(1, WINDS),),
+    *,
+    evidence: Evidence = LAMP,
+    question: str = QUESTION,
+    unanswered: tuple[int, ...] = (),
+    open_queries: tuple[int, ...] = (),
+) -> Draft:
+    """A draft of three sub-queries."""
+    ground = Ground(question, evidence, frozenset({"robin", "bat", "os"}))
+    return Draft(answer, citations, frozenset(unanswered), ground, 3, frozenset(open_queries))
+
+
+def faults(check: str, given_: Draft) -> list[str]:
+    """What one check finds."""
+    return list(getattr(gate, check)(given_))
+
+
+RIGHT: list[tuple[str, Draft]] = [
+    ("length", draft("It burns.")),
+    ("length", draft("x" * gate.LONGEST)),
+    ("answered", draft("x", open_queries=(2,), unanswered=(2,))),
+    ("answered", draft("x", unanswered=(1, 3))),
+    ("citation_exists", draft("x")),
+    ("citation_exists", draft("x", ())),
+    ("citation_verbatim", draft("x", (Quoted(1, f"{WINDS},\n  and {TRIMS}"),))),
+    ("citation_verbatim", draft("x", (Quoted(1, "“86 steps from the yard”"),))),
+    ("citation_verbatim", draft("x", (Quoted(2, "每四小时给钟上一次发条"),), evidence=MANY)),
+    ("quotations", draft(f'As it says: "{WINDS}."')),
+    ("quotations", draft(f"Es heißt: „{TRIMS}“.")),
+    ("quotations", draft("Il est dit : « the wick is trimmed when the flame turns yellow ».")),
+    ("quotations", draft('The "lamp" and the "tower of light" are ways of speaking.')),
+    ("quotations", draft(f'"{WINDS} … when the flame turns yellow"')),
+    ("quotations", draft(f'You asked: "{QUESTION}"')),
+    ("quotations", draft('```\nprint("this is not a quotation but code")\n```')),
+    ("quotations", draft('He writes "a" and then goes on and on to "b".')),
+    ("quotations", draft('"nobody says this anywhere at all"', evidence=Evidence())),
+    ("quotations", draft("据说：“灯塔守护人每四小时给钟上一次发条”。", evidence=MANY)),
+    ("cited", draft("x")),
+    ("cited", draft("x", (), unanswered=(1, 2, 3))),
+    ("cited", draft("x", (), evidence=Evidence())),
+    ("marked", draft(f"{WINDS}, and {TRIMS}.")),
+    ("marked", draft("The clockwork is wound and the wick is cut.", ())),
+    ("marked", draft(f"You asked: {QUESTION}", ())),
+    ("numbers", draft("1,200 cans, 86 steps, 4 hours.")),
+    ("numbers", draft("1200 cans; 1.200 cans; 1 200 cans.")),
+    ("numbers", draft("1. Wind it.\n2. Trim it.\n12. Rest.")),
+    ("numbers", draft("It is 2 × 86 = 172 steps both ways, so 172 in all.")),
+    ("numbers", draft("In 1999 there were 45 %.", evidence=Evidence())),
+    ("numbers", draft("Es sind 12 %.", question="Was sind zwölf Prozent davon?")),
+    ("names", draft("It is carried by Anna Lund.")),
+    ("names", draft("Anna Lund's oil, says BAT OS.")),
+    ("names", draft("When Anna Lund comes up, the Keeper sleeps.")),
+    ("names", draft("## Next Steps For The Team\n- **Main Cause**: the oil.")),
+    ("names", draft("Zwei Liter Wasser und ein Kilogramm Mehl sind für die Frau Lund.", evidence=MANY)),
+    ("names", draft("Масло несёт Иван Петрович? Нет, его несёт Ивана Петрова друг.", evidence=MANY)),
+    ("names", draft("Somebody like Marie Curie did.", evidence=Evidence())),
+    ("language", draft("The keeper winds the clockwork, and the lamp burns on through the night.")),
+    ("language", draft("Der Wärter zieht das Uhrwerk auf und die Lampe brennt.", question="Wie brennt die Lampe?")),
+    ("language", draft("灯由发条带动，所以一直亮着。", question="灯为什么亮？")),
+    ("language", draft("Смотритель заводит часы.", question="Кто заводит часы?")),
+    ("language", draft("Der Wärter zieht das Uhrwerk auf.", question="Translate into German: the keeper winds it.")),
+    ("language", draft("print(x)", question="用 Python 写一行代码打印 x")),
+    ("language", draft(f'Es steht da: "{WINDS}", also alle vier Stunden.', question="Wie oft ist das und warum?")),
+    ("language", draft("42", question="Was ist das?")),
+]
+
+WRONG: list[tuple[str, Draft, str]] = [
+    ("length", draft(""), "empty"),
+    ("length", draft(" \n "), "empty"),
+    ("length", draft("x" * (gate.LONGEST + 1)), "4001"),
+    ("answered", draft("x", open_queries=(2, 3), unanswered=(3,)), "Sub-question 2"),
+    ("answered", draft("x", unanswered=(7,)), "no sub-question 7"),
+    ("citation_exists", draft("x", (Quoted(4, WINDS),)), "no document 4"),
+    ("citation_verbatim", draft("x", (Quoted(1, "The keeper winds the clock"),)), "word for word"),
+    ("citation_verbatim", draft("x", (Quoted(1, ""),)), "word for word"),
+    ("citation_verbatim", draft("x", (Quoted(2, "每五小时给钟上一次发条"),), evidence=MANY), "每五小时"),
+    ("quotations", draft('It says: "the keeper winds the clockwork every day".'), "every day"),
+    ("quotations", draft("Es heißt: „der Wärter schläft die ganze Nacht“."), "schläft"),
+    ("quotations", draft("Il dit : « le gardien dort toute la nuit »."), "gardien"),
+    ("quotations", draft("据说：“灯塔守护人整夜都在睡觉什么也不做”。", evidence=MANY), "整夜"),
+    ("quotations", draft(f'"{WINDS} … and then nobody ever sleeps again"'), "nobody"),
+    ("cited", draft("x", ()), "Nothing is cited"),
+    ("cited", draft("x", (), unanswered=(1,)), "Nothing is cited"),
+    ("marked", draft(f"{WINDS}, and {TRIMS}.", ()), "cite that document"),
+    ("marked", draft(GERMAN, (Quoted(3, "Смотритель"),), evidence=MANY), "document 1"),
+    ("numbers", draft("There are 1,300 cans."), "1,300"),
+    ("numbers", draft("Es sind 1.300 Dosen und 12 %."), "1.300"),
+    ("numbers", draft("2 × 86 = 182 steps."), "182"),
+    ("numbers", draft("It was in 1887."), "1887"),
+    ("names", draft("It is carried by Berta Lund."), "Berta Lund"),
+    ("names", draft("Says Anne Lund, who carries it."), "Anne Lund"),
+    ("names", draft("Das Öl trägt die Frau Meier, und das ist nicht wenig.", evidence=MANY), "Meier"),
+    ("names", draft("Масло носит Пётр Сидоров.", evidence=MANY), "Сидоров"),
+    ("language", draft("Смотритель заводит часы каждый день."), "another script"),
+    ("language", draft("The keeper winds the clock every day.", question="灯为什么亮？"), "question's language"),
+    (
+        "language",
+        draft("The keeper winds the clock, and it burns.", question="Wie brennt die Lampe und was ist das?"),
+        "in English",
+    ),
+    ("language", draft("Le gardien remonte la montre pour que la lampe brûle dans la nuit."), "in French"),
+]
+
+
+@pytest.mark.parametrize(("check", "given_"), RIGHT)
+def test_a_check_passes_what_is_right(check: str, given_: Draft) -> None:
+    """Nothing is found where nothing is wrong."""
+    assert faults(check, given_) == []
+
+
+@pytest.mark.parametrize(("check", "given_", "named"), WRONG)
+def test_a_check_catches_what_is_wrong(check: str, given_: Draft, named: str) -> None:
+    """The fault names what is wrong, as the model is told it."""
+    assert any(named in what for what in faults(check, given_))
+
+
+def test_every_check_has_a_case_of_both_kinds() -> None:
+    """No check stands untested on either side."""
+    checks = {check.__name__ for check in gate.CHECKS}
+    assert {check for check, _ in RIGHT} == {check for check, _, _ in WRONG} == checks
+
+
+word = st.text("abcdefghijklmnopqrstuvwxyzäöü", min_size=2, max_size=8)
+number = st.integers(10, 99_999).map("{:,}".format)
+sentence = st.lists(word | number, min_size=4, max_size=14).map(" ".join)
+documents = st.lists(st.lists(sentence, min_size=1, max_size=6).map(". ".join), min_size=1, max_size=4)
+
+
+@given(documents=documents, data=st.data())
+def test_an_answer_of_verbatim_spans_rightly_cited_always_passes(documents: list[str], data: st.DataObject) -> None:
+    """Whatever the documents are, an answer that is put together from cited spans of them has no fault."""
+    evidence = Evidence(passages([(str(number), "a" * 64, text) for number, text in enumerate(documents)]))
+    cited = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        passage = data.draw(st.sampled_from(evidence.passages))
+        words = passage.text.split()
+        start = data.draw(st.integers(0, len(words) - 1))
+        span = " ".join(words[start : data.draw(st.integers(start + 1, len(words)))])
+        assume(re.search(r"\w", span))
+        cited.append(Quoted(passage.number, span))
+    answer = "\n".join(f'"{each.quote}" ({each.document})' for each in cited)
+    assume(len(answer) <= gate.LONGEST)
+    ground = Ground("aa bb?", evidence)
+    verdict = gate.judge(Draft(answer, tuple(cited), frozenset(), ground))
+    found = [fault for fault in verdict.faults if fault.check != "language"]
+    assert found == []
+
+
+@given(documents=documents, other=word, data=st.data())
+def test_a_citation_with_one_changed_word_never_passes(documents: list[str], other: str, data: st.DataObject) -> None:
+    """One word that the document does not have, and the citation is a fault."""
+    evidence = Evidence(passages([(str(number), "a" * 64, text) for number, text in enumerate(documents)]))
+    passage = data.draw(st.sampled_from(evidence.passages))
+    words = passage.text.split()
+    assume(other not in passage.text)
+    at = data.draw(st.integers(0, len(words) - 1))
+    quote = " ".join([*words[:at], other, *words[at + 1 :]])
+    assert faults("citation_verbatim", draft("x", (Quoted(passage.number, quote),), evidence=evidence))
+
+
+@given(
+    answer=st.text(max_size=400), question=st.text(max_size=200), text=st.text(max_size=400), quote=st.text(max_size=40)
+)
+def test_any_texts_are_judged_without_error(answer: str, question: str, text: str, quote: str) -> None:
+    """Whatever is asked, found and answered, the gate has a verdict, and the same one every time."""
+    evidence = Evidence(passages([("a", "a" * 64, text)]), (Turn("m-1", question, answer, "model"),))
+    given_ = draft(answer, (Quoted(1, quote),), evidence=evidence, question=question)
+    assert gate.judge(given_) == gate.judge(given_)
+
+
+def test_what_the_conversation_said_needs_no_document() -> None:
+    """Numbers, names and quotations of earlier turns count as known."""
+    turn = Turn("m-1", "My name is Erik Holm and I have 512 sheep.", "So you said.", "model")
+    evidence = Evidence(LAMP.passages, (turn,))
+    answer = 'Erik Holm has 512 sheep: "I have 512 sheep" is what you said.'
+    assert gate.judge(draft(answer, evidence=evidence)).ok
+
+
+async def test_a_concrete_fault_leads_to_one_revision(mind: Mind) -> None:
+    """The revision is told the fault; its answer stands, and both verdicts are recorded."""
+    mind.script.woven = dict(BAD)
+    shown = await ask(mind.uvm)
+    assert [kind(request) for request in mind.bridge.history][-2:] == ["woven", "revised"]
+    told = shown["provenance"]["gate"]
+    assert told["ok"]
+    assert told["revised"]
+    assert [fault["check"] for fault in told["mended"]] == ["citation_verbatim"]
+    assert shown["cost"]["calls"] == 6
+    assert len(mind.told("mission.retracted")) == 1
+
+
+async def test_there_is_no_second_revision(mind: Mind) -> None:
+    """An answer that is still faulty stands, with its faults told."""
+    mind.script.woven = dict(BAD)
+    mind.script.revised = dict(BAD)
+    shown = await ask(mind.uvm)
+    assert shown["status"] == "done"
+    assert shown["cost"]["calls"] == 6
+    assert not shown["provenance"]["gate"]["ok"]
+    assert shown["provenance"]["citations"] == []
+
+
+async def test_a_right_answer_is_not_revised(mind: Mind) -> None:
+    """Without a fault there is no further call and nothing is retracted."""
+    shown = await ask(mind.uvm)
+    assert shown["cost"]["calls"] == 5
+    assert shown["provenance"]["gate"]["ok"]
+    assert not shown["provenance"]["gate"]["revised"]
+    assert "mended" not in shown["provenance"]["gate"]
+    assert mind.told("mission.retracted") == []
+    assert shown["answer"] == GOOD["answer"]
+
+
+async def test_what_is_streamed_is_the_answer(mind: Mind) -> None:
+    """The tokens since the last retraction, put together, are the answer that stands."""
+    mind.script.woven = dict(BAD)
+    mind.script.revised = {**GOOD, "answer": f'{WINDS}.\nAnd "{TRIMS}" 🗼'}
+    shown = await ask(mind.uvm)
+    streamed = ""
+    for name, keys in mind.events:
+        if name == "mission.retracted":
+            streamed = ""
+        elif name == "mission.token":
+            streamed += keys["text"]
+    assert streamed == shown["answer"] == mind.script.revised["answer"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("How does the keeper know that the lamp is burning?", "English"),
+        ("Wie weiß der Wärter, dass die Lampe brennt?", "German"),
+        ("Comment le gardien sait-il que la lampe est allumée ?", "French"),
+        ("¿Cómo sabe el guardián que la lámpara está encendida?", "Spanish"),
+        ("Come fa il guardiano a sapere che la lampada è accesa?", "Italian"),
+        ("Como é que o guarda sabe que a lâmpada está acesa?", "Portuguese"),
+        ("Hoe weet de wachter dat het licht van de lamp brandt?", "Dutch"),
+        ("Lamp? Lamp!", None),
+        ("", None),
+        ("灯塔", None),
+    ],
+)
+def test_languages_are_told_by_their_small_words(text: str, language: str | None) -> None:
+    """Clear cases are named, unclear ones are not."""
+    assert languages.guess(text) == language
