@@ -26,7 +26,7 @@ from batos.image import roots
 from batos.image.classes import ALLOWED, LIBRARIES, OURS, class_factory
 from batos.image.image import INLINE_BYTES, LivingImage
 from batos.image.transactions import snapshot
-from batos.inference.journal import Entry, MissionLog
+from batos.inference.journal import Journal, Record
 from batos.objects.method import Intent, Method, Primitive
 
 PAGE = Path(__file__).parents[2] / "docs" / "image-format.md"
@@ -172,11 +172,8 @@ async def test_every_class_of_the_list_is_written_by_something(tmp_path: Path) -
     async with living(tmp_path) as image:
         await fill(image)
 
-        def log(root: Any) -> None:
-            root["missions"] = MissionLog()
-            root["missions"].entries = [Entry({"key": "k", "state": "done"})]
-
-        await image.journal_writer.apply(log)
+        journal = Journal(image.journal_db, image.journal_writer)
+        await journal.write(Record("k", "m-1", "a#0", "robin", "d", {"messages": []}, "done", "then"))
         found = named_in(image.db) | named_in(image.journal_db)
         assert found <= ALLOWED
         assert ALLOWED - found == set(NEEDED)
