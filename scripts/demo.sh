@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 exec 2>&1  # progress and results in the order in which they come, wherever this is read
 batos=$PWD/.venv/bin/batos
-question=${QUESTION:-"How did Maud Okafor close the breach in the pier, and what did the granite and the larch rafts cost?"}
+question=${QUESTION:-"How did Maud Okafor close the breach in the pier, and why did she refuse the first plan?"}
 work=$(mktemp -d)
 emulator=
 finish() {
@@ -21,7 +21,16 @@ trap 'exit 130' INT TERM
 
 step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 if [ ! -t 1 ] || [ -n "${NO_COLOR:-}" ]; then step() { printf '\n%s\n' "$*"; }; fi
-shown() { printf '$ batos %s\n' "$*"; "$batos" "$@"; }
+# What is printed can be copied: quoted where a shell needs it, with the path where the command is.
+shown() {
+    printf '$ .venv/bin/batos'
+    local word
+    for word in "$@"; do
+        case $word in *[!A-Za-z0-9_./:=-]*) printf ' %s' "${word@Q}" ;; *) printf ' %s' "$word" ;; esac
+    done
+    printf '\n'
+    "$batos" "$@"
+}
 
 live_or_refuse() {
     export OLLAMA_HOST=${OLLAMA_HOST:-http://127.0.0.1:11434}
@@ -66,4 +75,4 @@ step "3. The same mission, read back from the image by a new process"
 mission=$("$batos" missions --json | .venv/bin/python -c 'import json, sys; print(json.load(sys.stdin)["data"]["missions"][0]["id"])')
 shown show "$mission"
 
-step "The image is in $BATOS_HOME; look around with: BATOS_HOME=$BATOS_HOME batos inspect robin_prototype_obj"
+step "The image is in $BATOS_HOME; look around with: BATOS_HOME=$BATOS_HOME .venv/bin/batos inspect robin_prototype_obj"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -45,6 +46,13 @@ class Settings(BaseModel):
         default="auto", description="How log lines look; auto is console on a terminal, else JSON."
     )
 
+    @field_validator("home")
+    @classmethod
+    def _home(cls, value: Path) -> Path:
+        if "?" in str(value):
+            raise ValueError("a storage URI cannot name a path with a question mark")
+        return value
+
     @field_validator("ollama_host")
     @classmethod
     def _host(cls, value: str) -> str:
@@ -53,7 +61,7 @@ class Settings(BaseModel):
     @property
     def image_uri(self) -> str:
         """The image's URI, with the default filled in."""
-        return self.image or f"file://{self.home / 'live_image.fs'}?blobstorage_dir={self.home / 'blobs'}"
+        return self.image or f"file://{self.home / 'live_image.fs'}?blobstorage_dir={quote(str(self.home / 'blobs'))}"
 
     @property
     def asker(self) -> str:
@@ -101,7 +109,8 @@ class Loaded:
 
     def rows(self) -> list[Sourced]:
         """One row a setting, in the order of `Settings`."""
-        values = self.settings.model_dump(mode="json")
+        settings = self.settings
+        values = settings.model_dump(mode="json") | {"image": settings.image_uri, "user": settings.asker}
         return [Sourced(name, values[name], self.sources.get(name, "default")) for name in Settings.model_fields]
 
 

@@ -49,6 +49,8 @@ class BatosError(Exception):
     exit_code: ClassVar[int] = 1
     retry: ClassVar[bool] = False
     remedy: str = ""
+    #: Further faults that were found beside this one.
+    also: tuple[str, ...] = ()
 
     def __init__(self, message: str, *, remedy: str = "", field: str | None = None) -> None:
         super().__init__(message)
@@ -67,6 +69,8 @@ class BatosError(Exception):
         }
         if self.field is not None:
             shown["field"] = self.field
+        if self.also:
+            shown["also"] = list(self.also)
         return shown
 
 

@@ -17,7 +17,7 @@ from batos.cognition.contributions import APPLIERS
 from batos.cognition.mission import Conductor
 from batos.cognition.router import Lesson, Router
 from batos.config import Settings, checkout_folder
-from batos.errors import BatosError, ModelMissing, NotFound, OllamaTimeout, OllamaUnreachable, Refused
+from batos.errors import BatosError, ModelMissing, NotFound, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
 from batos.genesis import codex as codices
 from batos.genesis import graph, integrity, provision
@@ -25,7 +25,7 @@ from batos.genesis.codex import Codex
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Daemon, Plan, plan
 from batos.image import roots
-from batos.image.ids import utc_now
+from batos.image.ids import conversation_id, utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
 from batos.image.records import Status
@@ -80,8 +80,6 @@ class UVM:
     clock: Callable[[], datetime]
     _slots: asyncio.Semaphore
     _conductor: Conductor | None = field(default=None)
-    #: Missions that are being run.
-    _active: set[str] = field(default_factory=set)
 
     # -- genesis
 
@@ -188,26 +186,40 @@ class UVM:
     async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
         """Validate and accept a mission; it is durable when its id is returned."""
         refs = [file.ref.model_dump() for file in files]
-        checked = briefs.parse({"user": self.settings.asker, **brief, "attachments": refs})
-        if checked.ancestor is not None:
-            with self.image.snapshot() as root:
+        asked = {"user": self.settings.asker, **brief, "attachments": refs}
+        with self.image.snapshot() as root:
+            if asked.get("conversation") is not None:
+                asked["conversation"] = self._conversation(root, asked["conversation"], asked["user"])
+            checked = briefs.parse(asked)
+            if checked.ancestor is not None:
                 self.image.find(root, checked.ancestor)
         value = checked.model_dump(mode="json", exclude_none=True)
         return await self.image.accept(value, {file.ref.sha256: file.data for file in files})
+
+    def _conversation(self, root: Any, name: str, user: str) -> str:
+        """The conversation that a brief means: `new`, `last` (the user's newest) or one that is there."""
+        conversations = root[roots.CONVERSATIONS]
+        if name == "new":
+            return conversation_id(self.clock())
+        if name == "last":
+            mine = [each for each, conversation in conversations.items() if conversation.user == user]
+            if mine:
+                return str(max(mine))
+        elif name in conversations:
+            return name
+        raise NotFound(
+            f"there is no conversation {name!r}",
+            field="conversation",
+            remedy="Begin one with `new`; it is there when its first mission is answered.",
+        )
 
     async def run(self, mission: str) -> dict[str, Any]:
         """Run an accepted mission to its end, at most `missions` at a time; raises why it failed.
 
         A mission whose answer is committed already is not run again. Refused: it runs just now, or has ended.
         """
-        if mission in self._active:
-            raise Refused(f"{mission} is being run already", field="mission", remedy="Wait for its end.")
-        self._active.add(mission)
-        try:
-            async with self._slots:
-                await (await self._ready_for(mission)).run(mission)
-        finally:
-            self._active.discard(mission)
+        async with self._slots:
+            await (await self._ready_for(mission)).run(mission)
         return self.mission(mission)
 
     async def _ready_for(self, mission: str) -> Conductor:
@@ -217,7 +229,7 @@ class UVM:
         try:
             return await self._ready()
         except BatosError as error:
-            if word in ("queued", "running"):
+            if word == "queued":
                 await self.image.move(mission, "failed", error)
             raise
 
@@ -249,7 +261,11 @@ class UVM:
     def mission(self, mission: str) -> dict[str, Any]:
         """A mission as CONTRACT shows it; raises NotFound."""
         with self.image.snapshot() as root:
-            return report.mission_report(mission, *self.image.find(root, mission))
+            found = report.mission_report(mission, *self.image.find(root, mission))
+        if "cost" not in found:
+            # It did not come to its end, and the journal knows what was paid all the same.
+            found["cost"] = report.paid(self.journal.read([mission]))
+        return found
 
     def missions(self, most: int = 20) -> list[dict[str, Any]]:
         """The newest missions, a line each."""
@@ -261,6 +277,11 @@ class UVM:
         with self.image.snapshot() as root:
             self.image.find(root, mission)
         return report.prompts_report(self.journal.read([mission]))
+
+    def root_names(self) -> dict[str, Any]:
+        """The names of the image's root: its objects, and what its trees of records hold."""
+        with self.image.snapshot() as root:
+            return report.root_names(root)
 
     def inspect(self, reference: str) -> dict[str, Any]:
         """An object or a slot; raises NotFound."""
@@ -295,15 +316,16 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         opening = seams.opening(opening)
     # Opening reads and may scan a file: not on the loop.
     image = await asyncio.to_thread(LivingImage, opening)
-    bridge = seams.bridge or Bridge(
-        settings.ollama_host, deadlines=deadlines(settings), cpu_threads=settings.cpu_threads or None
-    )
+    bridge: Ollama | None = None
     try:
+        bridge = seams.bridge or Bridge(
+            settings.ollama_host, deadlines=deadlines(settings), cpu_threads=settings.cpu_threads or None
+        )
         await image.prepare()
         journal = Journal(image.journal_db, image.journal_writer)
         yield UVM(settings, image, journal, bridge, events, seams.clock, asyncio.Semaphore(settings.missions))
     finally:
-        if seams.bridge is None:
+        if bridge is not None and seams.bridge is None:
             await bridge.aclose()
         await asyncio.to_thread(image.close)
 

@@ -140,7 +140,7 @@ def reloaded(log: MissionLog) -> MissionLog:
 @settings(max_examples=60)
 @given(puts)
 def test_a_log_answers_what_was_put(put: list[tuple[list[dict[str, str]], State]]) -> None:
-    """Messages that earlier entries have are stored once and come back whole, in the order of the entries."""
+    """What is stored deflated comes back whole, in the order of the entries."""
     log = MissionLog()
     records = [record(number, {**REQUEST, "messages": said}, state) for number, (said, state) in enumerate(put)]
     for each in records:
@@ -161,8 +161,8 @@ def test_an_open_entry_is_moved_on(first: list[dict[str, str]], second: list[dic
     assert reloaded(log).records() == [done, two]
 
 
-def test_a_prompt_that_calls_share_is_stored_once() -> None:
-    """Twelve calls with a long prompt in common take the room of one prompt, and some."""
+def test_long_prompts_are_deflated() -> None:
+    """Twelve calls with a long, repetitive prompt take less room than two such prompts as they are."""
     log = MissionLog()
     prompt = {"role": "system", "content": "The sea is salt. " * 3_000}
     for number in range(12):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
 from batos.inference.journal import Record
+from batos.inference.session import Cost
 from batos.objects.mirror import Mirror, shown
 from batos.objects.prototype import UvmObject, lookup, own_slots, reference
 
@@ -91,6 +93,23 @@ def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
     ]
 
 
+def paid(records: Sequence[Record]) -> dict[str, int | float]:
+    """CONTRACT's `cost` as far as the journal tells it: of a mission that did not come to its end."""
+    cost = Cost()
+    for record in records:
+        cost.calls += 1
+        cost.prompt_tokens += record.tokens.get("prompt", 0)
+        cost.answer_tokens += record.tokens.get("answer", 0)
+        cost.seconds += (record.response or {}).get("total_seconds", 0.0)
+    return cost.as_dict()
+
+
+def root_names(root: Any) -> dict[str, Any]:
+    """What the root holds: its objects by name, and how much stands in each tree of records."""
+    objects = {name: reference(root[name]) for name in roots.OBJECTS if name in root}
+    return {"objects": objects, "records": {name: len(root[name]) for name in roots.RECORDS if name in root}}
+
+
 def inspect_object(root: Any, name: str) -> dict[str, Any]:
     """An object by root name, mission, conversation or oid, or one of its slots (`OBJECT.SLOT`, split at the last dot).
 
@@ -98,14 +117,16 @@ def inspect_object(root: Any, name: str) -> dict[str, Any]:
     """
     found = _by_name(root, name)
     if found is not None:
-        return {"object": name, **Mirror(found).describe()}
+        return _with_names(root, {"object": name, **Mirror(found).describe()})
     holder_name, dot, slot = name.rpartition(".")
     holder = _by_name(root, holder_name) if dot else None
     if holder is None:
+        near = difflib.get_close_matches(f"{name.lower()}_prototype_obj", roots.OBJECTS, 1)
         raise NotFound(
-            f"there is no object {name!r}",
+            f"there is no object {name!r}{f'; did you mean {near[0]}?' if near else ''}",
             field="object",
-            remedy="Name a root object such as robin_prototype_obj, a mission, or oid:0x2a; add .SLOT for one slot.",
+            remedy="Name a root object (`batos inspect` lists them), a mission, a conversation or oid:0x2a; "
+            "add .SLOT for one slot.",
         )
     where = lookup(holder, slot)
     if where is None:
@@ -115,6 +136,14 @@ def inspect_object(root: Any, name: str) -> dict[str, Any]:
     return {"object": holder_name, "slot": slot, "holder": _named(root, where.holder), "value": shown(where.value)}
 
 
+def _with_names(root: Any, described: dict[str, Any]) -> dict[str, Any]:
+    """The description with root objects called by their names where it only points at them."""
+    names = {reference(root[name]): name for name in roots.OBJECTS if name in root}
+    for key in ("parents", "lineage"):
+        described[key] = [names.get(each, each) for each in described[key]]
+    return described
+
+
 def _by_name(root: Any, name: str) -> UvmObject | None:
     if name in roots.OBJECTS:
         found = root.get(name)
@@ -122,7 +151,7 @@ def _by_name(root: Any, name: str) -> UvmObject | None:
         _, _, found = root[roots.MISSIONS].get(name, (None, None, None))
     elif name.startswith("c-"):
         found = root[roots.CONVERSATIONS].get(name)
-    elif name.startswith("oid:"):
+    elif name.startswith("oid:0x"):
         found = _by_oid(root, name)
     else:
         found = None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from batos import __version__
 from batos.errors import BatosError
-from batos.front.console import Console
+from batos.front.console import Console, Terminated
 
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
 VERBS: dict[str, tuple[str, str]] = {
@@ -35,10 +38,11 @@ class Verbs(click.Group):
         """In the order in which a newcomer needs them."""
         return list(VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Load the verb."""
         if cmd_name not in VERBS:
-            return None
+            near = difflib.get_close_matches(cmd_name, VERBS, 1)
+            ctx.fail(f"There is no verb {cmd_name!r}{f'; did you mean {near[0]!r}?' if near else '.'}")
         found = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
         assert isinstance(found, click.Command)
         return found
@@ -60,15 +64,17 @@ def batos() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs a verb and exits with CONTRACT's code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(run(given))
+    # A process may be started with its streams closed; what it says then goes nowhere.
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+        sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def run(arguments: list[str]) -> int:
     """Run a verb; errors are told on stderr, or as one JSON document where --json was asked for."""
     console = Console.of(sys.stdout, sys.stderr, as_json="--json" in arguments)
     try:
-        result: Any = batos.main(args=arguments, prog_name="batos", standalone_mode=False)
+        result: Any = batos.main(args=arguments or ["--help"], prog_name="batos", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as asked:
         return asked.exit_code
@@ -81,7 +87,6 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         console.say("interrupted")
         return 130
-    except BrokenPipeError:
-        # Whoever read us left; there is nobody to tell.
-        sys.stderr.close()
-        return 0
+    except Terminated:
+        console.say("terminated")
+        return 143

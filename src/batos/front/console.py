@@ -28,6 +28,10 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+class Terminated(BaseException):
+    """SIGTERM came; a BaseException like KeyboardInterrupt, because nobody is to handle it on the way."""
+
+
 @dataclass(slots=True)
 class Console:
     """Where a verb's output goes: results to `out`, progress and errors to `err`."""
@@ -53,18 +57,32 @@ class Console:
         self._line({"v": 1, "event": name, **keys})
 
     def _line(self, value: Mapping[str, Any]) -> None:
-        print(json.dumps(value, ensure_ascii=False, default=str), file=self.out, flush=True)
+        self._put(f"{json.dumps(value, ensure_ascii=False, default=str)}\n")
+
+    def _put(self, text: str) -> None:
+        """Write a result; when its reader has left, the rest goes nowhere, and what is under way goes on."""
+        try:
+            self.out.write(text)
+            self.out.flush()
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.out.fileno())
+            os.close(nowhere)
+        except OSError as error:
+            raise BatosError(
+                f"the result cannot be written to where it goes: {error.strerror}",
+                remedy="Missions that are done are in the image: `batos show last`.",
+            ) from error
 
     # -- for people
 
     def write(self, text: str) -> None:
         """A result."""
-        print(plain(text), file=self.out, flush=True)
+        self._put(f"{plain(text)}\n")
 
     def stream(self, text: str) -> None:
         """A piece of a result."""
-        self.out.write(plain(text))
-        self.out.flush()
+        self._put(plain(text))
 
     def say(self, text: str, *, dim: bool = False) -> None:
         """Progress, a note, a warning; silent where a program reads."""
@@ -91,6 +109,8 @@ class Console:
             self._line({"v": 1, "ok": False, "error": error.as_dict()})
             return
         self.say(f"error: {error.message}")
+        for other in error.also:
+            self.say(f"       {other}")
         if error.remedy:
             self.say(f"       {error.remedy}")
 
@@ -120,6 +140,15 @@ def wrapped(text: str, indent: str = "  ") -> str:
     width = max(40, min(100, shutil.get_terminal_size().columns))
     paragraphs = plain(text).split("\n")
     return "\n".join(textwrap.fill(each, width, initial_indent=indent, subsequent_indent=indent) for each in paragraphs)
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "call"), counted(2, "call")
+    ('1 call', '2 calls')
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def size(count: float | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from batos.config import Settings
 from batos.errors import BatosError
 from batos.events import Events
-from batos.front.console import size
+from batos.front.console import counted, size
 from batos.genesis import integrity
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
@@ -20,7 +20,7 @@ LEAST_FREE = 256 * 2**20
 
 async def examine(settings: Settings) -> tuple[Finding, ...]:
     """Everything that can be looked at; what cannot is a finding too."""
-    findings = [_disk(settings)]
+    findings = [_disk(settings), _private(settings)]
     try:
         async with open_uvm(settings, Events(log=True)) as uvm:
             findings.append(Finding("image.opens", True, f"the image opens: {settings.image_uri}"))
@@ -49,8 +49,18 @@ async def _inside(uvm: UVM) -> Iterable[Finding]:
 def _left_behind(uvm: UVM) -> Finding:
     waiting = uvm.image.unfolded()
     if waiting:
-        return Finding("missions.waiting", False, f"{len(waiting)} missions were left undone", "Run `batos resume`.")
+        return Finding(
+            "missions.waiting", False, f"{counted(len(waiting), 'mission')} left undone", "Run `batos resume`."
+        )
     return Finding("missions.waiting", True, "no mission was left undone")
+
+
+def _private(settings: Settings) -> Finding:
+    mode = settings.home.stat().st_mode & 0o777 if settings.home.exists() else 0o700
+    if mode & 0o077:
+        remedy = f"chmod 700 {settings.home}"
+        return Finding("home.private", False, f"others may look into the home ({mode:o})", remedy)
+    return Finding("home.private", True, "only its owner may enter the home")
 
 
 def _disk(settings: Settings) -> Finding:

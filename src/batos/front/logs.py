@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import MutableMapping
+from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +14,7 @@ from typing import Any, Final
 import structlog
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_OURS: Final = "batos"
 _FILE_BYTES, _FILES = 2_000_000, 5
 
 
@@ -22,6 +25,7 @@ def configure(level: str, form: str, folder: Path) -> None:
     file = RotatingFileHandler(
         folder / "batos.log", maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True
     )
+    file.setFormatter(_Lines())
     # ZODB logs through the standard library: its warnings belong to the same file.
     logging.basicConfig(handlers=[file], level=logging.WARNING, force=True)
     structlog.configure(
@@ -37,6 +41,20 @@ def configure(level: str, form: str, folder: Path) -> None:
     )
 
 
+class _Lines(logging.Formatter):
+    """One JSON object a line: ours are JSON already, a library's record is made into one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        if record.name == _OURS:
+            return record.getMessage()
+        level, moment = record.levelname.lower(), datetime.fromtimestamp(record.created, UTC)
+        told = {"event": record.getMessage(), "logger": record.name, "level": level, "timestamp": moment.isoformat()}
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False)
+
+
 class _Split:
     """The last processor: writes every line to the file, and passes on what stderr is to show."""
 
@@ -48,7 +66,7 @@ class _Split:
 
     def __call__(self, logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
         line = str(self._json(logger, name, dict(event)))
-        self._file.emit(logging.makeLogRecord({"msg": line, "levelno": _LEVELS.get(event["level"], 20)}))
+        self._file.emit(logging.makeLogRecord({"name": _OURS, "msg": line}))
         if _LEVELS.get(event["level"], 20) >= self._threshold:
             print(self._shown(logger, name, event), file=sys.stderr)
         raise structlog.DropEvent

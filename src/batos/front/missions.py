@@ -15,7 +15,6 @@ from batos.events import Events
 from batos.front.console import table
 from batos.front.options import Called, common, run
 from batos.front.telling import Teller, mission_text, prompts_text
-from batos.image.ids import conversation_id, utc_now
 from batos.uvm import UVM, open_uvm
 
 _STDIN_NAME = "stdin.txt"
@@ -28,8 +27,8 @@ _STDIN_NAME = "stdin.txt"
 )
 @click.option("--persona", type=click.Choice(["ROBIN", "BRICK", "BABS", "ALFRED"], case_sensitive=False))
 @click.option("--effort", type=click.Choice(["reflex", "cycle"]), help="One call, or a persona over its facets.")
-@click.option("--conversation", metavar="ID", help="Go on with a conversation; `new` begins one.")
-@click.option("--ancestor", metavar="MISSION", help="Do not pay again for what this mission already paid for.")
+@click.option("--conversation", metavar="ID", help="Go on with a conversation; `last` is the newest, `new` begins one.")
+@click.option("--ancestor", metavar="MISSION", help="Do not pay again for what this mission (or `last`) paid for.")
 @click.option("--voices", is_flag=True, help="Show each facet's part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
 @common
@@ -48,8 +47,6 @@ def _brief(text: str, files: tuple[str, ...], given: Mapping[str, Any]) -> dict[
     brief = {name: value for name, value in given.items() if value is not None}
     brief["text"] = sys.stdin.read() if text == "-" else text
     brief["origin"] = {"door": "cli", "client": "batos ask"}
-    if brief.get("conversation") == "new":
-        brief["conversation"] = conversation_id(utc_now())
     if "persona" in brief:
         brief["persona"] = brief["persona"].upper()
     return brief
@@ -65,6 +62,8 @@ def _files(paths: tuple[str, ...], limit: int) -> list[File]:
 async def _ask(called: Called, brief: dict[str, Any], files: list[File], teller: Teller) -> int:
     async with open_uvm(called.settings, Events(teller.hear, log=True)) as uvm:
         await uvm.check()
+        if "ancestor" in brief:
+            brief["ancestor"] = _named(uvm, brief["ancestor"])
         mission = await uvm.submit(brief, files)
         return await _run(uvm, mission, teller)
 
@@ -153,13 +152,16 @@ async def _resume(called: Called, only: str | None) -> int:
 
 
 @click.command()
-@click.argument("object")
+@click.argument("object", required=False)
 @common
-def inspect(called: Called, object: str) -> int:
-    """Look at OBJECT: a root name, oid:0x2a, a mission, a conversation; OBJECT.SLOT for one slot."""
+def inspect(called: Called, object: str | None) -> int:
+    """Look at OBJECT: a root name, oid:0x2a, a mission, a conversation; OBJECT.SLOT for one slot.
+
+    Without OBJECT: the names of the root.
+    """
     import json
 
-    found = run(_read(called, lambda uvm: uvm.inspect(object)))
+    found = run(_read(called, lambda uvm: uvm.inspect(object) if object else uvm.root_names()))
     if called.console.as_json:
         called.console.document(found)
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.errors import BatosError
-from batos.front.console import Console, wrapped
+from batos.front.console import Console, counted, wrapped
 
 #: Events that a program is told of while a mission runs.
 _TOLD = frozenset({"mission", "inference", "txn"})
@@ -27,7 +27,7 @@ class Teller:
     def hear(self, event: str, keys: Mapping[str, Any]) -> None:
         """An event."""
         if self.console.as_json:
-            if event.partition(".")[0] in _TOLD:
+            if event.partition(".")[0] in _TOLD and not self.quiet:
                 self.console.event(event, keys)
             return
         if event == "mission.token" and self.stream:
@@ -39,7 +39,7 @@ class Teller:
 
     def _token(self, text: str) -> None:
         if not self._line_open:
-            self.console.stream("\n")
+            self.console.stream("" if self.quiet else "\n")
             self._line_open = True
         self._streamed += text
         self.console.stream(text)
@@ -76,6 +76,8 @@ class Teller:
             self.console.write(str(mission["answer"]))
         if not self.quiet:
             self.console.say("\n" + notes_text(mission, voices=self.voices))
+        elif not mission["provenance"]["gate"]["ok"]:
+            self.console.say(f"The gate still finds faults in this: batos show {mission['id']}")
 
     def failed(self, mission: Mapping[str, Any], error: BatosError) -> None:
         """A mission that failed."""
@@ -84,12 +86,17 @@ class Teller:
             # The document of a failed mission has both: what is wrong, and the mission whose status says so.
             self.console.event("mission.report", {"mission": mission})
         self.console.error(error)
-        self.console.say(f"       {mission['id']} is {mission['status']}; {cost_text(mission)}")
+        self._ended(mission)
 
     def cancelled(self, mission: Mapping[str, Any]) -> None:
         """A mission that was interrupted."""
         self._close_line()
-        self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}")
+        self._ended(mission)
+
+    def _ended(self, mission: Mapping[str, Any]) -> None:
+        self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}.")
+        if mission.get("cost", {}).get("calls"):
+            self.console.say(f"Ask again with --ancestor {mission['id']} and what was paid for is not paid twice.")
 
 
 def route_text(route: Mapping[str, Any]) -> str:
@@ -103,9 +110,9 @@ def cost_text(mission: Mapping[str, Any]) -> str:
     cost = mission.get("cost")
     if not cost:
         return "nothing was spent"
-    served = f", {cost['from_journal']} answers from the journal" if cost["from_journal"] else ""
+    served = f", {counted(cost['from_journal'], 'answer')} from the journal" if cost["from_journal"] else ""
     return (
-        f"{cost['calls']} calls, {cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens, "
+        f"{counted(cost['calls'], 'call')}, {cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens, "
         f"{cost['seconds']:.1f} s in Ollama{served}"
     )
 
@@ -117,6 +124,8 @@ def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     lines.append(f"route    {route_text(mission['route'])}")
     lines.append(f"spent    {cost_text(mission)}")
     lines.append(f"states   {' > '.join(step['state'] for step in mission['states'])}")
+    if "conversation" in mission["brief"]:
+        lines.append(f"talk     {mission['brief']['conversation']} (go on with --conversation last)")
     lines.append(f"mission  {mission['id']}, commit {mission['tid']}")
     return "\n".join(lines)
 
@@ -142,9 +151,8 @@ def _sources(provenance: Mapping[str, Any]) -> list[str]:
     ]
     omitted = provenance["omitted"]
     if omitted["passages"] or omitted["turns"]:
-        lines.append(
-            f"left out {omitted['passages']} passages and {omitted['turns']} turns, which did not fit the window"
-        )
+        left = f"{counted(omitted['passages'], 'passage')} and {counted(omitted['turns'], 'turn')}"
+        lines.append(f"left out {left}, for want of room")
     return lines
 
 
@@ -152,7 +160,7 @@ def _gate(provenance: Mapping[str, Any]) -> list[str]:
     gate = provenance["gate"]
     revised = " after one revision" if gate["revised"] else ""
     if gate["ok"]:
-        return [f"gate     passed{revised}: {', '.join(gate['checked'])}"]
+        return [f"gate     passed{revised} ({counted(len(gate['checked']), 'check')})"]
     return [f"gate     still faulty{revised}:", *(f"         {fault['what']}" for fault in gate["faults"])]
 
 
@@ -167,6 +175,9 @@ def mission_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     lines += [f"file     {each['name']} ({each['sha256'][:12]})" for each in brief.get("attachments", ())]
     lines += ["", wrapped(brief["text"]), ""]
     reason = mission.get("reason")
+    if mission["status"] in ("queued", "running"):
+        # Whoever reads this holds the image, so nobody is working on it.
+        lines.append("undone   the process that ran it has ended; `batos resume` goes on with it")
     if reason is not None:
         lines += [f"reason   {reason['message']}", f"remedy   {reason['remedy']}"]
     if "answer" not in mission:

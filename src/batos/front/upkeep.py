@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from batos.events import Events
-from batos.front.console import Console, size, table
+from batos.front.console import Console, counted, size, table
 from batos.front.options import Called, common, run
 from batos.genesis.provision import Progress
 from batos.uvm import GenesisReport, deadlines, open_uvm
@@ -77,15 +77,15 @@ def _tell_genesis(console: Console, report: GenesisReport, *, quiet: bool) -> No
     if console.as_json:
         console.document(report.as_dict())
         return
+    findings = [finding.as_dict() for finding in report.findings]
+    wrong = [finding for finding in findings if not finding["ok"]]
     if not quiet:
-        did = len(report.plan.steps)
-        console.write(
-            f"{did} steps for Ollama, {len(report.changes)} changes of the image."
-            if did or report.changes
-            else "Nothing had to be done."
-        )
-    console.write("ALFRED's System Integrity Audit:")
-    _tell_findings(console, [finding.as_dict() for finding in report.findings])
+        steps, changes = len(report.plan.steps), len(report.changes)
+        done = f"{counted(steps, 'step')} for Ollama, {counted(changes, 'change')} of the image."
+        console.write(done if steps or changes else "Nothing had to be done.")
+        passed = len(findings) - len(wrong)
+        console.write(f"ALFRED's System Integrity Audit: {counted(passed, 'check')} passed, {len(wrong)} failed.")
+    _tell_findings(console, wrong)
 
 
 def _tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
@@ -118,8 +118,8 @@ def ps(called: Called) -> int:
     if called.console.as_json:
         called.console.document({"hot": hot, "cold": cold})
         return 0
-    rows = [["hot", each["name"], size(each["size"]), _where(each)] for each in hot]
-    rows += [["cold", each["name"], size(each["size"]), ""] for each in cold]
+    rows = [["in memory", each["name"], size(each["size"]), _where(each)] for each in hot]
+    rows += [["on disk", each["name"], size(each["size"]), ""] for each in cold]
     called.console.write(table(rows, ("", "model", "size", "")) if rows else "Ollama has no model.")
     return 0
 

@@ -126,9 +126,10 @@ class Codex:
 
 
 def load(folder: Path) -> Codex:
-    """Read the codex of a folder; raises the first CodexError, by file and line."""
+    """Read the codex of a folder; raises the first CodexError, by file and line, which tells the others `also`."""
     codex, faults = check(folder)
     if codex is None:
+        faults[0].also = tuple(f"{fault.message} {fault.remedy}".strip() for fault in faults[1:])
         raise faults[0]
     return codex
 

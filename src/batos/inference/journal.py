@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
@@ -20,8 +21,8 @@ State: TypeAlias = Literal["open", "done", "cut", "failed"]
 MISSIONS = "missions"
 HEAD = "head"
 
-#: Messages up to this many characters are simply repeated.
-SHARED = 200
+#: The fields of a record that may be long; they can be forgotten, their digests stay in the chain.
+BODIES = ("request", "response", "partial")
 
 #: Options that decide how a runner is started, not what it answers: not part of a key.
 RUNNER_OPTIONS = frozenset(
@@ -57,64 +58,49 @@ def _shown(record: Record) -> dict[str, Any]:
 
 
 class Entry(Persistent):
-    """A record as it stands in the database; a message that an earlier entry of its log has is named, not repeated."""
+    """A record as it stands in the database: `fields` are its short fields, `bodies` what was asked and answered.
 
-    def __init__(self, stored: dict[str, Any]) -> None:
-        self.fields = stored
+    The bodies are canonical JSON, deflated: the prompts of a mission are nearly all that the journal is made of, and
+    one value of bytes is written and read many times faster than the hundred small objects that it describes.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.become(record)
+
+    def become(self, record: Record) -> None:
+        """Take the record's state: an open entry's later one."""
+        shown = _shown(record)
+        self.bodies = zlib.compress(canonical([shown.pop(body) for body in BODIES]), 6)
+        self.fields = shown
+
+    def record(self) -> Record:
+        """The value."""
+        bodies = json.loads(zlib.decompress(self.bodies).decode("utf-8", "surrogatepass"))
+        return Record(**self.fields, **dict(zip(BODIES, bodies, strict=True)))
 
 
 class MissionLog(Persistent):
-    """What one mission paid for and went through, in order.
-
-    The calls of a mission share most of their prompt (charter, documents, conversation). A message longer than
-    SHARED bytes is stored where it first stood, and as {"same": [entry, message]} wherever it stands again.
-    """
+    """What one mission paid for and went through, in order."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.notes: list[dict[str, Any]] = []
-        self.texts: dict[str, tuple[int, int]] = {}
 
     def put(self, record: Record) -> None:
         """Add a record, or move the open entry of the same key on."""
-        for number, entry in enumerate(self.entries):
+        for entry in reversed(self.entries):
             if entry.fields["key"] == record.key and entry.fields["state"] == "open":
-                entry.fields = self._stored(record, number)
+                entry.become(record)
                 return
-        self.entries = [*self.entries, Entry(self._stored(record, len(self.entries)))]
+        self.entries = [*self.entries, Entry(record)]
 
     def records(self) -> list[Record]:
         """The records, whole."""
-        return [Record(**{**entry.fields, "request": self._request(entry.fields)}) for entry in self.entries]
+        return [entry.record() for entry in self.entries]
 
     def note(self, notes: Iterable[Mapping[str, Any]]) -> None:
         """Add transitions or failures."""
         self.notes = [*self.notes, *(dict(note) for note in notes)]
-
-    def _stored(self, record: Record, number: int) -> dict[str, Any]:
-        messages = []
-        for place, message in enumerate(record.request["messages"]):
-            if len(message["content"]) <= SHARED:
-                messages.append(message)
-                continue
-            digest = hashlib.sha256(canonical(message)).hexdigest()[:32]
-            first = self.texts.get(digest, (number, place))
-            if first == (number, place):
-                self.texts = {**self.texts, digest: first}
-                messages.append(message)
-            else:
-                messages.append({"same": list(first)})
-        return {**_shown(record), "request": {**record.request, "messages": messages}}
-
-    def _request(self, stored: Mapping[str, Any]) -> dict[str, Any]:
-        request = stored["request"]
-        return {**request, "messages": [self._message(message) for message in request["messages"]]}
-
-    def _message(self, message: Mapping[str, Any]) -> Any:
-        if "same" not in message:
-            return message
-        entry, place = message["same"]
-        return self.entries[entry].fields["request"]["messages"][place]
 
 
 def canonical(value: Any) -> bytes:
@@ -198,6 +184,6 @@ def _put(root: Any, mission: str, record: Record | None, notes: list[Mapping[str
 def chained(record: Record) -> str:
     """The digest that the next record names as `prev`: bodies enter by their digests, so that they may be forgotten."""
     shown = _shown(record)
-    for body in ("request", "response", "partial"):
+    for body in BODIES:
         shown[body] = hashlib.sha256(canonical(shown[body])).hexdigest()
     return hashlib.sha256(canonical(shown)).hexdigest()
