@@ -16,6 +16,8 @@ from batos.cognition.machine import Machine, begin
 from batos.cognition.mission import Attempt
 from batos.cognition.running import Running
 from batos.errors import BatosError
+from batos.image import roots
+from batos.image.ids import conversation_id, utc_now
 from batos.image.transactions import MissionTransaction
 from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.schema import Decision
@@ -145,6 +147,18 @@ class FailingBridge(ScriptedBridge):
 async def ask(uvm: UVM, text: str = QUESTION, files: tuple[File, ...] = (LAMP,), **brief: Any) -> dict[str, Any]:
     """A cycle of BRICK over the lamp's document, unless told otherwise."""
     return await uvm.ask({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files)
+
+
+async def begun(uvm: UVM, user: str = "tester") -> str:
+    """A conversation with nothing in it yet."""
+    name = conversation_id(utc_now())
+
+    def begin_it(root: Any) -> None:
+        slots = {"name": name, "user": user, "turns": roots.new_turns()}
+        root[roots.CONVERSATIONS][name] = UvmObject(slots, (root["traits_obj"],))
+
+    await change(uvm, begin_it)
+    return name
 
 
 async def submit(uvm: UVM, text: str = QUESTION, files: tuple[File, ...] = (LAMP,), **brief: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import BAD, GOOD, QUESTION, WINDS, Script, ask, kind, stepping, submit
+from tests.cognition.minds import BAD, GOOD, QUESTION, WINDS, Script, ask, begun, kind, stepping, submit
 
 from batos.cognition import asking, decisions, prompt
 from batos.cognition.brief import as_file
@@ -17,7 +17,6 @@ from batos.cognition.prompt import MARGIN
 from batos.cognition.running import Thinking, ratio
 from batos.errors import BatosError, ContextOverflow
 from batos.image import roots
-from batos.image.ids import conversation_id, utc_now
 from batos.inference.bridge import ChatRequest
 
 WINDOW = 4096
@@ -75,7 +74,7 @@ async def test_an_overflow_is_compacted_by_the_counts_and_tried_again_once(mind:
 async def test_what_never_fits_fails_saying_what_was_left_out(mind: Mind) -> None:
     """When rules, persona and question alone are too long, the second refusal is the mission's reason."""
     mind.bridge.respond = daemon = Daemon(mind.script, 0.4)
-    with pytest.raises(ContextOverflow, match="left out already: .* passages, 0 turns") as raised:
+    with pytest.raises(ContextOverflow, match=r"left out already: .* passages, 0 turns") as raised:
         await ask(mind.uvm, files=(LONG,))
     assert raised.value.window == WINDOW
     assert raised.value.prompt_tokens is not None
@@ -110,7 +109,7 @@ async def test_an_overflow_without_counts_is_compacted_too(mind: Mind) -> None:
 
 async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> None:
     """Compaction takes passages first, then the oldest turns, then shortens parts, with a notice, and no more."""
-    conversation = conversation_id(utc_now())
+    conversation = await begun(mind.uvm)
     for _ in range(2):
         await ask(mind.uvm, effort="reflex", conversation=conversation)
     mission = await submit(mind.uvm, conversation=conversation)

@@ -133,7 +133,7 @@ async def test_different_reasons_are_counted_and_the_first_is_told(mind: Mind) -
     """Two of three failed differently: how many, and why the first did."""
     errors: dict[str, BatosError] = {INSPIRATIONS[0]: ModelMissing("llama"), INSPIRATIONS[2]: StreamCut("cut")}
     mind.bridge.respond = failing(mind.script, errors)
-    with pytest.raises(MissionFailed, match="2 of 3 facets failed; the first: .*llama") as raised:
+    with pytest.raises(MissionFailed, match=r"2 of 3 facets failed; the first: .*llama") as raised:
         await ask(mind.uvm)
     assert "batos genesis" in raised.value.remedy
 

@@ -36,7 +36,7 @@ from batos.cognition import figures
     ],
 )
 def test_the_same_number_written_otherwise_is_known(answer: str, evidence: str) -> None:
-    """Groups, decimal marks, scripts, dates and spelled numbers are read as they can be meant; small counts are free."""
+    """Groups, decimal marks, scripts, dates and spelled numbers are read as they can be meant; counts are free."""
     values = figures.known(evidence)
     assert all(figures.is_known(figure, values) for figure in figures.found(answer))
 

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import BAD, LAMP, QUESTION, ask, change, facet, kind, submit
+from tests.cognition.minds import BAD, LAMP, QUESTION, ask, begun, change, facet, kind, submit
 
 from batos import cognition
 from batos.cognition import prompt
 from batos.cognition.evidence import Evidence, Passage, Turn, passages
 from batos.cognition.prompt import Scene, Spoken, Voice
 from batos.errors import ObjectError
-from batos.image.ids import conversation_id, utc_now
 
 VOICE = Voice(
     "BRICK",
@@ -98,7 +97,7 @@ def test_a_files_name_cannot_forge_an_attribute() -> None:
 
 @given(question=hostile, parts=st.lists(hostile, max_size=3), excess=st.integers(0, 2_000))
 def test_shortening_takes_from_parts_alone(question: str, parts: list[str], excess: int) -> None:
-    """Persona and question are whole however much is to go; each part is whole, a beginning with a notice, or left out."""
+    """Persona and question stay whole; each part is whole, a beginning with a notice, or left out."""
     spoken = [Spoken(number, f"F{number}", "why", text) for number, text in enumerate(parts, start=1)]
     shortened, lost = prompt.shortened(spoken, excess)
     assert question.strip() in prompt.weave_task(VOICE, question, shortened)
@@ -135,7 +134,7 @@ def test_a_prompt_that_cannot_be_filled_says_which() -> None:
 async def test_all_calls_of_a_mission_share_their_beginning(mind: Mind) -> None:
     """Decompose, facets, weave and revision begin with the same bytes; only the last message differs."""
     mind.script.woven = dict(BAD)
-    conversation = conversation_id(utc_now())
+    conversation = await begun(mind.uvm)
     await ask(mind.uvm, conversation=conversation)
     mind.bridge.history.clear()
     await ask(mind.uvm, "And who carries the oil up in the morning, then?", conversation=conversation)

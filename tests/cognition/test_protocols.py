@@ -1,0 +1,97 @@
+"""Key protocols: chosen by their conditions, at most one, and kept only if the gate agrees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.cognition.conftest import Mind
+from tests.cognition.minds import BAD, WINDS, ask, change, kind
+
+from batos.errors import StreamCut
+from batos.objects.method import Primitive
+
+RISKS = "How does the keeper keep the lamp burning, and what could go wrong with it?"
+SLOT = "rogues_gallery_protocol_"
+
+
+def _kinds(mind: Mind) -> list[str]:
+    return [kind(request) for request in mind.bridge.history]
+
+
+async def test_a_protocol_whose_conditions_hold_is_applied(mind: Mind) -> None:
+    """One more call, whose answer stands and is recorded; it is told the answer and its intent."""
+    shown = await ask(mind.uvm, RISKS)
+    assert _kinds(mind)[-1] == "changed"
+    assert shown["answer"] == f"{WINDS}. So be it."
+    assert shown["provenance"]["gate"]["protocol"] == {"slot": SLOT, "applied": True, "faults": []}
+    assert shown["cost"]["calls"] == 6
+    last = mind.bridge.history[-1].messages[-1]["content"]
+    assert f"{WINDS}." in last
+    assert "gallery of the rogues" in last
+    assert mind.uvm.prompts(shown["id"])[-1]["path"] == "brick/protocol/rogues_gallery#0"
+    assert shown["provenance"]["methods"][-1]["selector"] == SLOT
+
+
+async def test_without_its_conditions_no_call_is_spent(mind: Mind) -> None:
+    """The choice is computed: an ordinary question costs nothing more."""
+    shown = await ask(mind.uvm)
+    assert "changed" not in _kinds(mind)
+    assert "protocol" not in shown["provenance"]["gate"]
+
+
+async def test_a_reflex_has_no_protocol(mind: Mind) -> None:
+    """A reflex is one call."""
+    await ask(mind.uvm, RISKS, effort="reflex")
+    assert _kinds(mind) == ["woven"]
+
+
+async def test_at_most_one_protocol_is_applied(mind: Mind) -> None:
+    """Of two whose words occur, the first of the codex."""
+    await ask(mind.uvm, f"{RISKS} Brainstorm something unusual.")
+    assert _kinds(mind).count("changed") == 1
+    assert mind.uvm.prompts(mind.uvm.missions(1)[0]["id"])[-1]["path"] == "brick/protocol/absurd_synthesis#0"
+
+
+async def test_a_change_with_more_faults_than_before_is_dropped(mind: Mind) -> None:
+    """An invented number is no improvement: the woven answer stands, and what was streamed is it."""
+    mind.script.changed = {"answer": f"{WINDS}, 7,777 times."}
+    shown = await ask(mind.uvm, RISKS)
+    assert shown["answer"] == f"{WINDS}."
+    told = shown["provenance"]["gate"]["protocol"]
+    assert not told["applied"]
+    assert [fault["check"] for fault in told["faults"]] == ["numbers"]
+    assert shown["provenance"]["gate"]["ok"]
+    streamed = ""
+    for name, keys in mind.events:
+        streamed = "" if name == "mission.retracted" else streamed + str(keys.get("text", ""))
+    assert streamed == shown["answer"]
+
+
+async def test_a_protocol_that_fails_leaves_the_answer(mind: Mind) -> None:
+    """Its call is cut: the answer stands as it was woven, and the failure is told."""
+    mind.script.changed = StreamCut("cut")
+    shown = await ask(mind.uvm, RISKS)
+    assert shown["status"] == "done"
+    assert shown["answer"] == f"{WINDS}."
+    assert shown["provenance"]["gate"]["protocol"]["failure"]["code"] == "stream_cut"
+
+
+async def test_it_comes_after_the_revision(mind: Mind) -> None:
+    """A faulty weave is revised first; the protocol is applied to what stands then."""
+    mind.script.woven = dict(BAD)
+    shown = await ask(mind.uvm, RISKS)
+    assert _kinds(mind)[-3:] == ["woven", "revised", "changed"]
+    assert shown["cost"]["calls"] == 7
+    assert shown["provenance"]["gate"]["revised"]
+    assert shown["provenance"]["gate"]["protocol"]["applied"]
+
+
+async def test_a_protocol_that_is_no_intent_is_not_chosen(mind: Mind) -> None:
+    """Conditions belong to an intent: what replaced it in the slot has none, and the answer stands."""
+
+    def redefine(root: Any) -> None:
+        root["brick_prototype_obj"].rogues_gallery_protocol_ = Primitive("traits.log")
+
+    await change(mind.uvm, redefine)
+    shown = await ask(mind.uvm, RISKS)
+    assert "protocol" not in shown["provenance"]["gate"]
