@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from batos.cognition import brief as briefs
 from batos.cognition.brief import ATTACHMENTS_LIMIT, TEXT_LIMIT, MissionBrief, as_file, parse, read_file
 from batos.errors import BriefError
+from batos.genesis.codex import PILLARS
 
 RIGHT: dict[str, Any] = {
     "text": "How does the lamp burn?",
@@ -186,6 +187,4 @@ def test_a_name_that_is_no_text_is_made_one(tmp_path: Path) -> None:
 
 def test_the_names_of_personas_are_the_codexs() -> None:
     """A brief may name exactly the personas that there are."""
-    from batos.genesis.codex import PILLARS  # noqa: PLC0415 - beside the one fact that needs it
-
-    assert set(briefs.PersonaName.__args__) == set(PILLARS)  # type: ignore[attr-defined]  # typing's own attribute
+    assert set(get_args(briefs.PersonaName)) == set(PILLARS)

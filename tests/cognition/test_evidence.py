@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,6 +152,11 @@ def test_ranking_is_a_stable_permutation(found: list[str], query: str) -> None:
         assert (by_score[each.number] > 0) == bool(set(terms(query)) & set(terms(each.text)))
 
 
+def _size(evidence: Evidence) -> int:
+    """Bytes of all that is shown."""
+    return sum(each.size for each in evidence.passages) + sum(each.size for each in evidence.turns)
+
+
 turn_lists = st.lists(
     st.integers(1, 90).map(lambda size: Turn(f"m-{size}", "q" * size, "a" * size, "model")), max_size=5
 )
@@ -166,7 +173,7 @@ def test_recall_stays_within_its_room_and_counts_what_it_left_out(
     """What is shown takes no more than the room; shown and omitted are all there is; the newest turns are kept."""
     candidates = [passage(text, number) for number, text in enumerate(found, start=1)]
     evidence = recall(candidates, turns, "w", room)
-    assert sum(each.size for each in (*evidence.passages, *evidence.turns)) <= room
+    assert _size(evidence) <= room
     assert len(evidence.passages) + evidence.omitted_passages == len(candidates)
     assert len(evidence.turns) + evidence.omitted_turns == len(turns)
     assert list(evidence.turns) == turns[len(turns) - len(evidence.turns) :]
@@ -203,8 +210,7 @@ def test_lightening_drops_weak_passages_then_old_turns(excess: int) -> None:
     turns = tuple(Turn(f"m-{number}", "q" * 99, "a" * 99, "model") for number in range(3))
     evidence = Evidence(found, turns)
     left = evidence.lightened("lamp", excess)
-    freed = sum(each.size for each in (*found, *turns)) - sum(each.size for each in (*left.passages, *left.turns))
-    assert freed >= min(excess, sum(each.size for each in (*found, *turns)))
+    assert _size(evidence) - _size(left) >= min(excess, _size(evidence))
     assert left.turns == turns or not left.passages
     assert left.turns == turns[len(turns) - len(left.turns) :]
     kept = {each.number for each in left.passages}
@@ -228,8 +234,6 @@ async def test_a_large_file_never_holds_the_loop(mind: Mind) -> None:
 
 async def test_heavy_work_goes_aside_and_light_work_stays() -> None:
     """Above the limit another thread does it; below it is done at once; an error comes back as it was raised."""
-    import threading  # noqa: PLC0415 - only the thread's name is asked for
-
     here = threading.current_thread()
     assert await aside(LIGHT, threading.current_thread) is here
     assert await aside(LIGHT + 1, threading.current_thread) is not here

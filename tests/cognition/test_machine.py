@@ -140,7 +140,7 @@ async def test_a_wrong_next_state_is_refused(mind: Mind, named: object, monkeypa
     async def strays(*given: object) -> object:
         return named
 
-    monkeypatch.setitem(states.STATES, "psm.decomposing", strays)  # type: ignore[arg-type]  # that is the point
+    monkeypatch.setitem(states.STATES, "psm.decomposing", strays)
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         with pytest.raises(InternalError, match="DECOMPOSING"):
             await opened.machine.run(opened.cycle)

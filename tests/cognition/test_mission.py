@@ -11,6 +11,7 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import LAMP, QUESTION, Script, WaitingBridge, ask, kind, stepping, submit
 
 from batos.cognition import preparing
+from batos.cognition.brief import as_file
 from batos.errors import BatosError, OllamaUnreachable, Refused, StreamCut
 from batos.image import roots
 from batos.inference.bridge import ChatRequest
@@ -271,7 +272,7 @@ async def test_ancestors_are_read_eldest_first(mind: Mind) -> None:
     """A chain of retries: all of them may be served from, and the clock is the eldest's of the same question."""
     ids: list[str] = []
     for _ in range(3):
-        also = {"ancestor": ids[-1]} if ids else {}
+        also: dict[str, Any] = {"ancestor": ids[-1]} if ids else {}
         ids.append(await submit(mind.uvm, **also))
     with mind.uvm.image.snapshot() as root:
         record = root[roots.MISSIONS][ids[-1]][0]
@@ -283,8 +284,6 @@ async def test_ancestors_are_read_eldest_first(mind: Mind) -> None:
 
 async def test_a_long_file_is_kept_and_read_back(tmp_path: Path) -> None:
     """A file that is too long for a record is a blob, read aside, and cited by its place in the whole."""
-    from batos.cognition.brief import as_file  # noqa: PLC0415 - beside the one fact that needs it
-
     text = "\n\n".join(f"Paragraph {number} tells of the sea." for number in range(4_000)) + f"\n\n{LAMP.data.decode()}"
     bridge = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:

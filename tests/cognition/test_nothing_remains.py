@@ -175,9 +175,10 @@ async def test_a_failure_beside_an_answer_harms_only_itself(mind: Mind) -> None:
         return StreamCut("cut") if "the unlucky one" in request.messages[-1]["content"] else script(request)
 
     mind.bridge.respond = respond
-    good, bad = await asyncio.gather(
+    both: list[Any] = await asyncio.gather(
         ask(mind.uvm), ask(mind.uvm, "Which is the unlucky one here, of all of these?"), return_exceptions=True
     )
+    good, bad = both
     assert isinstance(bad, StreamCut)
     assert isinstance(good, dict)
     assert good["status"] == "done"

@@ -1,0 +1,93 @@
+"""The scripted bridge and the UVM over it: fakes that keep to what the real ones promise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from batos.cognition import decisions
+from batos.errors import BatosError, StreamCut
+from batos.genesis.codex import PILLARS
+from batos.inference.bridge import ChatRequest
+from batos.inference.schema import Decision
+from batos.testing import ScriptedBridge, instance, plain_reply, scripted_uvm, shipped_models
+
+DECISIONS: tuple[Decision[Any], ...] = (
+    decisions.PART,
+    decisions.PLAIN_PART,
+    decisions.WOVEN,
+    decisions.PLAIN_WOVEN,
+    decisions.CHANGED,
+    *(decisions.decomposition(slots) for slots in PILLARS.values()),
+)
+
+
+def request(text: str = "Hello?") -> ChatRequest:
+    """A plain request."""
+    return ChatRequest("m", ({"role": "user", "content": text},), {"num_ctx": 4096})
+
+
+@given(text=st.text(min_size=1, max_size=3_000), which=st.sampled_from(DECISIONS))
+def test_an_instance_is_a_valid_decision(text: str, which: Decision[BaseModel]) -> None:
+    """Whatever its strings say, it is parsed back; that holds in the mode with reasoning too."""
+    for decision in (which, which.in_mode("reason_field")):
+        decision.parse(json.dumps(instance(decision.format, text)))
+
+
+async def test_a_bridge_remembers_what_it_was_asked() -> None:
+    """Every request in order, also one that is answered by an error."""
+    replies: Iterator[str | BatosError] = iter(["one", StreamCut("cut"), "two"])
+    bridge = ScriptedBridge(lambda asked: next(replies))
+    pieces: list[str] = []
+    assert (await bridge.think(request("a"), pieces.append)).text == "one"
+    with pytest.raises(StreamCut):
+        await bridge.think(request("b"))
+    assert (await bridge.think(request("c"), stream=False)).text == "two"
+    assert [each.messages[0]["content"] for each in bridge.history] == ["a", "b", "c"]
+    assert "".join(pieces) == "one"
+
+
+async def test_an_answer_counts_tokens_and_ends() -> None:
+    """At least one token each, so that ratios are learnt, and the reason `stop`."""
+    answer = await ScriptedBridge().think(request(""))
+    assert (answer.prompt_tokens, answer.done_reason) == (1, "stop")
+    assert answer.answer_tokens >= 1
+    assert plain_reply(request()) == answer.text
+
+
+async def test_a_bridge_has_the_shipped_models_and_what_is_made() -> None:
+    """What is pulled or created is listed afterwards, each name with a digest of its own."""
+    bridge = ScriptedBridge()
+    assert [row.name for row in await bridge.list()] == list(shipped_models())
+    async for _ in bridge.pull("another:1b"):
+        pass
+    async for _ in bridge.create("made:1", from_="another:1b"):
+        pass
+    rows = await bridge.list()
+    assert [row.name for row in rows][2:] == ["another:1b", "made:1"]
+    assert len({row.digest for row in rows}) == 4
+
+
+async def test_a_scripted_uvm_answers_without_being_told_how(tmp_path: Path) -> None:
+    """Genesis is done, and the plainest replies are enough for a mission from accept to answer."""
+    async with scripted_uvm(tmp_path) as uvm:
+        shown = await uvm.ask({"text": "Is anyone there, and if so, who would that be?"})
+    assert shown["status"] == "done"
+    assert shown["answer"] == "word"
+
+
+async def test_a_scripted_uvm_in_a_home_is_found_again(tmp_path: Path) -> None:
+    """With `memory=False` the image is in files, and its missions are there in the next one."""
+    async with scripted_uvm(tmp_path, memory=False) as uvm:
+        shown = await uvm.ask({"text": "Hello?"})
+    async with scripted_uvm(tmp_path, memory=False) as uvm:
+        assert uvm.mission(shown["id"]) == shown
+    async with scripted_uvm(tmp_path) as uvm:
+        assert uvm.missions() == []
