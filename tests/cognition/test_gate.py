@@ -273,3 +273,12 @@ async def test_what_is_streamed_is_the_answer(mind: Mind) -> None:
 def test_languages_are_told_by_their_small_words(text: str, language: str | None) -> None:
     """Clear cases are named, unclear ones are not."""
     assert languages.guess(text) == language
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * 4_000, "\n " * 2_000, "1," * 2_000, "1+1" * 1_300, '"' * 4_000, "**" * 2_000, "Dr. " * 1_000]
+)
+async def test_no_answer_holds_the_loop(text: str) -> None:
+    """An answer that was made to be slow is judged like any other: the watch over this test's loop would tell."""
+    judged = gate.judge(draft(text))
+    assert judged.checked

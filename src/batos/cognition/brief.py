@@ -127,18 +127,18 @@ def read_file(path: Path, limit: int) -> File:
         raise BriefError(
             f"{str(path)!r} cannot be read: {why}", field="attachments", remedy="Check its name and its permissions."
         ) from error
-    if len(data) > limit:
+    return as_file(path.name, data, limit)
+
+
+def as_file(name: str, data: bytes, limit: int | None = None) -> File:
+    """Bytes as a text attachment; raises BriefError when they are more than `limit`, or no UTF-8 text."""
+    name = _name(name)
+    if limit is not None and len(data) > limit:
         raise BriefError(
-            f"{path.name} has more than {limit} bytes",
+            f"{name} has more than {limit} bytes",
             field="attachments",
             remedy="Split the file, or raise attachment_bytes in batos.toml.",
         )
-    return as_file(path.name, data)
-
-
-def as_file(name: str, data: bytes) -> File:
-    """Bytes as a text attachment; raises BriefError when they are no UTF-8 text."""
-    name = _name(name)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, DivisionByZero, InvalidOperation
 from itertools import islice, product
 
-# Digits with what groups them; not what belongs to a word (B12, v2.5) or goes on a longer number.
+# Digits with what groups them; not what belongs to a word (B12, v2.5) or goes on a longer number. The bounds keep
+# hostile texts from taking long.
 _BLANK = " \u00a0\u202f\u2009"
-_FIGURE = rf"(?:\d{{1,3}}(?:[{_BLANK}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*)"
+_FIGURE = rf"(?:\d{{1,3}}(?:[{_BLANK}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d{{1,40}}(?:[.,]\d{{1,40}}){{0,12}})"
 _NUMBER = re.compile(rf"(?<!\w)(?<!\d[.,]){_FIGURE}")
 _GROUPS = re.compile(rf"[{_BLANK}'’]")
 _UNIT = r"(?:\s?[%€$£°]|\s?[^\W\d_]{1,12})?"
-_SUM = re.compile(rf"(?<!\w)({_FIGURE}{_UNIT}(?:\s*[-+−–×x*·/÷:]\s*{_FIGURE}{_UNIT})+)\s*[=≈]\s*[€$£]?\s*({_FIGURE})")
+_TERM = rf"\s*[-+−–×x*·/÷:]\s*{_FIGURE}{_UNIT}"
+_SUM = re.compile(rf"(?<!\w)({_FIGURE}{_UNIT}(?:{_TERM}){{1,16}})\s*[=≈]\s*[€$£]?\s*({_FIGURE})")
 _SIGN = {"+": "+", "-": "-", "−": "-", "–": "-", "×": "*", "x": "*", "*": "*", "·": "*", "/": "/", "÷": "/", ":": "/"}
 _TOKEN = re.compile(rf"({_FIGURE})|\s*([-+−–×x*·/÷:])\s*(?=\d)")
 #: Ways to read one sum that are tried; each figure has at most two.
@@ -94,9 +96,11 @@ def known(text: str) -> frozenset[Decimal | str]:
 def is_known(figure: str, values: frozenset[Decimal | str]) -> bool:
     """Whether one of the values is meant; small counts need no source, and a date is known by its parts."""
     meant = readings(figure)
-    if not meant:
+    if not meant or _GROUPS.search(figure):
+        # No number, or several that only stand beside each other: then each of them is known.
         parts = [Decimal(part) for part in re.split(r"\D", figure) if part]
-        return figure in values or all(part < 10 or part in values for part in parts)
+        if figure in values or all(part < 10 or part in values for part in parts):
+            return True
     return bool(meant & values) or any(value < 10 and value == value.to_integral_value() for value in meant)
 
 

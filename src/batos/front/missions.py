@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from batos.cognition.brief import File, as_file, read_file
+from batos.cognition.brief import TEXT_LIMIT, File, as_file, read_file
 from batos.errors import BatosError, BriefError, NotFound
 from batos.events import Events
 from batos.front.console import table
@@ -45,7 +45,7 @@ def _brief(text: str, files: tuple[str, ...], given: Mapping[str, Any]) -> dict[
     if text == "-" and "-" in files:
         raise BriefError("stdin cannot be both the question and a file", field="text")
     brief = {name: value for name, value in given.items() if value is not None}
-    brief["text"] = sys.stdin.read() if text == "-" else text
+    brief["text"] = _question(text)
     brief["origin"] = {"door": "cli", "client": "batos ask"}
     if "persona" in brief:
         brief["persona"] = brief["persona"].upper()
@@ -53,10 +53,24 @@ def _brief(text: str, files: tuple[str, ...], given: Mapping[str, Any]) -> dict[
 
 
 def _files(paths: tuple[str, ...], limit: int) -> list[File]:
+    # One byte more than the limit is read, so that what is too long is refused and never cut.
     return [
-        as_file(_STDIN_NAME, sys.stdin.buffer.read(limit + 1)) if path == "-" else read_file(Path(path), limit)
+        as_file(_STDIN_NAME, sys.stdin.buffer.read(limit + 1), limit) if path == "-" else read_file(Path(path), limit)
         for path in paths
     ]
+
+
+def _question(text: str) -> str:
+    """The question as given, or all of stdin; BriefError where that is no text or far more than a question may be."""
+    if text != "-":
+        return text
+    data = sys.stdin.buffer.read(4 * TEXT_LIMIT + 1)
+    try:
+        return data.decode("utf-8", "strict" if len(data) <= 4 * TEXT_LIMIT else "ignore")
+    except UnicodeDecodeError as error:
+        raise BriefError(
+            f"the question on stdin is not UTF-8 (byte {error.start})", field="text", remedy="Convert it to UTF-8."
+        ) from error
 
 
 async def _ask(called: Called, brief: dict[str, Any], files: list[File], teller: Teller) -> int:
