@@ -246,10 +246,8 @@ async def test_a_changed_codex_acts_at_the_next_check(tmp_path: Path) -> None:
     async with opened(tmp_path, bridge) as uvm:
         await ask(uvm)
         path = tmp_path / "codex" / "mind.toml"
-        text = path.read_text(encoding="utf-8")
-        path.write_text(
-            text.replace("- Answer what was asked", "- Be brief.\n- Answer what was asked"), encoding="utf-8"
-        )
+        rules = path.read_text(encoding="utf-8").replace("- Answer what", "- Be brief.\n- Answer what", 1)
+        path.write_text(rules, encoding="utf-8")
         await uvm.check()
         await ask(uvm)
     assert "- Be brief." in bridge.history[-1].messages[0]["content"]

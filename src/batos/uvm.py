@@ -15,7 +15,7 @@ from batos.cognition import report
 from batos.cognition.brief import File
 from batos.cognition.contributions import APPLIERS
 from batos.cognition.mission import Conductor
-from batos.cognition.router import Lesson, Router
+from batos.cognition.router import Lesson, taught
 from batos.config import Settings, checkout_folder
 from batos.errors import BatosError, ModelMissing, NotFound, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
@@ -152,7 +152,7 @@ class UVM:
             )
 
     async def _make_conductor(self, codex: Codex, digests: Mapping[str, str]) -> Conductor:
-        lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values()]
+        lessons = tuple(Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values())
         limits = self.settings
         return Conductor(
             image=self.image,
@@ -160,7 +160,7 @@ class UVM:
             publisher=Publisher(self.image.writer, APPLIERS, self.clock),
             bridge=self.bridge,
             # Counting the words of every exemplar takes longer than the loop may be held.
-            router=await asyncio.to_thread(Router, lessons),
+            router=await asyncio.to_thread(taught, lessons),
             limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=self.events,
             clock=self.clock,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import ask, change, stepping, submit
+from tests.cognition.minds import Script, WaitingBridge, ask, change, stepping, submit
 
 from batos.cognition import states
 from batos.cognition.machine import FOLLOWS, begin, state_of
 from batos.cognition.running import Synthesis
-from batos.errors import InternalError, ObjectError, StreamCut
+from batos.errors import InternalError, ObjectError
 from batos.genesis import graph
 from batos.objects.method import Primitive
 from batos.objects.prototype import own_slots, parents_of
@@ -87,60 +88,58 @@ async def test_the_synthesis_is_dropped_when_the_cycle_is_complete(mind: Mind) -
         assert state_of(opened.cycle) == "IDLE"
 
 
+def _behave(state: str, behaviour: object) -> Callable[[Any], None]:
+    """A change of the image: what the state answers to its message."""
+
+    def redefine(root: Any) -> None:
+        prototype = getattr(root["orchestrator_obj"], graph.state_slot(state))
+        setattr(prototype, graph.STATES[state], behaviour)
+
+    return redefine
+
+
 @pytest.mark.parametrize("state", [*FOLLOWS])
-async def test_an_exception_in_any_state_ends_in_failed(
-    mind: Mind, state: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_exception_in_any_state_ends_in_failed(mind: Mind, state: str) -> None:
     """Whatever state raises, the cycle enters FAILED, its transaction is doomed, and the exception comes out."""
-
-    async def breaks(*given: object) -> str:
-        raise StreamCut("it ended in the middle")
-
-    monkeypatch.setitem(states.STATES, f"psm.{state.lower()}", breaks)
-    mission = await submit(mind.uvm)
-    async with stepping(mind.uvm, mission) as opened:
-        with pytest.raises(StreamCut):
+    await change(mind.uvm, _behave(state, Primitive("no.such.work")))
+    async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
+        with pytest.raises(ObjectError, match=r"no\.such\.work"):
             await opened.machine.run(opened.cycle)
         assert state_of(opened.cycle) == "FAILED"
         assert opened.transaction.doomed
         assert [each["state"] for each in opened.attempt.states][-2:] == [state, "FAILED"]
 
 
-async def test_cancellation_in_a_state_ends_in_failed_too(mind: Mind, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancellation_in_a_state_ends_in_failed_too(mind: Mind) -> None:
     """CancelledError is an exception like any other: doomed, and raised."""
-
-    async def cancelled(*given: object) -> str:
-        raise asyncio.CancelledError
-
-    monkeypatch.setitem(states.STATES, "psm.delegating", cancelled)
+    bridge = WaitingBridge(Script())
+    bridge.rows = mind.bridge.rows
+    mind.uvm.bridge = bridge
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
+        running = asyncio.create_task(opened.machine.run(opened.cycle))
+        await bridge.let(1)
+        await bridge.arrived(4)
+        running.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await opened.machine.run(opened.cycle)
+            await running
+        assert state_of(opened.cycle) == "FAILED"
         assert opened.transaction.doomed
 
 
-async def test_a_doomed_thought_cannot_be_committed(mind: Mind, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_doomed_thought_cannot_be_committed(mind: Mind) -> None:
     """After FAILED the commit is refused, even if someone asks for it."""
-
-    async def breaks(*given: object) -> str:
-        raise StreamCut("it ended in the middle")
-
-    monkeypatch.setitem(states.STATES, "psm.complete", breaks)
+    await change(mind.uvm, _behave("COMPLETE", Primitive("no.such.work")))
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        with pytest.raises(StreamCut):
+        with pytest.raises(ObjectError):
             await opened.machine.run(opened.cycle)
         with pytest.raises(InternalError):
             await opened.transaction.commit(opened.running.thought)
 
 
-@pytest.mark.parametrize("named", ["COMPLETE", "IDLE", "FAILED", "NOWHERE", None, 7])
-async def test_a_wrong_next_state_is_refused(mind: Mind, named: object, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("named", ["COMPLETE", "IDLE", "FAILED", "NOWHERE", None, 7, ["DELEGATING"]])
+async def test_a_wrong_next_state_is_refused(mind: Mind, named: object) -> None:
     """DECOMPOSING may be followed by DELEGATING alone: what else it names fails the mission."""
-
-    async def strays(*given: object) -> object:
-        return named
-
-    monkeypatch.setitem(states.STATES, "psm.decomposing", strays)
+    await change(mind.uvm, _behave("DECOMPOSING", named))
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         with pytest.raises(InternalError, match="DECOMPOSING"):
             await opened.machine.run(opened.cycle)
@@ -148,27 +147,16 @@ async def test_a_wrong_next_state_is_refused(mind: Mind, named: object, monkeypa
 
 
 async def test_a_state_is_redefined_in_the_image(mind: Mind) -> None:
-    """Another primitive in a state's slot acts from the next mission on: here COMPLETE's work is done twice over."""
-
-    def redefine(root: Any) -> None:
-        orchestrator = root["orchestrator_obj"]
-        decomposing = getattr(orchestrator, graph.state_slot("DECOMPOSING"))
-        # Work of DELEGATING in the place of DECOMPOSING's: it names a state that may not follow.
-        setattr(decomposing, graph.STATES["DECOMPOSING"], Primitive("psm.synthesizing"))
-
-    await change(mind.uvm, redefine)
+    """Another primitive in a state's slot acts from the next mission on: DECOMPOSING that weaves names COMPLETE."""
+    await change(mind.uvm, _behave("DECOMPOSING", Primitive("psm.synthesizing")))
     with pytest.raises(InternalError, match="'COMPLETE'"):
         await ask(mind.uvm)
+    assert len(mind.bridge.history) == 1
 
 
-async def test_a_redefined_idle_may_skip_decomposition(mind: Mind) -> None:
-    """A state's behaviour given by a plain value in its slot is what the state answers: it names the next."""
-
-    def redefine(root: Any) -> None:
-        delegating = getattr(root["orchestrator_obj"], graph.state_slot("DELEGATING"))
-        setattr(delegating, graph.STATES["DELEGATING"], "SYNTHESIZING")
-
-    await change(mind.uvm, redefine)
+async def test_a_redefined_state_may_do_nothing(mind: Mind) -> None:
+    """A plain value in the place of behaviour is what the state answers: DELEGATING without facets."""
+    await change(mind.uvm, _behave("DELEGATING", "SYNTHESIZING"))
     shown = await ask(mind.uvm)
     assert _names(shown) == CYCLE
     assert shown["voices"] == []
@@ -177,15 +165,10 @@ async def test_a_redefined_idle_may_skip_decomposition(mind: Mind) -> None:
 
 async def test_a_failed_state_that_fails_itself_still_dooms(mind: Mind) -> None:
     """The doom does not hang on the redefinable behaviour of FAILED."""
-
-    def redefine(root: Any) -> None:
-        orchestrator = root["orchestrator_obj"]
-        for state in ("FAILED", "DECOMPOSING"):
-            setattr(getattr(orchestrator, graph.state_slot(state)), graph.STATES[state], Primitive("no.such"))
-
-    await change(mind.uvm, redefine)
+    for state in ("FAILED", "DECOMPOSING"):
+        await change(mind.uvm, _behave(state, Primitive("no.such.work")))
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
-        with pytest.raises(ObjectError, match=r"no\.such"):
+        with pytest.raises(ObjectError):
             await opened.machine.run(opened.cycle)
         assert opened.transaction.doomed
 

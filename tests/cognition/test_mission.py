@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from batos.cognition import preparing
 from batos.cognition.brief import as_file
 from batos.errors import BatosError, OllamaUnreachable, Refused, StreamCut
 from batos.image import roots
+from batos.image.ids import utc_now
+from batos.image.publisher import Publisher
 from batos.inference.bridge import ChatRequest
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -152,15 +155,19 @@ async def test_a_mission_is_not_run_twice_at_once(mind: Mind) -> None:
 async def test_cancelled_during_the_commit_a_mission_is_done(mind: Mind) -> None:
     """A cancellation that comes too late to stop the commit finds the thought whole: it is published and done."""
     mission = await submit(mind.uvm)
-    conductor = await mind.uvm._ready()
-    run = mind.uvm.image.thread.run
+    loop, cancelled = asyncio.get_running_loop(), threading.Event()
 
-    async def cancelled_meanwhile(work: Any) -> Any:
-        asyncio.get_running_loop().call_soon(task.cancel)
-        return await run(work)
+    def cancel() -> None:
+        task.cancel()
+        loop.call_soon(cancelled.set)
 
-    mind.uvm.image.thread.run = cancelled_meanwhile  # type: ignore[method-assign]  # only the commit goes this way
-    task = asyncio.create_task(conductor.run(mission))
+    def voter(transaction: object) -> None:
+        """Runs in the commit thread, while the mission waits for it."""
+        loop.call_soon_threadsafe(cancel)
+        assert cancelled.wait(10)
+
+    mind.uvm.image.voters = (*mind.uvm.image.voters, voter)
+    task = asyncio.create_task(mind.uvm.run(mission))
     with pytest.raises(asyncio.CancelledError):
         await task
     shown = mind.uvm.mission(mission)
@@ -174,17 +181,17 @@ async def test_committed_and_not_published_it_is_published_by_the_next_run(mind:
     """When folding in fails after the commit the mission is not failed: running it again only publishes it."""
     mission = await submit(mind.uvm)
     conductor = await mind.uvm._ready()
-    fold = conductor.publisher.fold
+    publisher = conductor.publisher
 
-    async def broken(mission: str) -> None:
+    def broken(root: Any, mission: str, payload: Any) -> None:
         raise BatosError("the disk was full just then")
 
-    conductor.publisher.fold = broken  # type: ignore[method-assign]  # a disk that is full for a moment
+    conductor.publisher = Publisher(mind.uvm.image.writer, {"statistics": broken}, utc_now)
     with pytest.raises(BatosError, match="just then"):
         await mind.uvm.run(mission)
     assert mind.uvm.mission(mission)["status"] == "running"
     calls = len(mind.bridge.history)
-    conductor.publisher.fold = fold  # type: ignore[method-assign]  # and is not any more
+    conductor.publisher = publisher
     shown = await mind.uvm.run(mission)
     assert shown["status"] == "done"
     assert len(mind.bridge.history) == calls

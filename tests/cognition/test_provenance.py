@@ -17,6 +17,7 @@ from batos.errors import BriefError
 from batos.genesis.codex import PILLARS
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
+from batos.image.publisher import Publisher
 from batos.image.records import TRUST
 from batos.inference.bridge import ChatRequest
 
@@ -152,23 +153,24 @@ async def test_anothers_conversation_is_refused(mind: Mind) -> None:
         assert len(root[roots.CONVERSATIONS][conversation].turns) == 1
 
 
+class Later(Publisher):
+    """Leaves what is committed to be folded in afterwards."""
+
+    async def fold(self, mission: str) -> None:
+        """Not yet."""
+
+
 async def test_of_two_users_who_begin_one_conversation_it_is_the_firsts(mind: Mind) -> None:
     """Both were asked before there was any turn: the second answer joins nobody's conversation."""
     brief = {"text": "Hello?", "effort": "reflex", "attachments": [], "conversation": conversation_id(utc_now())}
     mind.script.woven = dict(PLAIN)
     ids = [await mind.uvm.image.accept({**brief, "user": user}) for user in ("anna", "berta")]
     conductor = await mind.uvm._ready()
-    fold = conductor.publisher.fold
-
-    async def later(mission: str) -> None:
-        """Both are committed before either is folded in."""
-
-    conductor.publisher.fold = later  # type: ignore[method-assign]  # the order is the point
+    publisher, conductor.publisher = conductor.publisher, Later(mind.uvm.image.writer, {}, utc_now)
     for mission in ids:
         await mind.uvm.run(mission)
-    conductor.publisher.fold = fold  # type: ignore[method-assign]  # as it was
     for mission in ids:
-        await fold(mission)
+        await publisher.fold(mission)
     with mind.uvm.image.snapshot() as root:
         kept = root[roots.CONVERSATIONS][brief["conversation"]]
         assert kept.user == "anna"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition.router import Lesson, Router
+from batos.cognition.router import Lesson, Router, taught
 from batos.genesis import codex as codices
 from batos.genesis.codex import Codex
 
@@ -27,7 +27,7 @@ def codex(tmp_path_factory: pytest.TempPathFactory) -> Codex:
 @pytest.fixture(scope="module")
 def router(codex: Codex) -> Router:
     """A router over the codex that ships."""
-    return Router([Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values()])
+    return taught(tuple(Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values()))
 
 
 SMALL = Router(

@@ -67,9 +67,9 @@ class Machine:
         """Let the state do its work; the name of the one that follows."""
         args: tuple[Any, ...] = (self._running.brief.text,) if state == "IDLE" else ()
         after = await send(self._interpreter, cycle, graph.STATES[state], *args)
-        if after not in FOLLOWS[state]:
+        if not isinstance(after, str) or after not in FOLLOWS[state]:
             raise InternalError(f"the state {state} named {after!r} as the next")
-        return str(after)
+        return after
 
     async def _fail(self, cycle: UvmObject) -> None:
         """Enter FAILED; the thought is doomed even if that state was redefined to something that fails itself."""

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from batos.cognition.evidence import terms, words
@@ -48,8 +49,8 @@ class Lesson:
     """What the codex says of a persona's questions."""
 
     persona: str
-    triggers: Sequence[str]
-    exemplars: Sequence[str]
+    triggers: tuple[str, ...]
+    exemplars: tuple[str, ...]
 
 
 def features(text: str) -> Counter[str]:
@@ -59,6 +60,12 @@ def features(text: str) -> Counter[str]:
     runs = (f"~{line[i : i + _RUN]}" for i in range(len(line) - _RUN + 1))
     pieces = (term for term in terms(text) if not term.isascii())
     return Counter((*found, *(" ".join(pair) for pair in pairwise(found)), *runs, *pieces))
+
+
+@lru_cache(maxsize=4)
+def taught(lessons: tuple[Lesson, ...]) -> Router:
+    """The router of these lessons, made once: that takes some 100 ms of CPU, and a codex seldom changes."""
+    return Router(lessons)
 
 
 class Router:
