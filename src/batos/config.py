@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import getpass
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -21,7 +23,7 @@ CONFIG_FILE = "batos.toml"
 class Settings(BaseModel):
     """Every setting with its default; times in seconds, sizes as named."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     home: Path = Field(description="The folder that holds everything; BATOS_HOME.")
     image: str = Field(default="", description="Image URI; empty means live_image.fs in the home.")
@@ -49,8 +51,11 @@ class Settings(BaseModel):
     @field_validator("home")
     @classmethod
     def _home(cls, value: Path) -> Path:
+        # It becomes part of storage URIs, which have no way to write these.
         if "?" in str(value):
-            raise ValueError("a storage URI cannot name a path with a question mark")
+            raise ValueError("a path without a question mark")
+        if any("\ud800" <= character <= "\udfff" for character in str(value)):
+            raise ValueError("a path in UTF-8")
         return value
 
     @field_validator("ollama_host")
@@ -66,29 +71,46 @@ class Settings(BaseModel):
     @property
     def asker(self) -> str:
         """The user of a brief that names none."""
-        return self.user or getpass.getuser()
+        if self.user:
+            return self.user
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError):  # a container may run as a user who has no name
+            return f"uid{os.getuid()}"
+
+
+#: The port of an address that names none, by its scheme.
+_PORTS = {"http": 80, "https": 443}
+#: The addresses that a daemon binds to serve every interface, and where a client on its machine finds it.
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
+_HOST = re.compile(r"[\w.:%-]+")
 
 
 def normal_host(value: str) -> str:
-    """`OLLAMA_HOST` as the daemon's own tools read it: scheme and port filled in.
+    """`OLLAMA_HOST` as the daemon's own tools read it: scheme and port filled in; raises ValueError when it is none.
 
     >>> normal_host("127.0.0.1")
     'http://127.0.0.1:11434'
     >>> normal_host("http://box:8080/")
     'http://box:8080'
     """
-    value = value.strip().rstrip("/")
-    scheme, separator, rest = value.partition("://")
+    given = value.strip()
+    scheme, separator, rest = given.partition("://")
     if not separator:
-        scheme, rest = "http", value
-    if scheme not in {"http", "https"} or not rest:
-        raise ValueError(f"{value!r} is not an address of an Ollama daemon (http://host:port)")
-    # The daemon is told to bind every interface with this address; a client reaches it on loopback.
-    host = rest.replace("0.0.0.0", "127.0.0.1", 1)  # noqa: S104 - nothing is bound here
-    bare = host.rsplit("]", 1)[-1]
-    if ":" not in bare:
-        host += ":11434" if not separator else {"http": ":80", "https": ":443"}[scheme]
-    return f"{scheme}://{host}"
+        scheme, rest = "http", f"[{given}]" if given.count(":") > 1 and "[" not in given else given
+    scheme = scheme.lower()
+    try:
+        split = urlsplit(f"{scheme}://{rest}")
+        port, host = split.port, split.hostname or "127.0.0.1"
+        extra = split.username is not None or split.query or split.fragment
+        if scheme not in _PORTS or not rest or extra or not given.isprintable() or not _HOST.fullmatch(host):
+            raise ValueError("not an address")
+    except ValueError as error:
+        raise ValueError("where an Ollama daemon listens: host, host:port or http://host:port") from error
+    if port is None:
+        port = _PORTS[scheme] if separator else 11434
+    host = _EVERYWHERE.get(host, host)
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{split.path.rstrip('/')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +164,25 @@ def _home(environ: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[Path, s
     if flags.get("home"):
         return Path(flags["home"]).absolute(), "flag"
     if environ.get("BATOS_HOME"):
-        return Path(environ["BATOS_HOME"]).expanduser().absolute(), "BATOS_HOME"
-    checkout = checkout_folder(Path.cwd())
+        return _expanded(environ["BATOS_HOME"], "BATOS_HOME").absolute(), "BATOS_HOME"
+    try:
+        checkout = checkout_folder(Path.cwd())
+    except OSError:  # a shell may stand in a folder that is gone
+        checkout = None
     if checkout is not None:
         return checkout / ".batos", "default (in a checkout)"
-    return Path(environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser() / "batos", "default"
+    return _expanded(environ.get("XDG_DATA_HOME") or "~/.local/share", "XDG_DATA_HOME") / "batos", "default"
+
+
+def _expanded(path: str, variable: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(
+            f"home (from {variable}): {path!r} names the home of a user whom this machine does not know",
+            field="home",
+            remedy="Name a folder with --home or BATOS_HOME.",
+        ) from error
 
 
 def checkout_folder(here: Path) -> Path | None:
@@ -171,14 +207,39 @@ def _from_file(path: Path) -> dict[str, Any]:
             found = tomllib.load(file)
     except FileNotFoundError:
         return {}
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start} is no UTF-8"
+        raise ConfigError(f"{path} is not valid TOML: {why}", remedy=f"Correct {path}.") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}", remedy="Mend that line.") from error
+        raise ConfigError(f"{path} is not valid TOML: {error}", remedy=f"Correct {path}.") from error
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    for name in found:
-        if name not in Settings.model_fields or name == "home":
-            raise ConfigError(f"{path}: unknown setting {name!r}", field=name)
+        why = error.strerror or str(error)
+        raise ConfigError(f"{path} cannot be read: {why}", remedy="Check the path and its permissions.") from error
+    for name, value in found.items():
+        _check_known(path, name)
+        if isinstance(value, bool):
+            # Else true would be the number 1.
+            shown = str(value).lower()
+            raise ConfigError(
+                f"{name} (from {path}) cannot be {shown}: no setting can", field=name, remedy=f"Correct it in {path}."
+            )
     return found
+
+
+def _check_known(path: Path, name: str) -> None:
+    if name == "home":
+        raise ConfigError(
+            f"{path}: the home cannot be set in a file that lies in it",
+            field=name,
+            remedy="Take it out; use --home or BATOS_HOME.",
+        )
+    if name not in Settings.model_fields:
+        near = difflib.get_close_matches(name, Settings.model_fields, 1)
+        raise ConfigError(
+            f"{path}: there is no setting {name!r}{f'; did you mean {near[0]!r}?' if near else ''}",
+            field=name,
+            remedy=f"Take it out of {path}, or correct its name.",
+        )
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -192,10 +253,29 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return found
 
 
+#: What a value must be, by pydantic's name of the fault.
+_MUST_BE = {
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a smaller number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "string_unicode": "text in UTF-8",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
+    "value_error": "{error}",
+}
+
+
 def _readable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError:
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
     where = sources.get(name, "default")
-    return ConfigError(
-        f"{name} (from {where}): {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}", field=name
-    )
+    needed = _MUST_BE.get(first["type"], "something else").format_map(first.get("ctx", {}))
+    remedy = "Correct that flag." if where == "flag" else f"Correct it in {where}."
+    return ConfigError(f"{name} (from {where}) must be {needed}, not {first['input']!r}", field=name, remedy=remedy)

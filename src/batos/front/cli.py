@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from batos import __version__
-from batos.errors import BatosError
+from batos.errors import BatosError, InternalError
 from batos.front.console import Console, Terminated
 
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
@@ -72,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a verb; errors are told on stderr, or as one JSON document where --json was asked for."""
-    console = Console.of(sys.stdout, sys.stderr, as_json="--json" in arguments)
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    console = Console.of(sys.stdout, sys.stderr, as_json="--json" in options)
     try:
         result: Any = batos.main(args=arguments or ["--help"], prog_name="batos", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -85,8 +86,11 @@ def run(arguments: list[str]) -> int:
         console.error(error)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        console.say("interrupted")
+        console.interrupted("interrupted")
         return 130
     except Terminated:
-        console.say("terminated")
+        console.interrupted("terminated")
         return 143
+    except Exception as error:
+        console.error(InternalError(f"{type(error).__name__}: {error}"))
+        raise

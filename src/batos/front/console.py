@@ -8,6 +8,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -56,18 +57,24 @@ class Console:
         """A line of progress for a program."""
         self._line({"v": 1, "event": name, **keys})
 
+    def interrupted(self, how: str) -> None:
+        """The work was stopped from outside; `how` is a word."""
+        error = {"code": how, "message": how, "remedy": "", "retry": True}
+        if self.as_json:
+            self._line({"v": 1, "ok": False, "error": error})
+        self.say(how)
+
     def _line(self, value: Mapping[str, Any]) -> None:
-        self._put(f"{json.dumps(value, ensure_ascii=False, default=str)}\n")
+        # Readable where it can be; a stream that is not UTF-8 could not say it.
+        escaped = (self.out.encoding or "").lower().replace("-", "") != "utf8"
+        self._put(f"{json.dumps(value, ensure_ascii=escaped, default=str)}\n")
 
     def _put(self, text: str) -> None:
         """Write a result; when its reader has left, the rest goes nowhere, and what is under way goes on."""
         try:
-            self.out.write(text)
-            self.out.flush()
+            pour(self.out, text)
         except BrokenPipeError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.out.fileno())
-            os.close(nowhere)
+            pass  # whoever read this has seen enough
         except OSError as error:
             raise BatosError(
                 f"the result cannot be written to where it goes: {error.strerror}",
@@ -88,20 +95,22 @@ class Console:
         """Progress, a note, a warning; silent where a program reads."""
         if not self.as_json:
             shown = plain(text)
-            print(f"\x1b[2m{shown}\x1b[0m" if dim and self.colour else shown, file=self.err, flush=True)
+            self._note(f"\x1b[2m{shown}\x1b[0m\n" if dim and self.colour else f"{shown}\n")
 
     def rewrite(self, text: str) -> None:
         """Progress that replaces the line before it, on a terminal; nothing elsewhere."""
         if self.colour and not self.as_json:
             width = shutil.get_terminal_size().columns - 1
-            self.err.write(f"\r\x1b[K{plain(text)[:width]}")
-            self.err.flush()
+            self._note(f"\r\x1b[K{plain(text)[:width]}")
 
     def wipe(self) -> None:
         """Take the replaced line away."""
         if self.colour and not self.as_json:
-            self.err.write("\r\x1b[K")
-            self.err.flush()
+            self._note("\r\x1b[K")
+
+    def _note(self, text: str) -> None:
+        with suppress(OSError):  # where nobody can read notes, the work goes on without them
+            pour(self.err, text)
 
     def error(self, error: BatosError) -> None:
         """An error with its remedy."""
@@ -125,6 +134,22 @@ class Console:
             return
         self.say(f"error: {wrong.format_message()}")
         self.say(f"       See `{path} --help`.")
+
+
+def pour(stream: TextIO, text: str) -> None:
+    """Write and flush; what the stream's encoding lacks is escaped.
+
+    OSError: it cannot be written; from then on the stream leads nowhere, so that its end is no second error.
+    """
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        raise
 
 
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:

@@ -6,12 +6,15 @@ import json
 import logging
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Final
 
 import structlog
+
+from batos.front.console import pour
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _OURS: Final = "batos"
@@ -21,10 +24,7 @@ _FILE_BYTES, _FILES = 2_000_000, 5
 def configure(level: str, form: str, folder: Path) -> None:
     """Send log lines of `level` and above to stderr, in `form` (auto, console, json), and info to `folder`."""
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = RotatingFileHandler(
-        folder / "batos.log", maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True
-    )
+    file = _File(folder / "batos.log", maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
     file.setFormatter(_Lines())
     # ZODB logs through the standard library: its warnings belong to the same file.
     logging.basicConfig(handlers=[file], level=logging.WARNING, force=True)
@@ -39,6 +39,13 @@ def configure(level: str, form: str, folder: Path) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(min(_LEVELS["info"], _LEVELS[level])),
         cache_logger_on_first_use=False,
     )
+
+
+class _File(RotatingFileHandler):
+    """A file of lines; what cannot be written there (a full disk) is lost, and nothing else is."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Nothing: a log must never break what it tells of."""
 
 
 class _Lines(logging.Formatter):
@@ -66,7 +73,9 @@ class _Split:
 
     def __call__(self, logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
         line = str(self._json(logger, name, dict(event)))
-        self._file.emit(logging.makeLogRecord({"name": _OURS, "msg": line}))
+        # Not `emit`: the commit thread logs too, and `handle` lets one in at a time.
+        self._file.handle(logging.makeLogRecord({"name": _OURS, "msg": line}))
         if _LEVELS.get(event["level"], 20) >= self._threshold:
-            print(self._shown(logger, name, event), file=sys.stderr)
+            with suppress(OSError):  # nobody reads it any more
+                pour(sys.stderr, f"{self._shown(logger, name, event)!s}\n")
         raise structlog.DropEvent

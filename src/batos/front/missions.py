@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -55,7 +55,7 @@ def _brief(text: str, files: tuple[str, ...], given: Mapping[str, Any]) -> dict[
 def _files(paths: tuple[str, ...], limit: int) -> list[File]:
     # One byte more than the limit is read, so that what is too long is refused and never cut.
     return [
-        as_file(_STDIN_NAME, sys.stdin.buffer.read(limit + 1), limit) if path == "-" else read_file(Path(path), limit)
+        as_file(_STDIN_NAME, _stdin(limit + 1, "attachments"), limit) if path == "-" else read_file(Path(path), limit)
         for path in paths
     ]
 
@@ -64,13 +64,21 @@ def _question(text: str) -> str:
     """The question as given, or all of stdin; BriefError where that is no text or far more than a question may be."""
     if text != "-":
         return text
-    data = sys.stdin.buffer.read(4 * TEXT_LIMIT + 1)
+    data = _stdin(4 * TEXT_LIMIT + 1, "text")
     try:
         return data.decode("utf-8", "strict" if len(data) <= 4 * TEXT_LIMIT else "ignore")
     except UnicodeDecodeError as error:
         raise BriefError(
             f"the question on stdin is not UTF-8 (byte {error.start})", field="text", remedy="Convert it to UTF-8."
         ) from error
+
+
+def _stdin(most: int, field: str) -> bytes:
+    # Python has none when the process was started with it closed, whatever its types say.
+    source: TextIO | None = sys.stdin
+    if source is None:
+        raise BriefError("stdin is closed", field=field, remedy="Give it what is to be read, or leave the - out.")
+    return source.buffer.read(most)
 
 
 async def _ask(called: Called, brief: dict[str, Any], files: list[File], teller: Teller) -> int:

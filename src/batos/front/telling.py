@@ -82,16 +82,20 @@ class Teller:
     def failed(self, mission: Mapping[str, Any], error: BatosError) -> None:
         """A mission that failed."""
         self._close_line()
-        if self.console.as_json:
-            # The document of a failed mission has both: what is wrong, and the mission whose status says so.
-            self.console.event("mission.report", {"mission": mission})
+        self._report(mission)
         self.console.error(error)
         self._ended(mission)
 
     def cancelled(self, mission: Mapping[str, Any]) -> None:
         """A mission that was interrupted."""
         self._close_line()
+        self._report(mission)
         self._ended(mission)
+
+    def _report(self, mission: Mapping[str, Any]) -> None:
+        """For programs: the document says what was wrong, and before it comes the mission whose status says so."""
+        if self.console.as_json and not self.quiet:
+            self.console.event("mission.report", {"mission": mission})
 
     def _ended(self, mission: Mapping[str, Any]) -> None:
         self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}.")
