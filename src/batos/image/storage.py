@@ -12,7 +12,7 @@ from zc.lockfile import LockError
 from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorageError
 from ZODB.MappingStorage import MappingStorage
-from ZODB.POSException import StorageSystemError
+from ZODB.POSException import StorageError
 
 from batos.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image.classes import class_factory
@@ -24,6 +24,9 @@ StorageFactory: TypeAlias = Callable[[], Any]
 
 #: Objects that the caches of all missions hold together.
 CACHED_OBJECTS = 40_000
+
+#: How long a database server may take to answer, in whole seconds.
+SERVER_SECONDS = 5
 
 _FILE_KEYWORDS = ("blobstorage_dir", "quota")
 
@@ -68,7 +71,7 @@ def open_database(uri: str, *, connections: int, factory: StorageFactory | None 
         storage = (factory or named)()
     except LockError as error:
         raise ImageBusy(str(path), owner(path)) from error
-    except (OSError, FileStorageError, StorageSystemError) as error:
+    except (OSError, FileStorageError, StorageError) as error:
         raise _unopened(uri, path, error) from error
     try:
         return DB(storage, class_factory=class_factory, **keywords)
@@ -88,13 +91,20 @@ def _resolve(uri: str) -> tuple[StorageFactory, dict[str, Any]]:
     if scheme == "memory" and "?" not in rest:
         return lambda: MappingStorage(rest), {}
     try:
-        return zodburi.resolve_uri(uri)
+        return zodburi.resolve_uri(_soon(uri) if scheme == "zeo" else uri)
     except (KeyError, ValueError, TypeError) as error:
         if scheme == "postgres" and isinstance(error, zodburi.NoResolverForScheme):
             raise _without_relstorage(uri) from error
         raise _not_a_uri(uri, str(error.args[0] if error.args else error)) from error
     except ImportError as error:
         raise _without_relstorage(uri) from error
+
+
+def _soon(uri: str) -> str:
+    """A zeo:// URI that waits no half a minute for a server that is not there, unless it says how long."""
+    if "wait_timeout=" in uri:
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}wait_timeout={SERVER_SECONDS}"
 
 
 def _without_relstorage(uri: str) -> ConfigError:
@@ -133,6 +143,11 @@ def _unopened(uri: str, path: Path | None, error: Exception) -> ImageError:
     if isinstance(error, OSError):
         return ImageDamaged(
             f"{uri} cannot be opened: {error.strerror or error}", remedy="Check the path and its permissions."
+        )
+    if path is None:
+        return ImageError(
+            f"no database server answers at {uri}: {error}",
+            remedy="Start it, or correct the address; wait_timeout in the URI says how many seconds it may take.",
         )
     return ImageDamaged(f"{uri} does not open: {error}")
 
