@@ -27,8 +27,6 @@ NAMES: dict[str, tuple[str, ...]] = {
     "txn.abort": ("what", "reason"),
     "txn.conflict": ("what",),
     "genesis.step": ("step", "status"),
-    "vram.sample": ("models",),
-    "vram.spill": ("model", "size", "size_vram"),
 }
 
 _log = structlog.get_logger("batos")

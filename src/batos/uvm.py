@@ -96,12 +96,24 @@ class UVM:
     async def genesis(self, on_progress: provision.OnProgress | None = None) -> GenesisReport:
         """Bring models and image to what the codex says, and verify; a second run changes nothing."""
         before = await self.plan()
-        tell = on_progress or (lambda progress: None)
-        after = await provision.carry_out(before, self.bridge, tell, modelfiles=self._modelfiles())
+        after = await self._carry_out(before, on_progress)
         changes = await self._record(after)
         with self.image.snapshot() as root:
             findings = integrity.audit(root, after.codex, after)
         return GenesisReport(before, tuple(changes), findings)
+
+    async def _carry_out(self, todo: Plan, on_progress: provision.OnProgress | None = None) -> Plan:
+        statuses: dict[str, str] = {}
+
+        def tell(progress: provision.Progress) -> None:
+            # Bytes come many times a second; an event is another status of a step.
+            if statuses.get(progress.step) != progress.status:
+                statuses[progress.step] = progress.status
+                self.events.emit("genesis.step", step=progress.step, status=progress.status)
+            if on_progress is not None:
+                on_progress(progress)
+
+        return await provision.carry_out(todo, self.bridge, tell, modelfiles=self._modelfiles())
 
     def _modelfiles(self) -> Path:
         """Where generated Modelfiles go: at the top of a checkout whose home this is, else in the home."""
@@ -133,9 +145,7 @@ class UVM:
             missing = next(step for step in found.steps if step.kind == "pull" and not step.optional)
             raise ModelMissing(missing.name or "")
         if not found.satisfied:
-            found = await provision.carry_out(
-                _without_pulls(found), self.bridge, lambda progress: None, modelfiles=self._modelfiles()
-            )
+            found = await self._carry_out(_without_pulls(found))
         if not self._known(found):
             await self._record(found)
         digests = {row.name: row.digest for row in await self.bridge.list()}

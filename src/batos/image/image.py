@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ZODB.blob import Blob
 from ZODB.DB import DB
 from ZODB.interfaces import IBlobStorage
+from ZODB.POSException import ConflictError
 
 from batos.errors import BatosError, DiskFull, ImageError, InternalError, NotFound, Refused
 from batos.events import Events
@@ -175,6 +176,8 @@ class LivingImage:
         try:
             yield transaction
         except Exception as error:
+            if isinstance(error, ConflictError):
+                self._events.emit("txn.conflict", what=mission)
             shown = self.translate(error)
             if shown is error:
                 raise
