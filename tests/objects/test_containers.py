@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from importlib import import_module
@@ -17,7 +18,7 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.errors import ObjectError
-from batos.objects.containers import copied
+from batos.objects.containers import DEEPEST, copied
 from batos.objects.method import Method, Primitive
 from batos.objects.prototype import UvmObject
 
@@ -119,3 +120,48 @@ def test_an_unknown_mutable_value_is_refused(value: Any) -> None:
     """What may change and is of no known kind is refused rather than shared in silence."""
     with pytest.raises(ObjectError, match="cannot copy"):
         copied([value], {})
+
+
+def test_a_tuple_that_leads_back_to_itself_stays_one() -> None:
+    """The copy of a tuple that holds a list that holds the tuple is such a ring too, as is a tuple in two places."""
+    ring: tuple[list[Any], int] = ([], 1)
+    ring[0].append(ring)
+    copy = copied(ring, {})
+    assert copy[0][0] is copy
+    assert copy is not ring
+    pair = ([1],)
+    twice = copied([pair, pair], {})
+    assert twice[0] is twice[1]
+    assert twice[0] is not pair
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda value: [value],
+        lambda value: (value,),
+        lambda value: {"in": value},
+        lambda value: PersistentList([value]),
+        lambda value: PersistentMapping({"in": value}),
+        lambda value: OOBTree({"in": value}),
+    ],
+    ids=["list", "tuple", "dict", "PersistentList", "PersistentMapping", "OOBTree"],
+)
+def test_containers_have_a_depth(around: Callable[[Any], Any]) -> None:
+    """Containers are copied as deep as they may stand; one more is refused in words."""
+    value: Any = [1]
+    for _ in range(DEEPEST - 2):
+        value = around(value)
+    assert type(copied([value], {})[0]) is type(value)
+    with pytest.raises(ObjectError, match="deep in one another"):
+        copied([around(value)], {})
+
+
+@pytest.mark.parametrize("around", [lambda value: [value], lambda value: (value, []), lambda value: {"in": value}])
+def test_depth_without_end_is_refused(around: Callable[[Any], Any]) -> None:
+    """100,000 containers in one another are refused in words too."""
+    value: Any = 1
+    for _ in range(100_000):
+        value = around(value)
+    with pytest.raises(ObjectError, match="deep in one another"):
+        UvmObject({"deep": value}).clone()

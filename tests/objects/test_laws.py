@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from BTrees.IOBTree import IOBTree
 from BTrees.Length import Length
 from BTrees.OOBTree import OOBTree, OOTreeSet
@@ -19,7 +21,10 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
+from batos.errors import ObjectError
+from batos.objects.containers import DEEPEST
 from batos.objects.method import Intent, Method, Primitive
+from batos.objects.mirror import Mirror
 from batos.objects.prototype import Found, UvmObject, delegation, lookup, own_slots, parents_of
 
 NAMES = ("a", "b", "c_facet_", "at:put:")
@@ -293,3 +298,63 @@ def test_an_abort_is_the_inverse_of_writing(before: dict[str, Any], after: dict[
         obj._p_jar.transaction_manager.abort()
         obj._p_jar.transaction_manager.begin()
         assert plain(dict(own_slots(obj))) == expected
+
+
+@st.composite
+def tangles(draw: st.DrawFn) -> Any:
+    """A container with others inside, in any of which any other may stand: shared, or around itself."""
+    made: list[Any] = [kind() for kind in draw(st.lists(st.sampled_from((list, dict)), min_size=1, max_size=4))]
+    for _ in range(draw(st.integers(0, 3))):
+        made.append(tuple(draw(st.lists(st.sampled_from(made), min_size=1, max_size=2))))
+    for container in made:
+        inside = draw(st.lists(st.sampled_from(made), max_size=3))
+        if isinstance(container, list):
+            container.extend(inside)
+        elif isinstance(container, dict):
+            container.update(enumerate(inside))
+    return draw(st.sampled_from(made))
+
+
+def walk(value: Any) -> tuple[list[Any], list[tuple[str, list[int]]]]:
+    """Every container from the first on, each once, and for each its kind and which containers it holds."""
+    order, numbers, shape = [value], {id(value): 0}, []
+    for container in order:
+        held = []
+        for each in container.values() if isinstance(container, dict) else container:
+            if id(each) not in numbers:
+                numbers[id(each)] = len(order)
+                order.append(each)
+            held.append(numbers[id(each)])
+        shape.append((type(container).__name__, held))
+    return order, shape
+
+
+@given(tangles())
+def test_any_tangle_is_copied_as_it_is(value: Any) -> None:
+    """Rings and shared containers, tuples too, have in the copy the shape that they have, and share nothing with it."""
+    clone = UvmObject({"a": value}).clone()
+    mine, shape = walk(value)
+    its, same = walk(clone.a)
+    assert same == shape
+    assert not {id(each) for each in mine} & {id(each) for each in its if not isinstance(each, tuple)}
+
+
+@given(tangles())
+def test_any_tangle_is_shown(value: Any) -> None:
+    """A mirror shows every ring as JSON can hold it, and comes to an end."""
+    json.dumps(Mirror(UvmObject({"a": value})).describe(), allow_nan=False)
+
+
+@given(st.lists(st.sampled_from((list, tuple, dict)), max_size=3 * DEEPEST))
+def test_any_depth_is_copied_or_refused(kinds: list[type]) -> None:
+    """Containers in one another are copied or, beyond the depth that is allowed, refused in words; all are shown."""
+    value: Any = [1]
+    for kind in kinds:
+        value = {"in": value} if kind is dict else kind([value])
+    obj = UvmObject({"a": value})
+    json.dumps(Mirror(obj).describe(), allow_nan=False)
+    if len(kinds) < DEEPEST:
+        assert obj.clone().a == value
+    else:
+        with pytest.raises(ObjectError, match="deep"):
+            obj.clone()

@@ -12,8 +12,9 @@ import pytest
 from BTrees.OOBTree import OOBTree
 from ZODB.Connection import Connection
 
+from batos.errors import ObjectError
 from batos.objects.method import Intent, Method, Primitive
-from batos.objects.mirror import Mirror
+from batos.objects.mirror import Mirror, shown
 from batos.objects.prototype import UvmObject, own_slots
 
 Sessions = Callable[[], AbstractContextManager[Connection]]
@@ -88,3 +89,28 @@ def test_looking_leaves_no_trace(session: Sessions, look: Callable[[Mirror], obj
         assert obj.tree._p_changed is None
         assert obj._p_changed is False
         assert connection._registered_objects == []
+
+
+def test_a_container_inside_itself_is_cut() -> None:
+    """What stands in itself is shown once and then as "…"; what stands in two places is shown in both."""
+    ring: list[object] = [1]
+    ring.append({"again": ring})
+    twice = [1]
+    assert shown(ring) == [1, {"again": "…"}]
+    assert shown([twice, twice]) == [[1], [1]]
+
+
+def test_what_is_nested_without_end_is_cut() -> None:
+    """100,000 containers in one another are shown as far as they may stand, in a method's record too."""
+    value: object = 1
+    for number in range(100_000):
+        value = ([value], (value,), {"in": value})[number % 3]
+    for each in (value, {"key": value}, Method("f_", "pass", checks=({"deep": value},))):
+        assert "…" in json.dumps(Mirror(UvmObject({"x": each})).describe(), ensure_ascii=False)
+    with pytest.raises(ObjectError, match="nested too deep"):
+        Intent("be kind", when={"deep": value})
+
+
+def test_numbers_without_end_are_shown() -> None:
+    """A whole number of more digits than JSON's writer takes is shown in base 16; as a key it is cut."""
+    assert json.loads(json.dumps(shown({"n": [16**5000], 10**5000: -1}))) == {"n": ["0x1" + "0" * 5000], "…": -1}

@@ -107,6 +107,14 @@ def test_reserved_names_are_no_slots(name: str) -> None:
     assert lookup(obj, name) is None
 
 
+@pytest.mark.parametrize("name", [1, None, b"name", ("a",)])
+def test_what_is_no_text_is_no_slot(name: Any) -> None:
+    """A slot is named by a text; anything else is refused in words."""
+    for make in (UvmObject, UvmObject().clone):
+        with pytest.raises(ObjectError, match="name is text"):
+            make({name: 2})
+
+
 @pytest.mark.parametrize("name", [name for name in NEVER_SLOTS if not hasattr(UvmObject(), name)])
 def test_reserved_names_are_never_delegated(name: str) -> None:
     """A reserved name raises a plain AttributeError at once: no parent is asked."""

@@ -17,29 +17,33 @@ from batos.errors import ObjectError
 _Copy: TypeAlias = Callable[[Any], Any]
 _Fill: TypeAlias = Callable[[Any, Any, _Copy], None]
 
+#: How many containers may stand inside one another: data has tens of levels, what has more is a chain of references.
+DEEPEST = 100
+
 _ATOMS = frozenset({str, int, float, bool, bytes, complex, type(None)})
 
 #: Every BTree family by its keys and the kinds of value they come with (fs: two bytes to six).
 _FAMILIES = {"O": "OIULQ", "I": "OIFU", "U": "OUFI", "L": "OLFQ", "Q": "OQFL", "f": "s"}
 
 
-def copied(value: Any, memo: dict[int, Any]) -> Any:
+def copied(value: Any, memo: dict[int, Any], depth: int = 0) -> Any:
     """`value` with every owned container in it made anew and every reference kept.
 
     Owned are list, dict, set, tuple, PersistentMapping, PersistentList, Length and all BTrees, by exact type.
     Any other persistent object is a reference, any other hashable value is taken for immutable. `memo` (by
-    `id`) keeps what was one container one container, and names what else is replaced. ObjectError: a
-    mutable value of a kind that nobody knows how to copy.
+    `id`) keeps what was one container one container, and names what else is replaced; `depth` counts the
+    containers around the value. ObjectError: a mutable value of a kind that nobody knows how to copy, or
+    containers more than `DEEPEST` deep.
     """
     kind = type(value)
     if kind in _ATOMS:
         return value
     if id(value) in memo:
         return memo[id(value)]
-    copy = partial(copied, memo=memo)
     if kind is tuple:
-        return _tuple(value, copy)
+        return _tuple(value, memo, depth)
     if kind in _FILL:
+        copy = _inside(memo, depth)
         memo[id(value)] = new = kind()
         _FILL[kind](new, value, copy)
         return new
@@ -53,9 +57,22 @@ def _is_immutable(value: Any) -> bool:
     return isinstance(value, Hashable) and type(value).__hash__ is not object.__hash__
 
 
-def _tuple(value: tuple[Any, ...], copy: _Copy) -> tuple[Any, ...]:
-    new = tuple(map(copy, value))
-    return value if all(a is b for a, b in zip(new, value, strict=True)) else new
+def _inside(memo: dict[int, Any], depth: int) -> _Copy:
+    """How what a container holds is copied."""
+    if depth >= DEEPEST:
+        raise ObjectError(
+            f"a clone cannot copy containers that stand more than {DEEPEST} deep in one another",
+            remedy="Let objects refer to one another instead: a reference is not copied.",
+        )
+    return partial(copied, memo=memo, depth=depth + 1)
+
+
+def _tuple(value: tuple[Any, ...], memo: dict[int, Any], depth: int) -> Any:
+    new = tuple(map(_inside(memo, depth), value))
+    if all(a is b for a, b in zip(new, value, strict=True)):
+        return value
+    # A container inside may lead back here: then the copy that it refers to is the one.
+    return memo.setdefault(id(value), new)
 
 
 def _fill_mapping(new: Any, old: Any, copy: _Copy) -> None:

@@ -14,7 +14,14 @@ IntentKind = Literal["facet", "protocol", "method"]
 
 
 def _as_dict(record: Method | Intent) -> dict[str, Any]:
-    return {each.name: deepcopy(getattr(record, each.name)) for each in fields(record)}
+    return {each.name: _copied(getattr(record, each.name)) for each in fields(record)}
+
+
+def _copied(value: Any) -> Any:
+    try:
+        return deepcopy(value)
+    except RecursionError:
+        raise ObjectError("a method or an intent holds data, and this is nested too deep to be any") from None
 
 
 @dataclass(eq=False, repr=False)
@@ -64,7 +71,7 @@ class Intent(Persistent):
         self._p_activate()  # the state of a ghost looks empty, so a write would pass for the first
         if name not in _INTENT_FIELDS or name in vars(self):
             raise ObjectError(f"an intent is never changed: {name!r} is not writable; make a new Intent")
-        super().__setattr__(name, tuple(deepcopy(value)) if name == "examples" else deepcopy(value))
+        super().__setattr__(name, tuple(_copied(value)) if name == "examples" else _copied(value))
 
     def __delattr__(self, name: str) -> None:
         if not name.startswith("_p_"):

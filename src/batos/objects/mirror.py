@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import fields
 from datetime import date
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 from persistent import Persistent
 
+from batos.objects.containers import DEEPEST
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, parents_of, reference
 
@@ -52,23 +54,55 @@ class Mirror:
 
 
 def shown(value: Any) -> Any:
-    """A slot's value as JSON can hold it; what JSON has no form for is shown as text."""
+    """A slot's value as JSON can hold it; what JSON has no form for is shown as text.
+
+    A container inside itself, and one more than `DEEPEST` deep, is shown as "…": looking never fails.
+    """
+    return _shown(value, ())
+
+
+def _shown(value: Any, around: tuple[int, ...]) -> Any:
+    """`around` are the ids of the containers that the value stands in."""
     for kinds, show in _SHOWN:
         if isinstance(value, kinds):
             return show(value)
-    return str(value)
+    if isinstance(value, (Method, Intent)):
+        # The fields themselves, not `as_dict`: what is shown is made anew anyway.
+        written = {each.name: getattr(value, each.name) for each in fields(value)}
+        return {type(value).__name__.lower(): _shown(written, around)}
+    if isinstance(value, Persistent):
+        return reference(value)
+    if isinstance(value, (dict, list, tuple, Set)):
+        if id(value) in around or len(around) >= DEEPEST:
+            return _CUT
+        return _contents(value, (*around, id(value)))
+    return _text(value)
 
+
+def _contents(value: dict[Any, Any] | list[Any] | tuple[Any, ...] | Set[Any], around: tuple[int, ...]) -> Any:
+    if isinstance(value, dict):
+        return {_text(key): _shown(each, around) for key, each in value.items()}
+    shown_each = [_shown(each, around) for each in value]
+    return sorted(shown_each, key=str) if isinstance(value, Set) else shown_each
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except (RecursionError, ValueError):  # nested too deep, or a number of more digits than Python writes
+        return _CUT
+
+
+_CUT: Final = "…"
+
+#: JSON's writer refuses a whole number of more digits than Python turns into text.
+_LONGEST: Final = 4096
 
 _SHOWN: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
-    ((type(None), bool, int, str), lambda value: value),
+    ((type(None), bool, str), lambda value: value),
+    (int, lambda value: value if value.bit_length() <= _LONGEST else hex(value)),
     (float, lambda value: value if isfinite(value) else str(value)),
     (Primitive, lambda value: {"primitive": value.name}),
-    (Method, lambda value: {"method": shown(value.as_dict())}),
-    (Intent, lambda value: {"intent": shown(value.as_dict())}),
-    (Persistent, reference),
-    (dict, lambda value: {str(key): shown(each) for key, each in value.items()}),
-    ((list, tuple), lambda value: [shown(each) for each in value]),
-    (Set, lambda value: sorted(map(shown, value), key=str)),
     (bytes, lambda value: f"{len(value)} bytes"),
     (date, lambda value: value.isoformat()),
 )

@@ -223,6 +223,8 @@ def _find(receiver: UvmObject, selector: str) -> tuple[UvmObject, Any, int] | No
 
 
 def _set_slot(obj: UvmObject, name: str, value: Any) -> None:
+    if not isinstance(name, str):
+        raise ObjectError(f"a slot's name is text, not a {type(name).__name__}")
     if not name or is_reserved(name):
         raise ObjectError(f"{name!r} can be no slot: the name belongs to Python, the database or the kernel")
     if isinstance(value, _CODE):
