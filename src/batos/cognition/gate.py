@@ -98,6 +98,11 @@ class Ground:
         return found
 
     @cached_property
+    def scripts(self) -> frozenset[str]:
+        """The scripts that it is mainly written in."""
+        return languages.main_scripts(self.text)
+
+    @cached_property
     def lines(self) -> dict[int, str]:
         """The words of each passage, a blank around each."""
         return {each.number: _line(each.text) for each in self.evidence.passages}
@@ -227,7 +232,7 @@ def language(draft: Draft) -> Iterator[str]:
     if languages.names_language(question):
         return
     asked, said = languages.main_scripts(question), languages.main_scripts(answer)
-    strange = said - asked - languages.main_scripts(draft.ground.text) - {"LATIN"}
+    strange = said - asked - draft.ground.scripts - {"LATIN"}
     if strange and strange == said:
         yield "The answer is in another script than the question; answer in the question's language."
     elif asked and "LATIN" not in asked and said == {"LATIN"} and languages.scripts(answer).total() >= 20:

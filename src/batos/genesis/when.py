@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from batos.genesis.reader import Table, suggestion
@@ -72,10 +73,12 @@ def folded(text: str) -> str:
 
 def mentions(text: str, phrases: Iterable[str]) -> bool:
     """Whether a folded text has one of the phrases as whole words (CJK phrases: anywhere)."""
-    return any(_pattern(folded(phrase)).search(text) for phrase in phrases)
+    return any(_pattern(phrase).search(text) for phrase in phrases)
 
 
+@lru_cache(maxsize=1024)
 def _pattern(phrase: str) -> re.Pattern[str]:
+    phrase = folded(phrase)
     before = r"(?<!\w)" if phrase[:1].isascii() else ""
     after = r"(?!\w)" if phrase[-1:].isascii() else ""
     return re.compile(before + re.escape(phrase) + after)
