@@ -221,3 +221,35 @@ def test_any_damage_is_a_fault(tmp_path_factory: pytest.TempPathFactory, data: s
     codex, faults = codices.check(folder)
     assert (codex is None) == bool(faults)
     assert all(fault.remedy and fault.file for fault in faults)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"x = " + b"[" * 50_000, b"seed = 0x" + b"f" * 5_000, b"\xff\xfe", b"#" * (codices.LARGEST + 1)],
+    ids=["nested", "number", "bytes", "large"],
+)
+def test_a_file_that_is_no_codex_is_refused_by_name(folder: Path, data: bytes) -> None:
+    """Whatever bytes stand in a file of the codex, the error names the file and says what to do."""
+    (folder / "babs.toml").write_bytes(data)
+    with pytest.raises(CodexError) as caught:
+        codices.load(folder)
+    assert caught.value.file == str(folder / "babs.toml")
+    assert caught.value.remedy
+
+
+def test_a_number_of_an_option_fits(folder: Path, edit: Edit) -> None:
+    """A seed of thousands of digits, in a codex that is sound otherwise, is refused at its line."""
+    line = edit("robin.toml", "[options]\n", f"[options]\nseed = 0x{'f' * 5000}\n")
+    with pytest.raises(CodexError, match="seed") as caught:
+        codices.load(folder)
+    assert caught.value.line == line + 1
+
+
+def test_a_folder_in_the_place_of_a_file(folder: Path) -> None:
+    """A folder by the name of a codex file, or a file by that of the folder, is told and not walked into."""
+    (folder / "brick.toml").unlink()
+    (folder / "brick.toml").mkdir()
+    with pytest.raises(CodexError, match="not a file"):
+        codices.load(folder)
+    with pytest.raises(CodexError, match="cannot be put there"):
+        codices.install(folder / "mind.toml")

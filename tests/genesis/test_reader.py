@@ -120,3 +120,40 @@ def test_line_of_a_list_element() -> None:
     source = Source("x.toml", 'words = [\n  "a",\n  "b",\n]\n')
     source.fault(("words",), "b is wrong", "Remove it.", "b")
     assert source.faults[0].line == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a = 1\nb = " + "[" * 50_000, 2),
+        ("a = 1\n" + "b = " + "{x = " * 50_000, 2),
+        ("a = 1\nb = [" + "\n[" * 50_000 + "]" * 50_001, 50_002),
+        ("a = 1\n\nb = 0x" + "f" * 5_000, 3),
+        ("a = 1\nb = " + "9" * 5_000, 2),
+        ("[t]\nb = [1, [{ c = -9223372036854775809 }]]", 2),
+        ("a = 1\nb = nan", 2),
+        ("a = -inf", 1),
+        ("a = 1\n" + "a." * 200_000 + "a = 1", 2),
+        ("a = 1\n['b'." + '"b" . ' * 200_000 + "b]", 2),
+        ("a = { " + "b . " * 200_000 + "b = 1 }", 1),
+    ],
+    ids=["lists", "tables", "lines", "hex", "digits", "inside", "nan", "inf", "dots", "header", "inline"],
+)
+def test_what_no_codex_has_is_refused(text: str, line: int) -> None:
+    """Nesting, numbers and keys that would break what reads them are faults with a line, and are told at once."""
+    source = Source("x.toml", text)
+    assert [fault.line for fault in source.faults] == [line]
+    assert source.faults[0].remedy
+
+
+def test_what_a_codex_may_have_is_read() -> None:
+    """The greatest number of TOML, dots in texts, and a few levels of lists are no faults."""
+    source = Source("x.toml", f"a = {2**63 - 1}\nb = '{'x.' * 99}'\nc.d.e = [[[[1.5e300]]]]\n# {'y.' * 99}\n")
+    assert source.faults == []
+    assert source.values["c"] == {"d": {"e": [[[[1.5e300]]]]}}
+
+
+def test_many_keys_are_found_in_bounds() -> None:
+    """The lines of a file's worth of keys are counted once, not once a key."""
+    lines = key_lines("".join(f"k{number} = 1\n" for number in range(80_000)))
+    assert lines[("k79999",)] == 80_000

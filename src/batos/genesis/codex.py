@@ -17,6 +17,9 @@ from batos.genesis.reader import Source, Table, suggestion
 
 MIND = "mind.toml"
 
+#: The most that a file of the codex may have, in bytes: the shipped ones have some thousands.
+LARGEST = 2**20
+
 #: The four personas, in the order in which they speak, each with the pillars it cannot be without.
 PILLARS: Mapping[str, tuple[str, ...]] = {
     "ROBIN": ("sage_facet_", "still_point_facet_", "joyful_spark_facet_"),
@@ -159,12 +162,19 @@ def shipped() -> dict[str, str]:
 
 
 def install(folder: Path) -> list[str]:
-    """Copy what is absent of the shipped codex to a folder; returns the names of the files copied."""
-    folder.mkdir(parents=True, exist_ok=True)
-    copied = [name for name in _file_names() if not (folder / name).exists()]
-    texts = shipped()
-    for name in copied:
-        (folder / name).write_text(texts[name], encoding="utf-8")
+    """Copy what is absent of the shipped codex to a folder; returns the names of the files copied.
+
+    CodexError: the folder cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        copied = [name for name in _file_names() if not (folder / name).exists()]
+        texts = shipped()
+        for name in copied:
+            (folder / name).write_text(texts[name], encoding="utf-8")
+    except OSError as error:
+        remedy = "Make it a folder that you may write, with room on its disk."
+        raise CodexError(f"the codex cannot be put there: {error.strerror}", file=str(folder), remedy=remedy) from error
     return copied
 
 
@@ -177,18 +187,35 @@ def _texts(folder: Path) -> tuple[dict[str, str], list[CodexError]]:
     faults: list[CodexError] = []
     for name in _file_names():
         try:
-            texts[name] = (folder / name).read_bytes().decode("utf-8").replace("\r\n", "\n")
-        except FileNotFoundError:
-            remedy = "Run `batos genesis`: it copies the shipped file to where one is missing."
-            faults.append(CodexError("the file is missing", file=str(folder / name), remedy=remedy))
-        except UnicodeDecodeError as error:
-            line = error.object[: error.start].count(b"\n") + 1
-            faults.append(CodexError("not UTF-8", file=str(folder / name), line=line, remedy="Save it as UTF-8."))
+            texts[name] = _text(folder / name)
+        except CodexError as fault:
+            faults.append(fault)
     for path in sorted(folder.glob("[!.]*.toml")):
         if path.name not in _file_names():
             remedy = f"Move it away{suggestion(path.name, _file_names())}. There are four personas."
             faults.append(CodexError("no such part of the codex", file=str(path), remedy=remedy))
     return texts, faults
+
+
+def _text(path: Path) -> str:
+    file = str(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise CodexError("not a file", file=file, remedy="Move it away; `batos genesis` copies the shipped file.")
+        with path.open("rb") as opened:
+            data = opened.read(LARGEST + 1)
+    except FileNotFoundError:
+        remedy = "Run `batos genesis`: it copies the shipped file to where one is missing."
+        raise CodexError("the file is missing", file=file, remedy=remedy) from None
+    except OSError as error:
+        raise CodexError(f"cannot be read: {error.strerror}", file=file, remedy="Make it readable for you.") from error
+    if len(data) > LARGEST:
+        raise CodexError(f"more than {LARGEST} bytes", file=file, remedy="Shorten it: a codex is some pages of text.")
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise CodexError("not UTF-8", file=file, line=line, remedy="Save it as UTF-8.") from error
 
 
 def _ordered(faults: list[CodexError], sources: Mapping[str, Source]) -> tuple[CodexError, ...]:

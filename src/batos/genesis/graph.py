@@ -19,9 +19,9 @@ DIGESTS = "codex_digests"
 #: Slots by which kernel objects answer messages, each a primitive that the interpreter knows by name.
 PRIMITIVES: Mapping[str, Mapping[str, str]] = {
     "traits_obj": {"log_": "traits.log", "recall_": "traits.recall"},
-    "pLLM_obj": {"infer_": "llm.infer", "embed_": "llm.embed"},
+    "pLLM_obj": {"infer_": "llm.infer"},
     "orchestrator_obj": {"start_cognitive_cycle_for_": "orchestrator.start_cognitive_cycle_for"},
-    "knowledge_catalog_obj": {"index_document_": "catalog.index_document", "search_": "catalog.search"},
+    "knowledge_catalog_obj": {"search_": "catalog.search"},
 }
 
 #: Each state of the Prototypal State Machine with the message on which it does its work.

@@ -9,14 +9,12 @@ from typing import Any
 from batos.genesis.codex import PILLARS, Codex, Persona
 from batos.genesis.graph import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.plan import Plan
+from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, parents_of
 
 _RUN_GENESIS = "Run `batos genesis`."
-
-#: Tokens that a byte of prompt may cost, before a model has been measured.
-TOKENS_PER_BYTE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +31,13 @@ class Finding:
         return {"id": self.id, "ok": self.ok, "what": self.what, "remedy": self.remedy}
 
 
-def audit(root: Any, codex: Codex, plan: Plan | None) -> tuple[Finding, ...]:
+def audit(root: Any, codex: Codex, plan: Plan | None, profile: str = "default") -> tuple[Finding, ...]:
     """Look at everything once and change nothing; `plan` is None where Ollama could not be asked."""
     complete = _root(root)
     findings = [_digest(root, codex), complete]
     if complete.ok:
         findings.append(_states(root["orchestrator_obj"]))
         findings.extend(_persona(root, persona) for persona in codex.personas.values())
-    profile = plan.profile if plan is not None else "default"
     findings.extend(_window(codex, persona, profile) for persona in codex.personas.values())
     findings.extend(_models(root, plan, complete))
     return tuple(findings)
@@ -106,7 +103,7 @@ def _window(codex: Codex, persona: Persona, profile: str) -> Finding:
     options = codex.options_for(persona.name, profile)
     texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
              max((intent.intent for intent in (*persona.pillars, *persona.protocols)), key=len))  # fmt: skip
-    fixed = int(sum(len(text.encode()) for text in texts) * TOKENS_PER_BYTE)
+    fixed = int(sum(len(text.encode()) for text in texts) * FIRST_RATIO)
     room = options["num_ctx"] - options["num_predict"]
     what = f"{persona.name}'s fixed text is at most {fixed} of the {room} tokens that a prompt may have"
     if fixed * 2 > room:

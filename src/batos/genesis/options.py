@@ -35,10 +35,11 @@ OLLAMA: Mapping[str, type] = {
 #: Options that belong to the runner: personas that share a base and differ in one reload it at every switch.
 RUNNER = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap")
 
-#: Options of ours: `mode` is how decisions are asked for.
-OURS = ("mode",)
+#: Options of ours: `mode` is how decisions are asked for, `think` whether a model that can think is let to. Left to
+#: itself the daemon lets it, and the thinking takes the tokens that were reserved for the answer.
+OURS = ("mode", "think")
 
-DEFAULTS: Mapping[str, Any] = {"num_ctx": 4096, "num_predict": 1024, "mode": "direct"}
+DEFAULTS: Mapping[str, Any] = {"num_ctx": 4096, "num_predict": 1024, "mode": "direct", "think": False}
 
 _TYPE_NAMES: Mapping[type, str] = {
     int: "a whole number",
@@ -71,6 +72,8 @@ def _fault(name: str, value: Any) -> tuple[str, str] | None:
         if value in MODES:
             return None
         return f"`mode` is {value!r}", f"Write one of: {', '.join(MODES)}."
+    if name == "think":
+        return None if isinstance(value, bool) else ("`think` must be true or false", "Write `think` as true or false.")
     if name not in OLLAMA:
         return f"unknown option `{name}`", f"Remove it{suggestion(name, [*OLLAMA, *OURS])}."
     if not _is_of(value, OLLAMA[name]):

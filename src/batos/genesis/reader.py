@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -30,6 +31,15 @@ _LINE = re.compile(
 )
 _AT_LINE = re.compile(r"at line (\d+)")
 
+#: The most parts of a dotted key: reading takes the square of their number.
+_PARTS = 32
+_MANY_PARTS = re.compile(rf"(?<![\w\x00-])(?:[\w\x00-]+[ \t]*\.[ \t]*){{{_PARTS}}}")
+_BRACKET = re.compile(r"[][{}]")
+_MANY_DIGITS = re.compile(r"[\d_]{1000}")
+
+#: What a whole number of TOML may be.
+_WHOLE = range(-(2**63), 2**63)
+
 
 def key_lines(text: str) -> dict[KeyPath, int]:
     """The line (from 1) on which every table and key of a TOML text is written.
@@ -37,21 +47,38 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     >>> key_lines('a = 1\\n[[b]]\\nc = \"\"\"\\nd = 2\\n\"\"\"\\n')
     {('a',): 1, ('b', 0): 2, ('b', 0, 'c'): 3}
     """
-    masked = _STRING_OR_COMMENT.sub(lambda found: re.sub(r"[^\n]", "\x00", found[0]), text)
+    masked = _masked(text)
     lines: dict[KeyPath, int] = {}
     counts: dict[KeyPath, int] = {}
     table: KeyPath = ()
+    line, counted = 1, 0
     for found in _LINE.finditer(masked):
         group = "header" if found["header"] else "key"
         begin, end = found.span(group)
-        names = tuple(part.strip().strip("\"'") for part in text[begin:end].split("."))
+        line, counted = line + masked.count("\n", counted, begin), begin
+        names = tuple(part.strip().strip("\"'") for part in text[begin:end].split(".", _PARTS))
         if group == "header":
             table = _with_indices(names, counts, is_array=found["open"] == "[[")
             path = table
         else:
             path = table + names
-        lines.setdefault(path, masked.count("\n", 0, begin) + 1)
+        lines.setdefault(path, line)
     return lines
+
+
+def _masked(text: str) -> str:
+    """The text with each character of its strings and comments made NUL; lines stay lines."""
+    return _STRING_OR_COMMENT.sub(lambda found: re.sub(r"[^\n]", "\x00", found[0]), text)
+
+
+def _deepest_line(masked: str) -> int:
+    """The line on which the most brackets are open."""
+    depth, deepest, at = 0, 0, 0
+    for found in _BRACKET.finditer(masked):
+        depth += 1 if found[0] in "[{" else -1
+        if depth > deepest:
+            deepest, at = depth, found.start()
+    return masked.count("\n", 0, at) + 1
 
 
 def _with_indices(names: tuple[str, ...], counts: dict[KeyPath, int], *, is_array: bool) -> KeyPath:
@@ -77,14 +104,45 @@ class Source:
         self.top = Table(self, self.values, ())
 
     def _parse(self) -> dict[str, Any]:
+        masked = _masked(self._text)
+        many = _MANY_PARTS.search(masked)
+        if many:
+            line = masked.count("\n", 0, many.start()) + 1
+            return self._unread(line, f"a key has more than {_PARTS} parts", "Write shorter keys: see docs/codex.md.")
         try:
-            return tomllib.loads(self._text)
+            values = tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
             at = _AT_LINE.search(str(error))
             line = int(at[1]) if at else max(1, self._text.count("\n"))
             remedy = "Mend the TOML at that line; a text with line breaks stands between three double quotes."
-            self.faults.append(CodexError(f"not TOML: {error}", file=self.file, line=line, remedy=remedy))
-            return {}
+            return self._unread(line, f"not TOML: {error}", remedy)
+        except RecursionError:
+            remedy = "Close the brackets at that line; no value of a codex is nested so deep."
+            return self._unread(_deepest_line(masked), "brackets are nested too deep", remedy)
+        except ValueError:  # what Python says of whole numbers of thousands of digits
+            digits = _MANY_DIGITS.search(masked)
+            line = masked.count("\n", 0, digits.start() if digits else 0) + 1
+            return self._unread(line, "a number has too many digits", "Write a number that fits 64 bits.")
+        self._refuse_numbers(values)
+        return values
+
+    def _unread(self, line: int, message: str, remedy: str) -> dict[str, Any]:
+        self.faults.append(CodexError(message, file=self.file, line=line, remedy=remedy))
+        return {}
+
+    def _refuse_numbers(self, values: Mapping[str, Any]) -> None:
+        """No number that JSON and the daemon could not take: beyond 64 bits, infinite, or none at all."""
+        pending: list[tuple[KeyPath, Any]] = [((), values)]
+        while pending:
+            path, value = pending.pop()
+            if isinstance(value, dict):
+                pending.extend(((*path, key), each) for key, each in value.items())
+            elif isinstance(value, list):
+                pending.extend(((*path, number), each) for number, each in enumerate(value))
+            elif isinstance(value, int) and value not in _WHOLE:
+                self.fault(path, f"`{path[-1]}` does not fit 64 bits", "Write a smaller number.")
+            elif isinstance(value, float) and not math.isfinite(value):
+                self.fault(path, f"`{path[-1]}` is {value}", "Write a finite number.")
 
     def line(self, path: KeyPath, value: str | None = None) -> int | None:
         """The line of a key, or of the table around it; with `value`, of that element of its list."""
