@@ -47,7 +47,10 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     >>> key_lines('a = 1\\n[[b]]\\nc = \"\"\"\\nd = 2\\n\"\"\"\\n')
     {('a',): 1, ('b', 0): 2, ('b', 0, 'c'): 3}
     """
-    masked = _masked(text)
+    return _key_lines(text, _masked(text))
+
+
+def _key_lines(text: str, masked: str) -> dict[KeyPath, int]:
     lines: dict[KeyPath, int] = {}
     counts: dict[KeyPath, int] = {}
     table: KeyPath = ()
@@ -68,7 +71,15 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 def _masked(text: str) -> str:
     """The text with each character of its strings and comments made NUL; lines stay lines."""
-    return _STRING_OR_COMMENT.sub(lambda found: re.sub(r"[^\n]", "\x00", found[0]), text)
+    return _STRING_OR_COMMENT.sub(lambda found: "\n".join("\x00" * len(line) for line in found[0].split("\n")), text)
+
+
+def _line_of_many_parts(masked: str) -> int | None:
+    """The line of a dotted key of more parts than there may be, None if there is none."""
+    for number, line in enumerate(masked.split("\n"), 1):
+        if line.count(".") >= _PARTS and _MANY_PARTS.search(line):
+            return number
+    return None
 
 
 def _deepest_line(masked: str) -> int:
@@ -99,15 +110,14 @@ class Source:
         self.file = file
         self.faults: list[CodexError] = []
         self._text = text
-        self._lines = key_lines(text)
-        self.values = self._parse()
+        masked = _masked(text)
+        self._lines = _key_lines(text, masked)
+        self.values = self._parse(masked)
         self.top = Table(self, self.values, ())
 
-    def _parse(self) -> dict[str, Any]:
-        masked = _masked(self._text)
-        many = _MANY_PARTS.search(masked)
-        if many:
-            line = masked.count("\n", 0, many.start()) + 1
+    def _parse(self, masked: str) -> dict[str, Any]:
+        line = _line_of_many_parts(masked)
+        if line is not None:
             return self._unread(line, f"a key has more than {_PARTS} parts", "Write shorter keys: see docs/codex.md.")
         try:
             values = tomllib.loads(self._text)
