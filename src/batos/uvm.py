@@ -17,7 +17,7 @@ from batos.cognition.contributions import APPLIERS
 from batos.cognition.mission import Conductor
 from batos.cognition.router import Lesson, taught
 from batos.config import Settings, checkout_folder
-from batos.errors import BatosError, ModelMissing, NotFound, OllamaTimeout, OllamaUnreachable
+from batos.errors import BatosError, BriefError, ModelMissing, NotFound, OllamaTimeout, OllamaUnreachable, Refused
 from batos.events import Events
 from batos.genesis import codex as codices
 from batos.genesis import graph, integrity, provision
@@ -32,6 +32,7 @@ from batos.image.records import Status
 from batos.inference.bridge import Bridge, Deadlines
 from batos.inference.journal import Journal
 from batos.inference.session import Limits, Thinks
+from batos.objects.prototype import own_slots
 
 
 class Ollama(Daemon, Thinks, Protocol):
@@ -79,6 +80,8 @@ class UVM:
     events: Events
     clock: Callable[[], datetime]
     _slots: asyncio.Semaphore
+    #: Genesis' check is made by one mission while the others that begin wait for it.
+    _checking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _conductor: Conductor | None = field(default=None)
 
     # -- genesis
@@ -99,7 +102,7 @@ class UVM:
         after = await self._carry_out(before, on_progress)
         changes = await self._record(after)
         with self.image.snapshot() as root:
-            findings = integrity.audit(root, after.codex, after)
+            findings = integrity.audit(root, after.codex, after, after.profile)
         return GenesisReport(before, tuple(changes), findings)
 
     async def _carry_out(self, todo: Plan, on_progress: provision.OnProgress | None = None) -> Plan:
@@ -177,19 +180,20 @@ class UVM:
             digests=digests,
         )
 
-    async def _ready(self) -> Conductor:
-        """The conductor; when Ollama is away but the image knows its models, paid answers can still be served."""
-        if self._conductor is None:
-            try:
-                await self.check()
-            except (OllamaUnreachable, OllamaTimeout):
-                with self.image.snapshot() as root:
-                    models = dict(root[roots.GENESIS].get("models", {}))
-                if not models:
-                    raise
-                self._conductor = await self._make_conductor(await asyncio.to_thread(self.codex), models)
-        assert self._conductor is not None
-        return self._conductor
+    async def ready(self) -> Conductor:
+        """The conductor, made once; when Ollama is away, what the image knows serves answers that are paid for."""
+        async with self._checking:
+            if self._conductor is None:
+                try:
+                    await self.check()
+                except (OllamaUnreachable, OllamaTimeout):
+                    with self.image.snapshot() as root:
+                        models = dict(root[roots.GENESIS].get("models", {}))
+                    if not models:
+                        raise
+                    self._conductor = await self._make_conductor(await asyncio.to_thread(self.codex), models)
+            assert self._conductor is not None
+            return self._conductor
 
     # -- missions
 
@@ -202,7 +206,7 @@ class UVM:
                 asked["conversation"] = self._conversation(root, asked["conversation"], asked["user"])
             checked = briefs.parse(asked)
             if checked.ancestor is not None:
-                self.image.find(root, checked.ancestor)
+                self._check_ancestor(root, checked.ancestor, checked.user)
         value = checked.model_dump(mode="json", exclude_none=True)
         return await self.image.accept(value, {file.ref.sha256: file.data for file in files})
 
@@ -216,12 +220,32 @@ class UVM:
             if mine:
                 return str(max(mine))
         elif name in conversations:
+            if conversations[name].user != user:
+                raise BriefError(
+                    f"{name} is another user's conversation",
+                    field="conversation",
+                    remedy="Begin one of your own: what one user said is not recalled for another.",
+                )
             return name
         raise NotFound(
             f"there is no conversation {name!r}",
             field="conversation",
             remedy="Begin one with `new`; it is there when its first mission is answered.",
         )
+
+    def _check_ancestor(self, root: Any, name: str, user: str) -> None:
+        """What was paid for is served from a mission that has ended, to the user who asked it."""
+        brief, status, _ = self.image.find(root, name)
+        if brief.value["user"] != user:
+            raise BriefError(
+                f"{name} is another user's mission", field="ancestor", remedy="Name a mission of your own."
+            )
+        if status.word in ("queued", "running", "waiting", "paused"):
+            raise Refused(
+                f"{name} has not ended: it is {status.word}",
+                field="ancestor",
+                remedy="Wait for its end (`batos resume` brings what was left behind to one): else both would pay.",
+            )
 
     async def run(self, mission: str) -> dict[str, Any]:
         """Run an accepted mission to its end, at most `missions` at a time; raises why it failed.
@@ -237,7 +261,7 @@ class UVM:
         with self.image.snapshot() as root:
             word = self.image.find(root, mission)[1].word
         try:
-            return await self._ready()
+            return await self.ready()
         except BatosError as error:
             if word == "queued":
                 await self.image.move(mission, "failed", error)
@@ -257,7 +281,7 @@ class UVM:
         for mission in self.image.unfolded():
             with self.image.snapshot() as root:
                 _, status, thought = self.image.find(root, mission)
-                answered, word = hasattr(thought, "answer"), status.word
+                answered, word = "answer" in own_slots(thought), status.word
             if answered:
                 await publisher.fold(mission)
                 continue
@@ -333,7 +357,11 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         )
         await image.prepare()
         journal = Journal(image.journal_db, image.journal_writer)
-        yield UVM(settings, image, journal, bridge, events, seams.clock, asyncio.Semaphore(settings.missions))
+        try:
+            yield UVM(settings, image, journal, bridge, events, seams.clock, asyncio.Semaphore(settings.missions))
+        finally:
+            if image.refusing is None:
+                await journal.drain()
     finally:
         if bridge is not None and seams.bridge is None:
             await bridge.aclose()

@@ -48,7 +48,8 @@ def kind(request: ChatRequest) -> str:
     """Which decision a request asks for; a second weave is `revised`."""
     found = next((name for name, decision in _KINDS.items() if request.schema == decision.format), "decomposition")
     # A call's own message ends with the clock; what is appended to it does not.
-    return found if "\n\nAsked at " in request.messages[-1]["content"] else "revised"
+    appended = "\n\nAsked at " not in request.messages[-1]["content"]
+    return "revised" if appended and found.endswith("woven") else found
 
 
 def facet(request: ChatRequest) -> str:
@@ -181,7 +182,7 @@ class Stepping:
 @asynccontextmanager
 async def stepping(uvm: UVM, mission: str) -> AsyncIterator[Stepping]:
     """The mission's transaction and machine; nothing of it is committed unless the test does so."""
-    conductor = await uvm._ready()
+    conductor = await uvm.ready()
     attempt = Attempt(mission)
     with uvm.image.transaction(mission) as transaction:
         running = await conductor._prepare(attempt, transaction)

@@ -67,10 +67,10 @@ async def test_an_intent_is_interpreted_through_infer(mind: Mind) -> None:
         part = await send(opened.interpreter, opened.running.persona, SLOT, "What is there?", 2)
         assert isinstance(part, PartResult)
         assert (part.number, part.slot, part.query, part.known) == (2, SLOT, "What is there?", True)
-        assert opened.running.methods == [
-            {"selector": SLOT, "holder": opened.running.methods[0]["holder"], "as": "interpreted intent"}
-        ]
-        assert opened.running.methods[0]["holder"].startswith("BRICK (oid:")
+        (told,) = opened.running.methods
+        assert (told["selector"], told["as"]) == (SLOT, "interpreted intent")
+        assert told["holder"] == f"BRICK ({told['oid']})"
+        assert told["revision"].startswith("tid:0x")
     assert len(mind.bridge.history) == 1
 
 
@@ -91,13 +91,21 @@ async def test_an_intent_of_ones_own_hides_the_personas(mind: Mind) -> None:
 
 
 async def test_a_kernel_function_that_is_not_there_is_named(mind: Mind) -> None:
-    """`embed_` and `index_document_` are declared and wait for later versions: the error says so."""
+    """A slot that names a kernel function which this version lacks is an error that says so."""
+    await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], "dance_", Primitive("traits.dance")))
+    async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
+        with pytest.raises(ObjectError, match="no kernel function") as raised:
+            await send(opened.interpreter, opened.running.persona, "dance_")
+        assert raised.value.remedy
+
+
+async def test_what_is_not_declared_yet_costs_nothing(mind: Mind) -> None:
+    """`embed_` and `index_document_` come with memory; until then nobody understands them, and no model is asked."""
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         for selector in ("embed_", "index_document_"):
-            receiver = opened.running.persona if selector == "embed_" else opened.running.root["knowledge_catalog_obj"]
-            with pytest.raises(ObjectError, match="no kernel function") as raised:
-                await send(opened.interpreter, receiver, selector, "x")
-            assert raised.value.remedy
+            with pytest.raises(MessageNotUnderstood):
+                await send(opened.interpreter, opened.running.persona, selector, "x")
+    assert mind.bridge.history == []
 
 
 async def test_recall_answers_from_attachments_and_turns_alone(mind: Mind) -> None:

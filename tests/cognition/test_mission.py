@@ -13,7 +13,7 @@ from tests.cognition.minds import LAMP, QUESTION, Script, WaitingBridge, ask, ki
 
 from batos.cognition import preparing
 from batos.cognition.brief import as_file
-from batos.errors import BatosError, OllamaUnreachable, Refused, StreamCut
+from batos.errors import BatosError, BriefError, OllamaUnreachable, Refused, StreamCut
 from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.publisher import Publisher
@@ -180,7 +180,7 @@ async def test_cancelled_during_the_commit_a_mission_is_done(mind: Mind) -> None
 async def test_committed_and_not_published_it_is_published_by_the_next_run(mind: Mind) -> None:
     """When folding in fails after the commit the mission is not failed: running it again only publishes it."""
     mission = await submit(mind.uvm)
-    conductor = await mind.uvm._ready()
+    conductor = await mind.uvm.ready()
     publisher = conductor.publisher
 
     def broken(root: Any, mission: str, payload: Any) -> None:
@@ -281,12 +281,32 @@ async def test_ancestors_are_read_eldest_first(mind: Mind) -> None:
     for _ in range(3):
         also: dict[str, Any] = {"ancestor": ids[-1]} if ids else {}
         ids.append(await submit(mind.uvm, **also))
+        await mind.uvm.run(ids[-1])
     with mind.uvm.image.snapshot() as root:
         record = root[roots.MISSIONS][ids[-1]][0]
         asked = preparing.asked(root, record)
         eldest = root[roots.MISSIONS][ids[0]][0]
     assert asked.ancestors == tuple(ids[:2])
     assert asked.asked_at == eldest.accepted_at
+
+
+async def test_an_ancestor_has_ended_and_is_ones_own(mind: Mind) -> None:
+    """A mission that still runs would pay for the same; another user's answers are not served."""
+    first = await submit(mind.uvm)
+    with pytest.raises(Refused, match="has not ended"):
+        await submit(mind.uvm, ancestor=first)
+    await mind.uvm.run(first)
+    with pytest.raises(BriefError, match="another user's"):
+        await submit(mind.uvm, ancestor=first, user="eve")
+
+
+async def test_the_journal_keeps_no_notes_of_missions_that_ended(mind: Mind) -> None:
+    """COMPLETE and the last IDLE go with a later commit; at the close of the image nothing waits any more."""
+    ids = [(await ask(mind.uvm))["id"] for _ in range(3)]
+    await mind.uvm.journal.drain()
+    for mission in ids:
+        entered = [note["state"] for note in mind.uvm.journal.notes(mission) if "state" in note]
+        assert entered == ["IDLE", "DECOMPOSING", "DELEGATING", "SYNTHESIZING", "COMPLETE", "IDLE"]
 
 
 async def test_a_long_file_is_kept_and_read_back(tmp_path: Path) -> None:

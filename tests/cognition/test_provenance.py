@@ -165,7 +165,7 @@ async def test_of_two_users_who_begin_one_conversation_it_is_the_firsts(mind: Mi
     brief = {"text": "Hello?", "effort": "reflex", "attachments": [], "conversation": conversation_id(utc_now())}
     mind.script.woven = dict(PLAIN)
     ids = [await mind.uvm.image.accept({**brief, "user": user}) for user in ("anna", "berta")]
-    conductor = await mind.uvm._ready()
+    conductor = await mind.uvm.ready()
     publisher, conductor.publisher = conductor.publisher, Later(mind.uvm.image.writer, {}, utc_now)
     for mission in ids:
         await mind.uvm.run(mission)

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 from tests.inference.counted import CountedBridge, Desk, asked, desk
 
+from batos.cognition.prompt import Continuation
 from batos.errors import DecisionInvalid
 from batos.inference.bridge import ChatRequest
 from batos.inference.decide import REASONING_TOKENS, Deciding, decide
@@ -50,7 +51,7 @@ class Deciders:
         """Ask."""
         decision = DECISION.in_mode(mode)
         request = asked(messages=(), schema=decision.format)
-        deciding = Deciding(self.session, request, decision, mode, Step("robin/weave#0"))
+        deciding = Deciding(self.session, request, decision, mode, Step("robin/weave#0"), Continuation())
         return await decide(deciding, ({"role": "user", "content": "Is it so?"},))
 
     @property

@@ -87,7 +87,7 @@ async def ask(running: Running, evidence: Evidence, question: Question, decision
     even what was compacted by the daemon's counts fits; it says what was left out.
     """
     deciding = _deciding(running, question, decision)
-    answer = running.thinking.answer_tokens(decision)
+    answer = running.thinking.reserved(decision)
     call = _Call(running.scene.with_evidence(evidence), question, deciding.decision.guide)
     call = call.lighter(running, prompt.room(running.thinking.window, answer, running.ratio))
     messages = call.messages(running)
@@ -108,8 +108,9 @@ def _deciding(running: Running, question: Question, decision: Decision[M]) -> De
     thinking = running.thinking
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
-    request = ChatRequest(model=thinking.model, messages=(), options=options, schema=decision.format)
-    return Deciding(running.session, request, decision, thinking.mode, Step(question.path, question.on_token))
+    request = ChatRequest(thinking.model, (), options, schema=decision.format, think=thinking.think)
+    step = Step(question.path, question.on_token)
+    return Deciding(running.session, request, decision, thinking.mode, step, prompt.Continuation())
 
 
 def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow, size: int) -> int:
@@ -138,4 +139,4 @@ def _room_beside(running: Running, task: str, decision: Decision[Any]) -> int:
     thinking = running.thinking
     task = prompt.with_guide(task, decision.in_mode(thinking.mode).guide)
     bare = prompt.size(prompt.compose(running.scene, running.voice, task)) + prompt.DOCUMENTS_SIZE
-    return prompt.room(thinking.window, thinking.answer_tokens(decision), running.ratio) - bare
+    return prompt.room(thinking.window, thinking.reserved(decision), running.ratio) - bare

@@ -10,10 +10,12 @@ import structlog
 from batos.cognition import asking, facets, protocols, states
 from batos.cognition.aside import aside
 from batos.cognition.evidence import Evidence, recall
+from batos.cognition.machine import Machine
 from batos.cognition.running import Running
 from batos.errors import ObjectError
+from batos.image.ids import tid_text
 from batos.objects.message import send
-from batos.objects.prototype import Found, UvmObject, label
+from batos.objects.prototype import Found, UvmObject, label, reference
 
 _log = structlog.get_logger("batos.object")
 
@@ -44,7 +46,7 @@ class MissionInterpreter:
         """Interpret an intent: its text guides `infer_`."""
         if not args:
             raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
-        self.running.methods.append({"selector": selector, "holder": label(found.holder), "as": "interpreted intent"})
+        self.running.methods.append(_told(found, selector))
         synthesis = states.work(self.cycle)
         if found.value.kind == "protocol":
             return await protocols.interpret(self, self.running, synthesis, selector, args)
@@ -58,6 +60,18 @@ class MissionInterpreter:
             f"{selector!r} of {label(receiver)} is a generated method, and there is no cell to run it in",
             remedy="Use the version of BAT OS that made it.",
         )
+
+
+def _told(found: Found, selector: str) -> dict[str, str]:
+    """For provenance: what was sent, who holds it, and which revision of it ran (the commit that wrote it)."""
+    revision, holder = tid_text(found.value._p_serial), found.holder
+    return {
+        "selector": selector,
+        "holder": label(holder),
+        "oid": reference(holder),
+        "revision": revision,
+        "as": "interpreted intent",
+    }
 
 
 async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:
@@ -82,9 +96,16 @@ async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tup
     return await asking.ask(interpreter.running, evidence, question, decision)
 
 
+async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
+    """The orchestrator takes the mission's brief: its cycle runs from IDLE to IDLE."""
+    await Machine(receiver, interpreter, interpreter.running).run(interpreter.cycle)
+    return interpreter.cycle
+
+
 KERNEL: Final[dict[str, Kernel]] = {
     "traits.log": _log_line,
     "traits.recall": _recall,
     "catalog.search": _search,
     "llm.infer": _infer,
+    "orchestrator.start_cognitive_cycle_for": _start_cycle,
 }

@@ -14,7 +14,7 @@ import structlog
 from batos.cognition import preparing
 from batos.cognition.evidence import Evidence
 from batos.cognition.interpreter import MissionInterpreter
-from batos.cognition.machine import Machine, begin
+from batos.cognition.machine import begin
 from batos.cognition.prompt import Scene
 from batos.cognition.router import Router
 from batos.cognition.running import Running
@@ -28,6 +28,7 @@ from batos.image.records import StatusWord
 from batos.image.transactions import MissionTransaction
 from batos.inference.journal import Journal
 from batos.inference.session import Limits, Session, Thinks
+from batos.objects.message import send
 from batos.objects.prototype import own_slots
 
 _log = structlog.get_logger("batos.mission")
@@ -111,7 +112,9 @@ class Conductor:
             running = attempt.running = await self._prepare(attempt, transaction)
             orchestrator = transaction.root["orchestrator_obj"]
             cycle = begin(orchestrator)
-            await Machine(orchestrator, MissionInterpreter(running, cycle), running).run(cycle)
+            await send(
+                MissionInterpreter(running, cycle), orchestrator, "start_cognitive_cycle_for_", running.brief.text
+            )
             running.thought.states = list(attempt.states)
             try:
                 await transaction.commit(running.thought)
@@ -121,6 +124,7 @@ class Conductor:
     async def _done(self, attempt: Attempt) -> None:
         """Fold in what was contributed; only then is it told that the mission is done."""
         await self.publisher.fold(attempt.mission)
+        self.journal.ended(attempt.mission)
         self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid)
         self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
 
@@ -139,7 +143,7 @@ class Conductor:
         try:
             await self.journal.flush(mission)
             await self.image.move(mission, word, reason, report=attempt.report())
-        except BatosError as unwritten:
+        except Exception as unwritten:  # told, because the first error is still the one to raise
             # A full disk can keep us from writing why: the first error is still the one to tell.
             self.events.emit("txn.abort", what=mission, reason=f"its failure is not recorded: {unwritten}")
         self.events.emit("mission.failed", mission=mission, reason=reason.as_dict())

@@ -11,11 +11,12 @@ from batos.cognition import brief as briefs
 from batos.cognition.aside import aside
 from batos.cognition.brief import MissionBrief
 from batos.cognition.evidence import Passage, Turn, passages
-from batos.cognition.prompt import FIRST_RATIO, Voice
+from batos.cognition.prompt import Voice
 from batos.cognition.router import Route
 from batos.cognition.running import Thinking, ratio
 from batos.errors import BriefError, NotFound
 from batos.genesis import graph
+from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
 from batos.image.records import Attachment, Brief
 from batos.inference.journal import Journal
@@ -81,8 +82,8 @@ def thinking_of(persona: UvmObject) -> Thinking:
     """The model that genesis made for the persona, else its base, with the persona's options."""
     made = lookup(persona, "persona_model")
     options = dict(persona.options)
-    mode = options.pop("mode", "direct")
-    return Thinking(made.value if made else persona.model, options, mode)
+    mode, think = options.pop("mode", "direct"), bool(options.pop("think", False))
+    return Thinking(made.value if made else persona.model, options, mode, think)
 
 
 def ratio_of(root: Any, model: str, journal: Journal, attempts: Sequence[str]) -> float:

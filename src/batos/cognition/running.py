@@ -14,6 +14,7 @@ from batos.cognition.prompt import LEAST_RATIO, Scene, Voice
 from batos.cognition.router import Route
 from batos.errors import BatosError
 from batos.events import Events
+from batos.inference.decide import REASONING_TOKENS
 from batos.inference.schema import Decision, Mode
 from batos.inference.session import Session
 from batos.objects.prototype import UvmObject
@@ -26,6 +27,7 @@ class Thinking:
     model: str
     options: Mapping[str, Any]
     mode: Mode
+    think: bool = False
 
     @property
     def window(self) -> int:
@@ -35,6 +37,11 @@ class Thinking:
     def answer_tokens(self, decision: Decision[Any]) -> int:
         """`num_predict` for a decision: what it can need, at most half of the window."""
         return min(decision.in_mode(self.mode).num_predict, self.window // 2)
+
+    def reserved(self, decision: Decision[Any]) -> int:
+        """Tokens of the window that the prompt leaves free: the answer's, and those of reasoning before it."""
+        reasoning = REASONING_TOKENS if self.mode == "two_phase" else 0
+        return min(self.answer_tokens(decision) + reasoning, 3 * self.window // 4)
 
 
 @dataclass(frozen=True, slots=True)

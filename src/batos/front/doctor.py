@@ -43,7 +43,7 @@ async def _inside(uvm: UVM) -> Iterable[Finding]:
     except BatosError as error:
         findings.append(Finding("ollama.answers", False, error.message, error.remedy))
     with uvm.image.snapshot() as root:
-        return [*findings, *integrity.audit(root, codex, plan)]
+        return [*findings, *integrity.audit(root, codex, plan, uvm.settings.profile)]
 
 
 def _left_behind(uvm: UVM) -> Finding:

@@ -83,7 +83,7 @@ def _stdin(most: int, field: str) -> bytes:
 
 async def _ask(called: Called, brief: dict[str, Any], files: list[File], teller: Teller) -> int:
     async with open_uvm(called.settings, Events(teller.hear, log=True)) as uvm:
-        await uvm.check()
+        await uvm.ready()
         if "ancestor" in brief:
             brief["ancestor"] = _named(uvm, brief["ancestor"])
         mission = await uvm.submit(brief, files)
@@ -167,10 +167,20 @@ async def _resume(called: Called, only: str | None) -> int:
             raise NotFound(f"{only} is {found['status']} and does not wait to be run", field="mission")
         if not waiting:
             called.console.say("Nothing waits.")
-            if called.console.as_json:
-                called.console.document({"missions": []})
-            return 0
-        return max([await _run(uvm, each, teller) for each in ([only] if only else waiting)])
+        chosen = [only] if only else waiting
+        if called.console.as_json:
+            ended = [await _ended(uvm, each) for each in chosen]
+            called.console.document({"missions": ended})
+            return 0 if all(each["status"] == "done" for each in ended) else 1
+        return max([await _run(uvm, each, teller) for each in chosen], default=0)
+
+
+async def _ended(uvm: UVM, mission: str) -> dict[str, Any]:
+    """The mission after its run; what failed is in it."""
+    try:
+        return await uvm.run(mission)
+    except BatosError:
+        return uvm.mission(mission)
 
 
 @click.command()

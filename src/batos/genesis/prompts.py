@@ -8,7 +8,6 @@ from string import Template
 
 from batos.genesis.reader import Table, suggestion
 
-
 #: Tokens that a byte of prompt costs, before a model has been measured (docs/decisions/0007-first-ratio.md).
 FIRST_RATIO = 0.35
 

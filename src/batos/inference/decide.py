@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
@@ -13,12 +13,27 @@ from batos.inference.schema import Decision
 from batos.inference.session import Session, Step
 
 M = TypeVar("M", bound=BaseModel)
+Messages: TypeAlias = tuple[dict[str, str], ...]
 
 REPAIRS = 2
 #: Tokens that free reasoning may take before the constrained answer of mode `two_phase`.
 REASONING_TOKENS = 384
-_REASON = "First think it through in a few sentences of plain text. The answer itself comes after that."
-_THEN = "Now give the answer."
+
+
+class Composer(Protocol):
+    """Who composes a call's messages also says how they go on; each answers the messages given, and some more."""
+
+    def reason(self, messages: Messages) -> Messages:
+        """Ask for free reasoning first."""
+        ...
+
+    def conclude(self, messages: Messages, reasoning: str) -> Messages:
+        """Ask for the answer, after the reasoning."""
+        ...
+
+    def repair(self, messages: Messages, text: str, why: str) -> Messages:
+        """Ask again, after a reply that is no valid decision."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +45,10 @@ class Deciding(Generic[M]):
     decision: Decision[M]
     mode: str
     step: Step
+    composer: Composer
 
 
-async def decide(deciding: Deciding[M], messages: tuple[dict[str, str], ...]) -> tuple[M, str]:
+async def decide(deciding: Deciding[M], messages: Messages) -> tuple[M, str]:
     """The decision and its text; raises DecisionInvalid after the last repair, and what the bridge raises."""
     if deciding.mode == "two_phase":
         messages = await _reasoned(deciding, messages)
@@ -46,23 +62,15 @@ async def decide(deciding: Deciding[M], messages: tuple[dict[str, str], ...]) ->
             deciding.session.waste(step.path)
             if attempt == REPAIRS:
                 raise
-            messages = (*messages, *repair(text, error))
+            messages = deciding.composer.repair(messages, text, error.message)
             step = Step(f"{deciding.step.path}/repair{attempt + 1}", deciding.step.on_token)
     raise AssertionError("the last attempt returns or raises")
 
 
-def repair(text: str, error: DecisionInvalid) -> tuple[dict[str, str], ...]:
-    """What is appended after a reply that is no valid decision."""
-    return (
-        {"role": "assistant", "content": text or "{}"},
-        {"role": "user", "content": f"{error.message} Answer again."},
-    )
-
-
-async def _reasoned(deciding: Deciding[M], messages: tuple[dict[str, str], ...]) -> tuple[dict[str, str], ...]:
-    """Free reasoning first: small models lose much when they must reason inside a grammar (facts in docs/why.md)."""
-    free = (*messages, {"role": "user", "content": _REASON})
+async def _reasoned(deciding: Deciding[M], messages: Messages) -> Messages:
+    """Free reasoning first: small models lose much when they reason inside a grammar (arXiv 2601.07525)."""
+    free = deciding.composer.reason(messages)
     options = {**deciding.request.options, "num_predict": REASONING_TOKENS}
     request = replace(deciding.request, messages=free, options=options, schema=None)
     reasoning = await deciding.session.think(request, Step(f"{deciding.step.path}/reason"))
-    return (*free, {"role": "assistant", "content": reasoning.text}, {"role": "user", "content": _THEN})
+    return deciding.composer.conclude(free, reasoning.text)

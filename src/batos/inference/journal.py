@@ -127,6 +127,8 @@ class Journal:
         self._db = db
         self._writer = writer
         self._notes: dict[str, list[Mapping[str, Any]]] = {}
+        #: Missions that will write no more: their last notes go with the next commit, whosever it is.
+        self._ended: set[str] = set()
 
     async def write(self, record: Record) -> None:
         """Put a record and the mission's waiting notes; durable when this returns."""
@@ -141,13 +143,31 @@ class Journal:
         if mission in self._notes:
             await self._write(mission, None)
 
+    def ended(self, mission: str) -> None:
+        """A mission is done. Its last transitions are in its thought, so they need no commit of their own here."""
+        if mission in self._notes:
+            self._ended.add(mission)
+
+    async def drain(self) -> None:
+        """Write every note that still waits; durable when this returns."""
+        for mission in tuple(self._notes):
+            await self.flush(mission)
+
     async def _write(self, mission: str, record: Record | None) -> None:
-        notes = self._notes.pop(mission, [])
+        taken = {each: self._notes.pop(each, []) for each in {mission, *self._ended}}
+        self._ended -= taken.keys()
+
+        def change(root: Any) -> None:
+            for each, notes in taken.items():
+                _put(root, each, record if each == mission else None, notes)
+
         try:
-            await self._writer.apply(lambda root: _put(root, mission, record, notes))
+            await self._writer.apply(change)
         except Exception:
             # They were not written (a cancellation is another matter: the commit was waited for).
-            self._notes[mission] = notes + self._notes.get(mission, [])
+            for each, notes in taken.items():
+                self._notes[each] = notes + self._notes.get(each, [])
+            self._ended |= taken.keys() - {mission}
             raise
 
     def read(self, missions: Sequence[str]) -> list[Record]:

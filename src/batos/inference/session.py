@@ -179,7 +179,7 @@ class Session:
             async with asyncio.timeout(self._left()):
                 answer = await self.bridge.think(request, listener)
         except (BatosError, TimeoutError, asyncio.CancelledError) as error:
-            await listener.stop()
+            await listener.leave()
             await self._failed(record, error, listener.text)
             if isinstance(error, TimeoutError):
                 raise _out_of_time(self.limits) from error
@@ -280,6 +280,12 @@ class _Listener:
         """Wait for the save under way, so that an older text never overwrites a newer one."""
         if self._saving is not None:
             await self._saving
+
+    async def leave(self) -> None:
+        """The same after a failure, which is the one to tell, whatever became of the save."""
+        if self._saving is not None:
+            await asyncio.wait({self._saving})
+            self._saving.exception()
 
 
 def _shown(request: ChatRequest) -> dict[str, Any]:
