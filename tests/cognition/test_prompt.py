@@ -211,3 +211,32 @@ def test_a_measured_ratio_of_nothing_divides_nothing() -> None:
     """A daemon that counts no tokens leaves room for a prompt, and not an infinite one."""
     assert prompt.room(4096, 1024, 0.0) == int((4096 - 1024 - prompt.MARGIN) / prompt.LEAST_RATIO)
     assert prompt.room(1024, 4096, 0.3) == 0
+
+
+@given(text=texts, why=said)
+def test_a_call_goes_on_by_appending(text: str, why: str) -> None:
+    """Reasoning, its conclusion and a repair begin with the call's own messages, in turns of user and assistant."""
+    call = prompt.compose(scene(Evidence()), VOICE, "task")
+    going_on = prompt.Continuation()
+    reasoned = going_on.reason(call)
+    for messages in (reasoned, going_on.conclude(reasoned, text), going_on.repair(call, text, why)):
+        assert messages[: len(call)] == call
+        assert messages[-1]["role"] == "user"
+    assert going_on.conclude(reasoned, text)[-2] == {"role": "assistant", "content": text}
+    assert going_on.repair(call, text, why)[-2:] == (
+        {"role": "assistant", "content": text or "{}"},
+        {"role": "user", "content": f"{why} Answer again."},
+    )
+
+
+async def test_an_invalid_reply_is_repaired_by_what_was_wrong(mind: Mind) -> None:
+    """The repair is told what was wrong, and appended to what was asked; the mission is answered."""
+    script, spoiled = mind.script, iter(["no JSON at all"])
+    mind.bridge.respond = lambda request: next(spoiled, None) or script(request)
+    shown = await ask(mind.uvm)
+    first, second = mind.bridge.history[:2]
+    assert second.messages[: len(first.messages)] == first.messages
+    assert second.messages[-2]["content"] == "no JSON at all"
+    assert "The reply is not valid" in second.messages[-1]["content"]
+    assert shown["cost"]["calls"] == 6
+    assert mind.uvm.prompts(shown["id"])[1]["path"] == "brick/decomposing#0/repair1"
