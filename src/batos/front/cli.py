@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -64,9 +65,14 @@ def batos() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs a verb and exits with CONTRACT's code."""
+    # Whatever is written holds what people asked and were told: it is its owner's alone.
+    os.umask(0o077)
     # A process may be started with its streams closed; what it says then goes nowhere.
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
         sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -91,6 +97,14 @@ def run(arguments: list[str]) -> int:
     except Terminated:
         console.interrupted("terminated")
         return 143
-    except Exception as error:
-        console.error(InternalError(f"{type(error).__name__}: {error}"))
-        raise
+    except Exception as error:  # what nobody foresaw is told as every other error is; the log has its traceback
+        return _unforeseen(console, error, options)
+
+
+def _unforeseen(console: Console, error: Exception, options: list[str]) -> int:
+    from batos.front import logs
+
+    logs.fault(error, loud="debug" in options or "--log-level=debug" in options)
+    told = InternalError(f"{type(error).__name__}: {error}")
+    console.error(told)
+    return told.exit_code

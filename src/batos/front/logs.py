@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import sys
+import traceback
 from collections.abc import MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Final
@@ -20,9 +23,14 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _OURS: Final = "batos"
 _FILE_BYTES, _FILES = 2_000_000, 5
 
+_log = structlog.get_logger("batos")
+
 
 def configure(level: str, form: str, folder: Path) -> None:
-    """Send log lines of `level` and above to stderr, in `form` (auto, console, json), and info to `folder`."""
+    """Send log lines of `level` and above to stderr, in `form` (auto, console, json), and info to `folder`.
+
+    Where there can be no such folder or file, a warning says so once and the lines go to stderr alone.
+    """
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     file = _File(folder / "batos.log", maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
     file.setFormatter(_Lines())
@@ -41,11 +49,34 @@ def configure(level: str, form: str, folder: Path) -> None:
     )
 
 
+def fault(error: Exception, *, loud: bool) -> None:
+    """Keep the traceback of an error that nobody foresaw: in the file, and on stderr where that shows debug.
+
+    Before `configure` there is no file: then it is on stderr if `loud`.
+    """
+    if structlog.is_configured():
+        _log.error("internal error", exc_info=error, shown_at="debug")
+    elif loud:
+        traceback.print_exception(error)
+
+
 class _File(RotatingFileHandler):
-    """A file of lines; what cannot be written there (a full disk) is lost, and nothing else is."""
+    """A file of lines in a folder that is made for it; what cannot be written there is lost, and nothing else is."""
+
+    _warned = False
+
+    def _open(self) -> TextIOWrapper:
+        path = Path(self.baseFilename)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "there is something there that is no file")  # a pipe would be waited for
+        return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Nothing: a log must never break what it tells of."""
+        """Warn once: a log must never break what it tells of."""
+        if not self._warned:
+            self._warned = True
+            _log.warning("no log file", file=self.baseFilename, reason=str(sys.exc_info()[1]))
 
 
 class _Lines(logging.Formatter):
@@ -72,10 +103,11 @@ class _Split:
         self._shown = self._json if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
 
     def __call__(self, logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
+        shown_at = event.pop("shown_at", event["level"])
         line = str(self._json(logger, name, dict(event)))
         # Not `emit`: the commit thread logs too, and `handle` lets one in at a time.
         self._file.handle(logging.makeLogRecord({"name": _OURS, "msg": line}))
-        if _LEVELS.get(event["level"], 20) >= self._threshold:
+        if _LEVELS.get(shown_at, 20) >= self._threshold:
             with suppress(OSError):  # nobody reads it any more
                 pour(sys.stderr, f"{self._shown(logger, name, event)!s}\n")
         raise structlog.DropEvent

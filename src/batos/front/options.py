@@ -53,8 +53,7 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
         flags = {name: given.pop(name) for name in ("home", "image", "journal", "log_level")}
         loaded = config.load(flags=flags)
         settings = loaded.settings
-        for folder in (settings.home, settings.home / "logs"):
-            own_folder(folder)
+        own_folder(settings.home)
         logs.configure(settings.log_level, settings.log_format, settings.home / "logs")
         console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
         return verb(Called(loaded, console, quiet), **given)
@@ -62,15 +61,15 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def own_folder(folder: Path) -> None:
-    """Make the home, or a folder in it, for its owner alone; raises ConfigError when it cannot be made."""
+def own_folder(home: Path) -> None:
+    """Make the home, for its owner alone; raises ConfigError when it cannot be made."""
     try:
         # mkdir gives its mode to the last folder only.
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"the folder {folder} cannot be made: {error.strerror}",
+            f"the home {home} cannot be made: {error.strerror}",
             field="home",
             remedy="Name a folder that you may write with --home or BATOS_HOME.",
         ) from error
