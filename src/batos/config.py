@@ -23,7 +23,7 @@ CONFIG_FILE = "batos.toml"
 class Settings(BaseModel):
     """Every setting with its default; times in seconds, sizes as named."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
     home: Path = Field(description="The folder that holds everything; BATOS_HOME.")
     image: str = Field(default="", description="Image URI; empty means live_image.fs in the home.")
@@ -84,6 +84,13 @@ _PORTS = {"http": 80, "https": 443}
 #: The addresses that a daemon binds to serve every interface, and where a client on its machine finds it.
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
 _HOST = re.compile(r"[\w.:%-]+")
+_PLACE = re.compile(r"[\w.:%/~\[\]-]+")  # host, port and path: no blank, no query
+_USERINFO = ("@", "\uff20", "\ufe6b")  # also as other writings have it, which URLs fold into it
+
+
+def has_userinfo(address: str) -> bool:
+    """Whether an address has, or may have, a user and password before its host: it is never shown then."""
+    return any(sign in address for sign in _USERINFO)
 
 
 def normal_host(value: str) -> str:
@@ -94,6 +101,8 @@ def normal_host(value: str) -> str:
     >>> normal_host("http://box:8080/")
     'http://box:8080'
     """
+    if has_userinfo(value):
+        raise ValueError("an Ollama address without a user and password")
     given = value.strip()
     scheme, separator, rest = given.partition("://")
     if not separator:
@@ -102,8 +111,7 @@ def normal_host(value: str) -> str:
     try:
         split = urlsplit(f"{scheme}://{rest}")
         port, host = split.port, split.hostname or "127.0.0.1"
-        extra = split.username is not None or split.query or split.fragment
-        if scheme not in _PORTS or not rest or extra or not given.isprintable() or not _HOST.fullmatch(host):
+        if scheme not in _PORTS or not rest or not _HOST.fullmatch(host) or not _PLACE.fullmatch(rest):
             raise ValueError("not an address")
     except ValueError as error:
         raise ValueError("where an Ollama daemon listens: host, host:port or http://host:port") from error
@@ -278,4 +286,7 @@ def _readable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError
     where = sources.get(name, "default")
     needed = _MUST_BE.get(first["type"], "something else").format_map(first.get("ctx", {}))
     remedy = "Correct that flag." if where == "flag" else f"Correct it in {where}."
-    return ConfigError(f"{name} (from {where}) must be {needed}, not {first['input']!r}", field=name, remedy=remedy)
+    given = first["input"]
+    secret = name == "ollama_host" and isinstance(given, str) and has_userinfo(given)
+    shown = "one with a user or password (not shown)" if secret else repr(given)
+    return ConfigError(f"{name} (from {where}) must be {needed}, not {shown}", field=name, remedy=remedy)

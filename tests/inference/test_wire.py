@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import traceback
+from pathlib import Path
 
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batos import config
 from batos.errors import ConfigError
 from batos.inference.wire import LineGuard, ask_for_overflow, daemon_url
 
@@ -119,3 +122,16 @@ def test_a_desktops_environment_does_not_break_the_import() -> None:
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert ran.stdout.split() == ["socks5://127.0.0.1:1", "foo:bar"], ran.stderr
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["http://user:s3cret@host", "user:s3cret@host:1", "ftp://user:s3cret@x", "http://user:s3cret@h:port", "s3cret＠h"],
+)
+def test_a_password_in_an_address_is_refused_and_not_repeated(host: str, tmp_path: Path) -> None:
+    """Neither the bridge nor the settings take it, and no word of their errors, causes included, holds it."""
+    for use in (lambda: daemon_url(host), lambda: config.load({"BATOS_HOME": str(tmp_path), "OLLAMA_HOST": host})):
+        with pytest.raises(ConfigError, match="password") as refused:
+            use()
+        assert "s3cret" not in "".join(traceback.format_exception(refused.value))
+        assert "s3cret" not in json.dumps(refused.value.as_dict())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -25,12 +26,22 @@ from batos.inference.chat import (
     checked_options,
     default_cpu_threads,
     runner_key,
+    stream_lines,
 )
 from batos.inference.client import AsyncClient, ProgressResponse
+from batos.inference.counts import counted
 from batos.inference.deadline import Deadlines, PhaseTimer, Pulse
 from batos.inference.lanes import Lanes
-from batos.inference.reading import Reading, entire
-from batos.inference.wire import OllamaTransport, daemon_url
+from batos.inference.reading import AT_ONCE, Reading, entire
+from batos.inference.wire import (
+    PROGRESS,
+    OllamaTransport,
+    bound_of_answer,
+    bound_of_stream,
+    bound_of_vectors,
+    bounded,
+    daemon_url,
+)
 
 __all__ = [
     "Answer",
@@ -118,6 +129,7 @@ class Bridge:
         client = self._ready()
         key = runner_key(model, options)
         phase, seconds = self._first_line(key)
+        most = options["num_predict"]
         asked: dict[str, Any] = {
             "model": model,
             "messages": request.messages,
@@ -128,11 +140,13 @@ class Bridge:
         }
         if stream:
             parts = await self._ask(client.chat(stream=True, **asked), phase, seconds, model)  # sends nothing yet
-            reading = Reading(model, parts, Draft(structured=request.schema is not None), on_token)
-            answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
+            reading = Reading(model, parts, Draft(structured=request.schema is not None), most, on_token)
+            with bounded(bound_of_stream(stream_lines(most))):
+                answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
         else:
-            seconds += options["num_predict"] * WHOLE_PACE
-            reply = await self._ask(client.chat(stream=False, **asked), phase, seconds, model)
+            seconds += most * WHOLE_PACE
+            with bounded(bound_of_answer(most)):
+                reply = await self._ask(client.chat(stream=False, **asked), phase, seconds, model)
             answer = entire(reply, structured=request.schema is not None)
             if on_token is not None and answer.text:
                 on_token(answer.text)
@@ -162,13 +176,12 @@ class Bridge:
             phase, seconds = self._first_line(key)
             seconds += self.deadlines.between_tokens * (len(batch) - 1)
             call = client.embed(model=model, input=batch, options=sent, keep_alive=keep_alive)
-            reply = await self._ask(call, phase, seconds, model)
-            if len(reply.embeddings) != len(batch):
-                raise WireError(f"{len(batch)} texts were sent and {len(reply.embeddings)} vectors came back")
-            vectors.extend(list(vector) for vector in reply.embeddings)
-            tokens += reply.prompt_eval_count or 0
-            load += reply.load_duration or 0
-            total += reply.total_duration or 0
+            with bounded(bound_of_vectors(len(batch))):
+                reply = await self._ask(call, phase, seconds, model)
+            vectors.extend(catalogue.vectors_of(reply.embeddings, len(batch)))
+            tokens += counted(reply.prompt_eval_count, "count of prompt tokens")
+            load += counted(reply.load_duration, "load duration")
+            total += counted(reply.total_duration, "duration")
             self._warm = None if keep_alive == 0 else (key, asyncio.get_running_loop().time())
         return Embedding(vectors, tokens, load / 1e9, total / 1e9)
 
@@ -179,8 +192,8 @@ class Bridge:
         if response.status_code >= 400:
             raise failures.refused(response.text, response.status_code)
         try:
-            return str(response.json()["version"])
-        except (ValueError, KeyError, TypeError, RecursionError) as raw:
+            return catalogue.version_of(response.json())
+        except (ValueError, RecursionError) as raw:
             raise WireError("what answers does not say which version of Ollama it is") from raw
 
     async def list(self) -> Models:
@@ -240,9 +253,11 @@ class Bridge:
         began = False
         status = ""
         async with aclosing(lines):
-            while True:
+            for count in itertools.count(1):
+                if not count % AT_ONCE:
+                    await asyncio.sleep(0)
                 try:
-                    with PhaseTimer("progress", self.deadlines.progress):
+                    with PhaseTimer("progress", self.deadlines.progress), bounded(PROGRESS):
                         line = await anext(lines)
                 except StopAsyncIteration:
                     break
@@ -251,8 +266,9 @@ class Bridge:
                 except Exception as raw:
                     raise failures.translate(raw, self._peer, model=model, began=began) from raw
                 began = True
-                status = line.status or ""
-                yield catalogue.progress(line)
+                step = catalogue.progress(line)
+                status = step.status
+                yield step
         if status != "success":
             raise StreamCut(f"the daemon stopped reporting on {model!r} at {status or 'nothing'!r}")
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from batos.errors import WireError
 from batos.inference.client import ListResponse, ProcessResponse, ProgressResponse, ShowResponse
+from batos.inference.counts import MOST, clean, counted
 
+_VERSION_MOST = 100  # characters
 _FROM = re.compile(r"^FROM (.+)$", re.MULTILINE)
 _ADAPTER = re.compile(r"^ADAPTER (.+)$", re.MULTILINE)
 
@@ -57,7 +61,7 @@ class ModelCard:
     def trained_window(self) -> int | None:
         """The context length that the model was trained for, in tokens."""
         found = self.info.get(f"{self.info.get('general.architecture', '')}.context_length")
-        return found if isinstance(found, int) else None
+        return found if type(found) is int and found > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,23 @@ class Embedding:
     total_seconds: float
 
 
+def version_of(said: Any) -> str:
+    """The version in what /api/version says; WireError when it says none."""
+    version = said.get("version") if isinstance(said, dict) else None
+    if not isinstance(version, str) or not version or len(version) > _VERSION_MOST or not version.isprintable():
+        raise WireError("what answers does not say which version of Ollama it is")
+    return version
+
+
+def vectors_of(embeddings: Sequence[Sequence[float]], count: int) -> list[list[float]]:
+    """The vectors of /api/embed, of which `count` were asked for; WireError for fewer, more, or numbers without end."""
+    if len(embeddings) != count:
+        raise WireError(f"{count} texts were sent and {len(embeddings)} vectors came back")
+    if not all(math.isfinite(sum(vector)) for vector in embeddings):
+        raise WireError("a vector came back with numbers that are none")
+    return [list(vector) for vector in embeddings]
+
+
 def model_rows(listed: ListResponse) -> list[ModelRow]:
     """The rows of /api/tags, newest first."""
     rows = []
@@ -99,14 +120,14 @@ def model_rows(listed: ListResponse) -> list[ModelRow]:
         details = model.details
         rows.append(
             ModelRow(
-                name=model.model or "",
-                digest=model.digest or "",
-                size=int(model.size or 0),
+                name=clean(model.model),
+                digest=clean(model.digest),
+                size=counted(model.size, "size"),
                 modified_at=model.modified_at,
-                family=(details and details.family) or "",
-                parameter_size=(details and details.parameter_size) or "",
-                quantization=(details and details.quantization_level) or "",
-                parent=(details and details.parent_model) or "",
+                family=clean(details.family if details else None),
+                parameter_size=clean(details.parameter_size if details else None),
+                quantization=clean(details.quantization_level if details else None),
+                parent=clean(details.parent_model if details else None),
             )
         )
     return rows
@@ -117,26 +138,35 @@ def model_card(name: str, shown: ShowResponse) -> ModelCard:
     details = shown.details
     return ModelCard(
         name=name,
-        capabilities=tuple(shown.capabilities or ()),
-        info=shown.modelinfo or {},
-        modelfile=shown.modelfile or "",
-        parameters=shown.parameters or "",
-        template=shown.template or "",
-        family=(details and details.family) or "",
-        parameter_size=(details and details.parameter_size) or "",
-        quantization=(details and details.quantization_level) or "",
+        capabilities=tuple(map(clean, shown.capabilities or ())),
+        info={clean(key): _known(value) for key, value in (shown.modelinfo or {}).items()},
+        modelfile=clean(shown.modelfile),
+        parameters=clean(shown.parameters),
+        template=clean(shown.template),
+        family=clean(details.family if details else None),
+        parameter_size=clean(details.parameter_size if details else None),
+        quantization=clean(details.quantization_level if details else None),
     )
+
+
+def _known(value: Any) -> Any:
+    """A value of the metadata; WireError for a number that no file's header holds."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float | int) and not abs(value) <= MOST:  # NaN is not either
+        raise WireError("Ollama says a number of a model that cannot be: more than 2**53")
+    return value
 
 
 def runner_rows(listed: ProcessResponse) -> list[RunnerRow]:
     """The rows of /api/ps."""
     return [
         RunnerRow(
-            name=row.model or row.name or "",
-            digest=row.digest or "",
-            size=int(row.size or 0),
-            size_vram=int(row.size_vram or 0),
-            context_length=row.context_length,
+            name=clean(row.model or row.name),
+            digest=clean(row.digest),
+            size=counted(row.size, "size"),
+            size_vram=counted(row.size_vram, "size"),
+            context_length=_counted_or_none(row.context_length),
             expires_at=row.expires_at,
         )
         for row in listed.models
@@ -145,4 +175,13 @@ def runner_rows(listed: ProcessResponse) -> list[RunnerRow]:
 
 def progress(line: ProgressResponse) -> Progress:
     """One line of a pull or create."""
-    return Progress(line.status or "", line.digest, line.total, line.completed)
+    return Progress(
+        clean(line.status),
+        None if line.digest is None else clean(line.digest),
+        _counted_or_none(line.total),
+        _counted_or_none(line.completed),
+    )
+
+
+def _counted_or_none(value: int | None) -> int | None:
+    return None if value is None else counted(value, "number")

@@ -10,6 +10,7 @@ from typing import Any
 
 from batos.errors import Runaway, UsageError
 from batos.inference.client import ChatResponse
+from batos.inference.counts import clean, counted
 
 DEFAULT_NUM_PREDICT = 1024
 EMBED_WINDOW = 2048
@@ -21,6 +22,11 @@ SAME_TOKEN_LIMIT = 30
 # structure. In free text an indented table or a poem may need more.
 SCHEMA_BLANK_LIMIT = 64
 TEXT_BLANK_LIMIT = 256
+
+# The daemon's limit counts what is thought and what is said, and a line carries a token or, held back by a parser,
+# more; four times the limit is no answer that it counted.
+_LINES_A_TOKEN = 4
+_LINES_BESIDE = 64
 
 _RELOAD_KEYS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread", "draft_num_predict")
 
@@ -109,6 +115,11 @@ def runner_key(model: str, options: Mapping[str, Any]) -> tuple[object, ...]:
     return (model, *(options.get(key) for key in _RELOAD_KEYS))
 
 
+def stream_lines(num_predict: int) -> int:
+    """The most lines of one streamed answer, its thinking and empty lines included."""
+    return _LINES_A_TOKEN * num_predict + _LINES_BESIDE
+
+
 class Draft:
     """An answer in the making: takes pieces as they come and raises Runaway on blanks or one token without end."""
 
@@ -173,7 +184,7 @@ def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
     Where the tokens of a text lie is not known, so any unit of up to 16 characters is tried.
     """
     limit = SCHEMA_BLANK_LIMIT if structured else TEXT_BLANK_LIMIT
-    if re.search(rf"\s{{{limit + 1}}}", text):
+    if re.search(rf"(?<!\s)\s{{{limit + 1}}}", text):
         return "blanks"
     if ended or len(text) <= SAME_TOKEN_LIMIT:
         return ""
@@ -189,10 +200,10 @@ def answer_of(text: str, thinking: str, last: ChatResponse, wasted: int = 0) -> 
     return Answer(
         text=text,
         thinking=thinking,
-        done_reason=last.done_reason or "",
-        prompt_tokens=last.prompt_eval_count or 0,
-        answer_tokens=last.eval_count or 0,
-        load_seconds=(last.load_duration or 0) / 1e9,
-        total_seconds=(last.total_duration or 0) / 1e9,
+        done_reason=clean(last.done_reason),
+        prompt_tokens=counted(last.prompt_eval_count, "count of prompt tokens"),
+        answer_tokens=counted(last.eval_count, "count of tokens"),
+        load_seconds=counted(last.load_duration, "load duration") / 1e9,
+        total_seconds=counted(last.total_duration, "duration") / 1e9,
         wasted=wasted,
     )

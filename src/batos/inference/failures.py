@@ -29,6 +29,7 @@ from batos.errors import (
     WireError,
 )
 from batos.inference.client import ResponseError
+from batos.inference.counts import MOST
 
 _TEXT_LIMIT = 600
 
@@ -141,10 +142,10 @@ def unfold(error: Any) -> tuple[str, Mapping[str, Any]]:
         if inner is None:
             detail = error
             inner = error.get("message", "")
-            error = inner if isinstance(inner, str) and inner else json.dumps(dict(detail), default=str)
+            error = inner if isinstance(inner, str) and inner else _dumped(dict(detail))
             break
         error = inner
-    text = error if isinstance(error, str) else json.dumps(error, default=str)
+    text = error if isinstance(error, str) else _dumped(error)
     return _clip(text.strip()), detail
 
 
@@ -221,8 +222,19 @@ def _fact(raw: Exception) -> str:
 
 def _count(detail: Mapping[str, Any], key: str) -> int | None:
     value = detail.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if type(value) is int and 0 <= value <= MOST else None
 
 
 def _clip(text: str) -> str:
-    return text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}..."
+    text = text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}..."
+    if text.isprintable():
+        return text
+    # What steers a terminal, and what no file can hold, is no part of a message.
+    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
+
+
+def _dumped(value: Any) -> str:
+    try:
+        return json.dumps(value, default=str)
+    except (ValueError, RecursionError):
+        return "an error without a text"

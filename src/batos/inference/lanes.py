@@ -18,6 +18,9 @@ import httpx
 
 _IDLE_SECONDS = 60.0
 _IDLE_MOST = 128
+_AHEAD_BYTES = 256 * 1024  # what may come before it is read: beyond it the daemon has to wait
+_INFORMED_MOST = 8  # heads with a status of 1xx before the real one
+_EVENTS_AT_ONCE = 64  # events out of bytes that lie ready; then others have their turn
 _SILENT = "Server disconnected without sending a response."
 
 Event: TypeAlias = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]
@@ -33,6 +36,9 @@ class Lane(asyncio.Protocol):
         self._over = False
         self._lost: Exception | None = None
         self._full = False  # the transport takes no more for now
+        self._unread = 0  # bytes that came since all were read
+        self._held = False  # reading is paused: too many wait
+        self._at_once = 0
         self._idle = False
         self.idle_since = 0.0
 
@@ -47,6 +53,10 @@ class Lane(asyncio.Protocol):
             self.close()
         else:
             self._http.receive_data(data)
+            self._unread += len(data)
+            if self._unread > _AHEAD_BYTES and not self._held:
+                self._held = True
+                self._transport.pause_reading()
         self._wake()
 
     def eof_received(self) -> None:
@@ -100,12 +110,13 @@ class Lane(asyncio.Protocol):
 
     async def head(self) -> h11.Response:
         """The head of the response."""
-        while True:
+        for _ in range(_INFORMED_MOST + 1):
             event = await self._event()
             if isinstance(event, h11.Response):
                 return event
             if not isinstance(event, h11.InformationalResponse):
                 raise httpx.RemoteProtocolError(_SILENT)
+        raise httpx.RemoteProtocolError(f"more than {_INFORMED_MOST} informational responses and no other")
 
     async def body(self) -> AsyncIterator[bytes]:
         """The body, in chunks as they come."""
@@ -123,7 +134,12 @@ class Lane(asyncio.Protocol):
             except h11.RemoteProtocolError as raw:
                 raise httpx.RemoteProtocolError(str(raw)) from raw
             if event is not h11.NEED_DATA:
+                self._at_once += 1
+                if self._at_once >= _EVENTS_AT_ONCE:
+                    self._at_once = 0
+                    await asyncio.sleep(0)
                 return event
+            self._read_on()
             if not self._over:
                 await self._wait()
             elif self._lost is not None:
@@ -133,6 +149,13 @@ class Lane(asyncio.Protocol):
             else:
                 self._http.receive_data(b"")
 
+    def _read_on(self) -> None:
+        """All that came is read: more may come."""
+        self._unread = self._at_once = 0
+        if self._held:
+            self._held = False
+            self._transport.resume_reading()
+
     def rest(self) -> bool:
         """Make ready for another request; whether that is possible."""
         if self._over or self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
@@ -140,6 +163,7 @@ class Lane(asyncio.Protocol):
         if self._http.trailing_data != (b"", False):
             return False
         self._http.start_next_cycle()
+        self._read_on()
         self._idle = True
         self.idle_since = self._loop.time()
         return True

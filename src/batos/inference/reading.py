@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
 from batos.errors import OllamaTimeout, Runaway
 from batos.inference import failures
-from batos.inference.chat import Answer, Draft, answer_of, runaway_in
+from batos.inference.chat import Answer, Draft, answer_of, runaway_in, stream_lines
 from batos.inference.client import ChatResponse
+from batos.inference.counts import clean, counted
 from batos.inference.deadline import Deadlines, PhaseTimer
+
+#: Lines that are read out of bytes that lie ready; then other tasks and deadlines have their turn.
+AT_ONCE = 32
+_BEHIND_DONE = 64  # lines behind the one with `done` that are waited for
 
 
 class Reading:
     """One streamed answer being read; `parts` is the client's async generator, `on_token` hears the content."""
 
-    __slots__ = ("_draft", "_model", "_on_token", "_parts")
+    __slots__ = ("_draft", "_model", "_most", "_on_token", "_parts")
 
-    def __init__(self, model: str, parts: Any, draft: Draft, on_token: Callable[[str], None] | None) -> None:
+    def __init__(
+        self, model: str, parts: Any, draft: Draft, num_predict: int, on_token: Callable[[str], None] | None
+    ) -> None:
         self._model = model
+        self._most = stream_lines(num_predict)
         self._parts = parts
         self._draft = draft
         self._on_token = on_token
@@ -40,12 +49,13 @@ class Reading:
 
     async def _to_done(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.Peer) -> ChatResponse:
         began = False
-        draft = self._draft
-        while True:
+        for count in range(1, self._most + 1):
+            if not count % AT_ONCE:
+                await asyncio.sleep(0)
             try:
                 part: ChatResponse = await anext(self._parts)
             except StopAsyncIteration:
-                raise failures.not_done("".join(draft.content)) from None
+                raise failures.not_done("".join(self._draft.content)) from None
             except Exception as raw:
                 raise failures.translate(raw, peer, model=self._model, began=began) from raw
             if began:
@@ -53,32 +63,40 @@ class Reading:
             else:
                 began = True
                 timer.enter("between_tokens", deadlines.between_tokens)
-            message = part.message
-            if message.thinking:
-                draft.ponder(message.thinking)
-            piece = message.content
-            if piece:
-                draft.take(piece)
-                if self._on_token is not None:
-                    self._on_token(piece)
+            self._hear(part)
             if part.done:
                 return part
+        raise Runaway("length", self._most)
+
+    def _hear(self, part: ChatResponse) -> None:
+        message = part.message
+        if message.thinking:
+            self._draft.ponder(clean(message.thinking))
+        piece = message.content
+        if piece:
+            if not piece.isascii():
+                piece = clean(piece)
+            self._draft.take(piece)
+            if self._on_token is not None:
+                self._on_token(piece)
 
     async def _drain(self) -> None:
         try:
-            async for _ in self._parts:
-                pass
+            for _ in range(_BEHIND_DONE):
+                await anext(self._parts)
+        except StopAsyncIteration:
+            pass
         except Exception:  # the answer is whole: what breaks behind it only costs the connection
             pass
 
 
 def entire(reply: ChatResponse, *, structured: bool) -> Answer:
     """The answer of a reply that came in one piece; Runaway or StreamCut if it is none."""
-    text = reply.message.content or ""
+    text = clean(reply.message.content)
     ended = bool(reply.done) and reply.done_reason == "stop"
     kind = runaway_in(text, structured=structured, ended=ended)
     if kind:
-        raise Runaway(kind, reply.eval_count or 0)
+        raise Runaway(kind, counted(reply.eval_count, "count of tokens"))
     if not reply.done:
         raise failures.not_done(text)
-    return answer_of(text, reply.message.thinking or "", reply)
+    return answer_of(text, clean(reply.message.thinking), reply)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import httpx
 
-from batos.errors import ConfigError
+from batos.config import has_userinfo
+from batos.errors import ConfigError, WireError
 
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 
@@ -18,8 +22,12 @@ def daemon_url(host: str) -> str:
     """The daemon's base URL from what people write in OLLAMA_HOST: `host`, `host:port`, `:port` or a URL.
 
     Without a port it is 11434, as for the daemon; for a URL the port of its scheme. The address that a daemon is told
-    to listen on everywhere (0.0.0.0, [::]) becomes the loopback, where it is reached. ConfigError when it is none.
+    to listen on everywhere (0.0.0.0, [::]) becomes the loopback, where it is reached. ConfigError when it is none;
+    one that holds a user or password is not repeated in it.
     """
+    if has_userinfo(host):
+        said = "the Ollama address holds a user or password (not shown): give host and port only"
+        raise ConfigError(said, field="ollama.host")
     scheme, mark, rest = host.strip().partition("://")
     if not mark:
         scheme, rest = "http", scheme
@@ -33,7 +41,7 @@ def daemon_url(host: str) -> str:
         raise ConfigError(f"{host!r} is no Ollama address: {bad}", field="ollama.host") from bad
     name = split.hostname or "127.0.0.1"
     plain = not name.isascii() or _HOST.fullmatch(name)
-    if split.username or split.query or split.fragment or not plain:
+    if split.query or split.fragment or not plain:
         raise ConfigError(f"{host!r} is no Ollama address: give host and port only", field="ollama.host")
     if port is None:
         port = {"http": 80, "https": 443}[scheme] if mark else 11434
@@ -80,6 +88,55 @@ def ask_for_overflow(request: httpx.Request) -> None:
     request.headers["Content-Length"] = str(len(spliced))
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most bytes that a reply may have: in all, and from one newline to the next."""
+
+    total: int
+    line: int
+
+
+LINE_BYTES = 1 << 20  # a line of a stream: a token's has 200 bytes, the longest known hold a whole tool call
+WHOLE_BYTES = 16 << 20  # a reply in one piece: a list of 20,000 models
+_TOKEN_LINE_BYTES = 1024  # the line around one token: names, times and the token, escaped
+_TOKEN_BYTES = 256  # one token in JSON: the longest of a real vocabulary have 128 characters
+_CHUNK_BYTES = 256  # what a chunk is counted beside its bytes: a million of one byte take ten seconds to read
+_VECTOR_BYTES = 256 * 1024  # one vector in JSON: 8192 numbers of 25 characters fit
+
+WHOLE = Bound(WHOLE_BYTES, WHOLE_BYTES)
+#: No length of a stream of progress is too much, only that of a line.
+PROGRESS = Bound(1 << 62, LINE_BYTES)
+
+_bound: ContextVar[Bound] = ContextVar("bound", default=WHOLE)
+
+
+def bound_of_stream(lines: int) -> Bound:
+    """What a stream of so many lines may have."""
+    return Bound(LINE_BYTES + lines * _TOKEN_LINE_BYTES, LINE_BYTES)
+
+
+def bound_of_answer(tokens: int) -> Bound:
+    """What an answer of so many tokens in one piece may have."""
+    most = LINE_BYTES + tokens * _TOKEN_BYTES
+    return Bound(most, most)
+
+
+def bound_of_vectors(count: int) -> Bound:
+    """What so many embeddings may have."""
+    most = LINE_BYTES + count * _VECTOR_BYTES
+    return Bound(most, most)
+
+
+@contextmanager
+def bounded(bound: Bound) -> Iterator[None]:
+    """Requests that this task sends within have replies of at most so many bytes; WireError where one has more."""
+    before = _bound.set(bound)
+    try:
+        yield
+    finally:
+        _bound.reset(before)
+
+
 class LineGuard:
     """Escapes the three line separators of Unicode that are legal inside JSON and break the client's line splitting.
 
@@ -120,17 +177,36 @@ def _escape(data: bytes) -> bytes:
 
 
 class _GuardedStream(httpx.AsyncByteStream):
-    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+    """A reply's body within its bound, in whole lines: what has no newline yet is held back here.
+
+    The client would keep each piece of a line as an object of its own: fifty bytes for a piece of one.
+    """
+
+    def __init__(self, stream: httpx.AsyncByteStream, bound: Bound) -> None:
         self._stream = stream
+        self._bound = bound
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         guard = LineGuard()
+        begun = bytearray()
+        left = self._bound.total
         async for chunk in self._stream:
+            left -= len(chunk) + _CHUNK_BYTES
+            if left < 0:
+                raise WireError(f"Ollama's reply is too long: it may have {self._bound.total} bytes")
             passed = guard.pass_on(chunk)
-            if passed:
+            if not begun and passed.endswith(b"\n"):  # whole lines, as the daemon sends them
                 yield passed
-        if rest := guard.rest():
-            yield rest
+                continue
+            begun += passed
+            if end := begun.rfind(b"\n", -len(passed) or len(begun)) + 1:
+                yield bytes(begun[:end])
+                del begun[:end]
+            if len(begun) > self._bound.line:
+                raise WireError(f"Ollama's reply has a line of more than {self._bound.line} bytes")
+        begun += guard.rest()
+        if begun:
+            yield bytes(begun)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -148,7 +224,7 @@ class OllamaTransport(httpx.AsyncBaseTransport):
         request.headers.pop("Authorization", None)  # the client adds OLLAMA_API_KEY; local means local
         response = await self._inner.handle_async_request(request)
         if isinstance(response.stream, httpx.AsyncByteStream) and "Content-Encoding" not in response.headers:
-            response.stream = _GuardedStream(response.stream)
+            response.stream = _GuardedStream(response.stream, _bound.get())
         return response
 
     async def aclose(self) -> None:

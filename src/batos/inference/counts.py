@@ -1,0 +1,28 @@
+"""What the daemon says in numbers and names, made safe: believed within bounds, or WireError."""
+
+from __future__ import annotations
+
+from batos.errors import WireError
+
+#: The largest whole number that every JSON reader holds exactly; no count, size or duration (ns) comes near it.
+MOST = 2**53
+
+
+def counted(value: int | None, what: str) -> int:
+    """A count of the daemon, 0 where it names none; WireError when it is negative or beyond 2**53."""
+    if value is None:
+        return 0
+    if 0 <= value <= MOST:
+        return int(value)
+    raise WireError(f"Ollama says a {what} that cannot be: {'less than 0' if value < 0 else 'more than 2**53'}")
+
+
+def clean(text: str | None) -> str:
+    """The text with lone surrogates, which no file or terminal can hold, replaced by U+FFFD; "" for None."""
+    if not text or text.isascii():
+        return text or ""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
