@@ -21,11 +21,11 @@ BatosError
 │       ├── StreamCut             retry   it ended without `done`
 │       ├── RunnerDied            retry   the runner stopped while answering
 │       ├── WireError             retry   bytes that are not the protocol
-│       ├── Runaway                       blanks or one token without end
+│       ├── Runaway                       tokens without end: blanks, one, or any
 │       └── DecisionInvalid               no valid JSON after the permitted repairs
 ├── Refused                       exit 4  policy, budget or VRAM says no
 ├── ImageError                    exit 5  the image cannot be used
-│   ├── ImageBusy                         another process holds it
+│   ├── ImageBusy                 retry   another process holds it
 │   ├── ImageDamaged                      it does not open, or its root is incomplete
 │   ├── ForbiddenClass                    it names a class that is not on the list
 │   └── DiskFull                          a write did not fit
@@ -138,7 +138,11 @@ class OllamaUnreachable(OllamaError):
 
 
 class OllamaTimeout(OllamaError):
-    """One phase of a call took longer than its deadline; `phase` is connect, load, first_token or between_tokens."""
+    """One phase of a call took longer than its deadline.
+
+    `phase` is connect, load, first_token or between_tokens; of a call that runs no model, reply; of a pull, create or
+    upload, progress.
+    """
 
     code = "ollama_timeout"
     retry = True
@@ -248,13 +252,17 @@ class WireError(AnswerError):
 
 
 class Runaway(AnswerError):
-    """The model gave blanks or one token without end; `kind` says which, `wasted` counts the tokens."""
+    """The model gave blanks, one token, or any tokens without end; `kind` says which, `wasted` counts the tokens.
+
+    The third is the `kind` "length": far more came than num_predict allows, thinking and empty tokens included.
+    """
 
     code = "runaway"
     remedy = "Ask again with other words, or use another model: this one lost its way."
 
     def __init__(self, kind: str, wasted: int) -> None:
-        super().__init__(f"the model repeated {kind} for {wasted} tokens; the answer was stopped")
+        said = "went on far beyond its limit" if kind == "length" else f"repeated {kind}"
+        super().__init__(f"the model {said} for {wasted} tokens; the answer was stopped")
         self.kind = kind
         self.wasted = wasted
 
@@ -333,12 +341,14 @@ class MissionFailed(BatosError):
     """A mission ended FAILED; the message is its reason."""
 
     code = "mission_failed"
+    remedy = "See its states and calls with `batos show MISSION --prompts`."
 
 
 class ObjectError(BatosError):
     """The object model refused an operation."""
 
     code = "object"
+    remedy = "See the object's slots and lineage with `batos inspect OBJECT`."
 
 
 class MessageNotUnderstood(ObjectError, AttributeError):

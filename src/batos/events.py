@@ -39,16 +39,17 @@ class Events:
     """A list of subscribers; one that raises is dropped and logged, and never breaks a mission."""
 
     def __init__(self, *subscribers: Subscriber, log: bool = False) -> None:
-        self._subscribers = list(subscribers)
+        # By a key of their own: two subscribers may be equal, and one may leave while it is told.
+        self._subscribers: dict[object, Subscriber] = {object(): each for each in subscribers}
         self._logs = log
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Add a subscriber; returns the function that takes it away again."""
-        self._subscribers.append(subscriber)
+        key = object()
+        self._subscribers[key] = subscriber
 
         def unsubscribe() -> None:
-            if subscriber in self._subscribers:
-                self._subscribers.remove(subscriber)
+            self._subscribers.pop(key, None)
 
         return unsubscribe
 
@@ -56,9 +57,9 @@ class Events:
         """Tell everyone, and the log."""
         if self._logs and event not in _CHATTY:
             _log.info(event, **keys)
-        for subscriber in tuple(self._subscribers):
+        for key, subscriber in tuple(self._subscribers.items()):
             try:
                 subscriber(event, keys)
             except Exception:  # an observer must never break what it observes
-                self._subscribers.remove(subscriber)
+                self._subscribers.pop(key, None)
                 _log.exception("subscriber dropped", event_name=event)

@@ -1,7 +1,8 @@
-"""One emulator for all end-to-end tests of this folder, and a user whose genesis is done."""
+"""One emulator for all end-to-end tests of this folder, and users whose genesis is done, each with a copied home."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +17,16 @@ def ollama() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def user(tmp_path: Path, ollama: str) -> User:
-    """A user whose genesis is done."""
-    user = User(tmp_path / "home", ollama)
-    made = user.run("genesis", "--json")
+@pytest.fixture(scope="session")
+def grown(tmp_path_factory: pytest.TempPathFactory, ollama: str) -> Path:
+    """A home after genesis, which nobody changes."""
+    home = tmp_path_factory.mktemp("grown") / "home"
+    made = User(home, ollama).run("genesis", "--json")
     assert made.code == 0, made.err
-    return user
+    return home
+
+
+@pytest.fixture
+def user(tmp_path: Path, ollama: str, grown: Path) -> User:
+    """A user whose genesis is done."""
+    return User(Path(shutil.copytree(grown, tmp_path / "home")), ollama)

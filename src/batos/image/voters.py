@@ -22,7 +22,8 @@ def has_trust(transaction: MissionTransaction) -> None:
     trust = transaction.thought.trust
     lineage = transaction.thought.lineage_trust
     if trust not in TRUST[1:] or lineage not in TRUST or TRUST.index(lineage) < TRUST.index(trust):
-        raise Refused(f"the thought's trust ({trust!r}, lineage {lineage!r}) is not one that it can have")
+        what = f"the thought's trust ({trust!r}, lineage {lineage!r}) is not one that it can have"
+        raise Refused(what, remedy="Please report this.")
 
 
 VOTERS = (has_provenance, has_trust)

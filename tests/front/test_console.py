@@ -1,0 +1,220 @@
+"""The console: nothing on a terminal but text, documents that are whole, streams that may fail without a crash."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from batos.errors import BatosError, Refused
+from batos.front.console import Console, counted, plain, size, table, wrapped
+
+#: What changes the direction of text, and can so hide what it says.
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def console(*, as_json: bool = False, colour: bool = False) -> tuple[Console, io.StringIO, io.StringIO]:
+    """A console with what it wrote to each stream."""
+    out, err = io.StringIO(), io.StringIO()
+    return Console(out, err, as_json, colour), out, err
+
+
+TEXT = st.text() | st.text(st.sampled_from(f"ab \n\t\r\x00\x07\x1b[31m\x7f\x85\x9b{BIDI}"))
+
+
+@given(text=TEXT)
+@example("\x1b]0;title\x07\x1b[2J\x9b31m")
+def test_plain_text_has_no_control_characters(text: str) -> None:
+    """Of all C0, C1 and bidi controls only newline and tab are left, and nothing else is lost."""
+    shown = plain(text)
+    assert not [each for each in shown if unicodedata.category(each) == "Cc" and each not in "\n\t"]
+    assert not set(shown) & set(BIDI)
+    kept = [each for each in text if each in "\n\t" or (unicodedata.category(each) != "Cc" and each not in BIDI)]
+    assert shown == "".join(kept)
+
+
+@given(text=TEXT)
+def test_nothing_brings_a_control_character_out(text: str) -> None:
+    """Results, notes and errors alike are cleaned on their way."""
+    shown, out, err = console()
+    shown.write(text)
+    shown.stream(text)
+    shown.say(text)
+    error = Refused(text, remedy=text)
+    error.also = (text,)
+    shown.error(error)
+    shown.usage(click.UsageError(text))
+    said = out.getvalue() + err.getvalue()
+    assert plain(said) == said
+
+
+@given(value=st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner, max_size=3)))
+def test_a_document_is_one_line(value: Any) -> None:
+    """Whatever it holds, a document is one line of JSON and says the same when it is read."""
+    shown, out, err = console(as_json=True)
+    shown.document({"value": value})
+    line, end = out.getvalue().split("\n")
+    assert json.loads(line) == {"v": 1, "ok": True, "data": {"value": value}}
+    assert (end, err.getvalue()) == ("", "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "utf-16"])
+def test_any_stream_can_say_it(encoding: str) -> None:
+    """What a stream's encoding lacks is escaped: JSON stays JSON, text stays readable, nothing fails."""
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding)
+    Console(out, out, as_json=True, colour=False).document({"text": "é…日\udcff"})
+    assert json.loads(raw.getvalue().decode(encoding))["data"] == {"text": "é…日\udcff"}
+    raw.truncate(0)
+    raw.seek(0)
+    Console(out, out, as_json=False, colour=False).write("a…\udcff")
+    assert raw.getvalue().decode(encoding).lstrip("\ufeff").startswith("a")
+
+
+@pytest.mark.parametrize(
+    ("err", "no_colour", "colour"),
+    [(Terminal(), "", True), (Terminal(), "1", False), (io.StringIO(), "", False)],
+)
+def test_colour_is_for_terminals(monkeypatch: pytest.MonkeyPatch, err: TextIO, no_colour: str, colour: bool) -> None:
+    """Dim text and lines that move are for a terminal, and not with NO_COLOR."""
+    monkeypatch.setenv("NO_COLOR", no_colour)
+    shown = Console.of(io.StringIO(), err, as_json=False)
+    assert shown.colour == colour
+    shown.say("a note", dim=True)
+    shown.rewrite("50 %")
+    shown.wipe()
+    assert isinstance(err, io.StringIO)
+    assert ("\x1b" in err.getvalue()) == colour
+
+
+def test_programs_hear_no_notes() -> None:
+    """With --json nothing of what is for people is said, on neither stream."""
+    shown, out, err = console(as_json=True, colour=True)
+    shown.say("a note")
+    shown.rewrite("50 %")
+    shown.wipe()
+    assert out.getvalue() + err.getvalue() == ""
+
+
+def test_an_error_is_told_whole() -> None:
+    """People get message, further faults and remedy on stderr; a program gets one document on stdout."""
+    error = Refused("no", remedy="Ask less.", field="budget")
+    error.also = ("and no again",)
+    shown, out, err = console()
+    shown.error(error)
+    assert (out.getvalue(), err.getvalue()) == ("", "error: no\n       and no again\n       Ask less.\n")
+    shown, out, err = console(as_json=True)
+    shown.error(error)
+    document = {"code": "refused", "message": "no", "remedy": "Ask less.", "retry": False, "field": "budget"}
+    assert json.loads(out.getvalue()) == {"v": 1, "ok": False, "error": {**document, "also": ["and no again"]}}
+
+
+def test_what_was_stopped_says_so() -> None:
+    """People read a word, a program an error document of that code."""
+    shown, out, err = console()
+    shown.interrupted("terminated")
+    assert (out.getvalue(), err.getvalue()) == ("", "terminated\n")
+    shown, out, _ = console(as_json=True)
+    shown.interrupted("terminated")
+    assert json.loads(out.getvalue())["error"]["code"] == "terminated"
+
+
+@pytest.fixture
+def left() -> Iterator[TextIO]:
+    """A pipe whose reader has left."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stream:
+        yield stream
+
+
+@pytest.fixture
+def full() -> Iterator[TextIO]:
+    """A device that is always full."""
+    with Path("/dev/full").open("w", encoding="utf-8") as stream:
+        yield stream
+
+
+def test_a_reader_that_left_is_no_error(left: TextIO) -> None:
+    """The first write finds nobody, and so do all later ones; the work goes on, and closing is quiet."""
+    shown = Console(left, io.StringIO(), as_json=True, colour=False)
+    shown.document({"text": "x" * 100_000})
+    shown.event("mission.token", {"text": "x"})
+    shown.write("x")
+
+
+def test_a_full_device_is_said_once(full: TextIO) -> None:
+    """A result that cannot be written is an error with a remedy; telling that goes nowhere, and closing is quiet."""
+    shown = Console(full, io.StringIO(), as_json=False, colour=False)
+    with pytest.raises(BatosError, match="No space left") as raised:
+        shown.write("x")
+    assert "batos show last" in raised.value.remedy
+    shown.error(raised.value)
+    shown.write("x")
+
+
+@pytest.mark.parametrize("stream", ["left", "full"])
+def test_notes_that_nobody_can_read_are_dropped(request: pytest.FixtureRequest, stream: str) -> None:
+    """Where stderr leads nowhere the work goes on, and results are written."""
+    out = io.StringIO()
+    shown = Console(out, request.getfixturevalue(stream), as_json=False, colour=True)
+    shown.say("a note", dim=True)
+    shown.rewrite("50 %")
+    shown.wipe()
+    shown.error(Refused("no"))
+    shown.write("the answer")
+    assert out.getvalue() == "the answer\n"
+
+
+def test_a_table() -> None:
+    """Columns are as wide as their longest cell, no cell has a second line, no line ends in blanks."""
+    shown = table([["m-1", "done", "Why\nnot?"], ["m-22", "failed", ""]], ("mission", "status", "question"))
+    assert shown == "mission  status  question\nm-1      done    Why not?\nm-22     failed"
+
+
+def test_wrapped_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are at most as wide as the terminal, never under 40 or over 100, and empty lines stay."""
+    text = " ".join(["word"] * 60) + "\n\nend"
+    for columns, widest in (("10", 40), ("60", 60), ("500", 100)):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = wrapped(text, "> ").split("\n")
+        assert widest - 5 <= max(map(len, lines)) <= widest
+        assert lines[-2:] == ["", "> end"]
+        assert all(line.startswith("> ") for line in lines if line)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (None, "unknown size"),
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (5 * 2**20, "5.0 MiB"),
+        (3 * 2**40, "3072.0 GiB"),
+    ],
+)
+def test_sizes(count: int | None, shown: str) -> None:
+    """Bytes in the unit that people read, gibibytes at most."""
+    assert size(count) == shown
+
+
+def test_counts() -> None:
+    """One thing is no plural, none and many are."""
+    assert [counted(number, "call") for number in (0, 1, 2)] == ["0 calls", "1 call", "2 calls"]
