@@ -1,0 +1,174 @@
+"""The log: every line of the file is one JSON object, whoever wrote it, and stderr shows what was asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import stat
+from collections.abc import Iterator
+from contextlib import redirect_stderr, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from batos.errors import ConfigError
+from batos.front import logs
+from batos.front.options import own_folder
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """What a test configures is taken away after it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    for handler in root.handlers:
+        if handler not in handlers:
+            with suppress(OSError):  # as logging does when a process ends
+                handler.close()
+    root.handlers[:], root.level = handlers, level
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    """What the file says."""
+    return [json.loads(line) for line in (folder / "batos.log").read_text(encoding="utf-8").splitlines()]
+
+
+def failing() -> None:
+    raise ValueError("broken\nover two lines")
+
+
+def test_every_line_is_one_object(tmp_path: Path) -> None:
+    """Ours, a library's, one with an exception, one with newlines, one with a value that JSON does not know."""
+    logs.configure("warning", "json", tmp_path)
+    log = structlog.get_logger("batos")
+    log.info("txn.commit", what="m-1", tid="tid:0x1")
+    log.warning("two\nlines", path=tmp_path, text="\x1b[31m\udcff")
+    theirs = logging.getLogger("ZODB.FileStorage")
+    theirs.warning("index is\n%s", "stale")
+    theirs.info("not worth a line")
+    try:
+        failing()
+    except ValueError:
+        log.exception("ours failed")
+        theirs.exception("theirs failed")
+    found = lines(tmp_path)
+    assert [line["event"] for line in found] == [
+        "txn.commit",
+        "two\nlines",
+        "index is\nstale",
+        "ours failed",
+        "theirs failed",
+    ]
+    assert all({"event", "level", "timestamp"} <= set(line) for line in found)
+    assert found[2]["logger"] == "ZODB.FileStorage"
+    assert all("broken" in line["exception"] for line in found[3:])
+
+
+@pytest.mark.parametrize(("level", "shown"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
+def test_stderr_has_a_threshold(tmp_path: Path, capsys: pytest.CaptureFixture[str], level: str, shown: int) -> None:
+    """stderr shows the level that was asked for and above; the file has info and above whatever that is."""
+    logs.configure(level, "json", tmp_path)
+    log = structlog.get_logger("batos")
+    for name in ("debug", "info", "warning", "error"):
+        getattr(log, name)(name)
+    err = capsys.readouterr().err
+    assert [json.loads(line)["event"] for line in err.splitlines()] == ["debug", "info", "warning", "error"][-shown:]
+    assert [line["event"] for line in lines(tmp_path)][-3:] == ["info", "warning", "error"]
+
+
+@pytest.mark.parametrize(("form", "is_json"), [("json", True), ("auto", True), ("console", False)])
+def test_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, is_json: bool) -> None:
+    """`auto` is JSON where stderr is no terminal; `console` is a line for people; the file is JSON always."""
+    logs.configure("info", form, tmp_path)
+    structlog.get_logger("batos").info("txn.commit", what="m-1")
+    assert capsys.readouterr().err.startswith("{") == is_json
+    assert lines(tmp_path)[0]["what"] == "m-1"
+
+
+def test_the_file_is_rotated(tmp_path: Path) -> None:
+    """It never grows much over 2 MB, five older ones are kept, and each is whole lines."""
+    logs.configure("error", "json", tmp_path)
+    log = structlog.get_logger("batos")
+    for number in range(65):
+        log.info("inference.end", number=number, text="x" * 250_000)
+    files = sorted(tmp_path.iterdir())
+    assert [path.name for path in files] == ["batos.log", *(f"batos.log.{number}" for number in range(1, 6))]
+    assert all(path.stat().st_size <= 2_000_000 for path in files)
+    assert all(json.loads(line)["number"] >= 0 for path in files for line in path.read_text().splitlines())
+    assert lines(tmp_path)[-1]["number"] == 64
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "no such folder/batos.log", "/"])
+def test_a_log_that_cannot_be_written_breaks_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    """What is logged then is not in the file; a warning says so once, and whoever logs goes on."""
+    (tmp_path / "batos.log").symlink_to(place)
+    logs.configure("warning", "json", tmp_path)
+    for _ in range(3):
+        structlog.get_logger("batos").info("txn.commit", what="m-1")
+        logging.getLogger("ZODB").warning("stale")
+    said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["event"] for line in said] == ["no log file"]
+    assert said[0]["file"] == str(tmp_path / "batos.log")
+
+
+def test_a_logs_folder_is_made_when_there_is_something_to_log(tmp_path: Path) -> None:
+    """It is its owner's alone."""
+    logs.configure("error", "json", tmp_path / "logs")
+    structlog.get_logger("batos").info("txn.commit", what="m-1")
+    assert stat.S_IMODE((tmp_path / "logs").stat().st_mode) == 0o700
+    assert len(lines(tmp_path / "logs")) == 1
+
+
+def test_an_unforeseen_error_keeps_its_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file has it; stderr only where debug was asked for."""
+    for level, shown in (("warning", False), ("debug", True)):
+        logs.configure(level, "json", tmp_path / level)
+        try:
+            failing()
+        except ValueError as error:
+            logs.fault(error, loud=False)
+        assert "in failing" in lines(tmp_path / level)[0]["exception"]
+        assert ("in failing" in capsys.readouterr().err) == shown
+
+
+def test_a_stderr_that_cannot_be_written_breaks_nothing(tmp_path: Path) -> None:
+    """The file has the line all the same, and whoever logged it goes on."""
+
+    class Away(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+        def fileno(self) -> int:
+            raise OSError("none")
+
+    with redirect_stderr(Away()):
+        logs.configure("info", "json", tmp_path)
+        structlog.get_logger("batos").info("txn.commit", what="m-1")
+    assert lines(tmp_path)[0]["event"] == "txn.commit"
+
+
+def test_a_home_is_its_owners_alone(tmp_path: Path) -> None:
+    """It is made 0700 whatever the umask lets through; folders above it are as any others."""
+    home = tmp_path / "above" / "home"
+    for _ in range(2):
+        own_folder(home)
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert stat.S_IMODE(home.parent.stat().st_mode) & 0o700 == 0o700
+
+
+def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
+    """A file in its place, or in the place of a folder above it, is an error that names the folder and a way out."""
+    (tmp_path / "file").write_text("x")
+    for home in (tmp_path / "file", tmp_path / "file" / "home"):
+        with pytest.raises(ConfigError) as raised:
+            own_folder(home)
+        assert str(home) in raised.value.message
+        assert raised.value.field == "home"
+        assert "--home" in raised.value.remedy

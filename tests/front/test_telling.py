@@ -1,0 +1,269 @@
+"""How missions are told: done, failed, cancelled, left undone, faulty; to people and to programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.errors import Refused
+from batos.front.console import Console, plain
+from batos.front.telling import Teller, cost_text, mission_text, notes_text, prompts_text
+
+COST = {
+    "calls": 5,
+    "embeds": 0,
+    "prompt_tokens": 900,
+    "answer_tokens": 120,
+    "seconds": 2.25,
+    "from_journal": 0,
+    "wasted": 0,
+}
+STATES = [{"state": each, "at": "2026-01-01T00:00:00Z"} for each in ("IDLE", "SYNTHESIZING", "COMPLETE")]
+BRIEF: dict[str, Any] = {
+    "text": "What did it cost?",
+    "user": "ada",
+    "attachments": [{"name": "report.txt", "media_type": "text/plain", "sha256": "ab" * 32}],
+}
+
+
+def mission(**changes: Any) -> dict[str, Any]:
+    """A mission that is done, as a report has it, with changes."""
+    done: dict[str, Any] = {
+        "id": "m-1",
+        "status": "done",
+        "brief": BRIEF,
+        "accepted_at": "2026-01-01T00:00:00Z",
+        "trust": {"brief": "user", "answer": "model", "lineage": "external"},
+        "states": STATES,
+        "answer": "It cost 3.2 million crowns [1].",
+        "voices": [
+            {"name": "tamland", "query": "What was paid?", "answer": "3.2 million", "known": True},
+            {"name": "guide", "query": "By whom?", "answer": "", "known": False},
+            {"name": "rogue", "query": "Why?", "answer": "", "known": False, "failure": {"message": "it was cut"}},
+        ],
+        "route": {"personas": ["BRICK"], "effort": "cycle", "confidence": 0.5, "reason": "a figure is asked for"},
+        "cost": COST,
+        "tid": "tid:0x1",
+        "provenance": {
+            "recalled": [{"document": 1, "name": "report.txt", "trust": "external", "sha256": "ab" * 32}],
+            "citations": [{"document": 1, "quote": "It cost 3.2 million crowns."}],
+            "omitted": {"passages": 0, "turns": 0},
+            "gate": {"ok": True, "revised": False, "checked": ["length", "cited"], "faults": []},
+            "models": {"batos-brick:0123456789ab": "cd" * 32},
+            "read_at": "tid:0x0",
+        },
+    }
+    return {**done, **changes}
+
+
+def ended(status: str) -> dict[str, Any]:
+    """A mission without an answer."""
+    kept = ("id", "brief", "accepted_at", "states", "cost")
+    return {**{name: mission()[name] for name in kept}, "status": status, "trust": {"brief": "user"}}
+
+
+def teller(*, as_json: bool = False, quiet: bool = False, stream: bool = False) -> tuple[Teller, io.StringIO]:
+    """A teller whose two streams are one."""
+    said = io.StringIO()
+    return Teller(Console(said, said, as_json, colour=False), quiet, stream, voices=False), said
+
+
+def test_a_mission_that_is_done() -> None:
+    """The answer, then voices, sources, the gate, route, cost, states and the commit."""
+    told, said = teller()
+    told.answer(mission())
+    assert said.getvalue().startswith("It cost 3.2 million crowns [1].\n")
+    for line in (
+        "facet    tamland, asked: What was paid? (answered)",
+        "facet    guide, asked: By whom? (had no answer)",
+        "facet    rogue, asked: Why? (failed: it was cut)",
+        'source   [1] report.txt: "It cost 3.2 million crowns."',
+        "gate     passed (2 checks)",
+        "route    BRICK at effort cycle, confidence 0.50: a figure is asked for",
+        "spent    5 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama",
+        "states   IDLE > SYNTHESIZING > COMPLETE",
+        "mission  m-1, commit tid:0x1",
+    ):
+        assert f"\n{line}\n" in said.getvalue()
+
+
+def test_what_was_left_out_and_where_to_go_on() -> None:
+    """Passages and turns without room are counted, and a conversation says how it goes on."""
+    provenance = {**mission()["provenance"], "omitted": {"passages": 1, "turns": 2}}
+    shown = notes_text(mission(provenance=provenance, brief={**BRIEF, "conversation": "c-1"}), voices=True)
+    assert "left out 1 passage and 2 turns, for want of room" in shown
+    assert "talk     c-1 (go on with --conversation last)" in shown
+    assert "\n         3.2 million\n" in shown
+
+
+def test_an_answer_that_the_gate_faults() -> None:
+    """It stands with its faults beside it; who wants the answer alone is told that there are some."""
+    gate = {"ok": False, "revised": True, "checked": ["cited"], "faults": [{"check": "cited", "what": "Cite it."}]}
+    faulty = mission(provenance={**mission()["provenance"], "gate": gate})
+    assert "gate     still faulty after one revision:\n         Cite it." in notes_text(faulty, voices=False)
+    told, said = teller(quiet=True)
+    told.answer(faulty)
+    assert said.getvalue().endswith("The gate still finds faults in this: batos show m-1\n")
+
+
+def test_a_mission_that_failed() -> None:
+    """Message, remedy, what was spent, and how what was paid is not paid again."""
+    told, said = teller()
+    told.failed(ended("failed"), Refused("the budget is spent", remedy="Ask less."))
+    assert said.getvalue().splitlines() == [
+        "error: the budget is spent",
+        "       Ask less.",
+        "m-1 is failed; 5 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama.",
+        "Ask again with --ancestor m-1 and what was paid for is not paid twice.",
+    ]
+
+
+def test_a_mission_that_was_cancelled() -> None:
+    """What it is and what it cost; where nothing was paid there is nothing to save."""
+    told, said = teller()
+    told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 0, "from_journal": 2}})
+    assert said.getvalue() == (
+        "m-1 is cancelled; 0 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama, 2 answers from the journal.\n"
+    )
+
+
+def test_a_mission_read_back() -> None:
+    """One that failed shows reason and remedy; one that nobody works on says so; a done one has it all."""
+    reason = {"code": "refused", "message": "the budget is spent", "remedy": "Ask less.", "retry": False}
+    failed = mission_text({**ended("failed"), "reason": reason}, voices=False)
+    assert "reason   the budget is spent\nremedy   Ask less.\n" in failed
+    assert "undone" not in failed
+    for status in ("queued", "running"):
+        undone = mission_text(ended(status), voices=False)
+        assert f"status   {status}" in undone
+        assert "undone   the process that ran it has ended; `batos resume` goes on with it" in undone
+        assert "spent    5 calls" in undone
+    assert "states   none" in mission_text({**ended("queued"), "states": []}, voices=False)
+    done = mission_text(mission(), voices=False)
+    for line in (
+        "file     report.txt (abababababab)",
+        "asked    2026-01-01T00:00:00Z by ada",
+        "model    batos-brick:0123456789ab (cdcdcdcdcdcd)",
+        "trust    model, lineage external",
+    ):
+        assert line in done
+
+
+def test_nothing_spent() -> None:
+    """A mission that never began has no cost to tell."""
+    assert cost_text({"id": "m-1"}) == "nothing was spent"
+
+
+def test_prompts() -> None:
+    """Each call with its path, its messages and the answer, also one that has none yet."""
+    call = {"path": "brick/weave#0", "state": "done", "model": "m", "tokens": {}, "response": {"text": "Yes."}}
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Is it?"}]
+    shown = prompts_text([{**call, "messages": messages}, {**call, "messages": [], "response": None}])
+    assert "--- system\nBe brief.\n--- user\nIs it?\n--- answer\nYes." in shown
+    assert shown.endswith("--- answer\nNone")
+
+
+LIFE: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("mission.accepted", {"mission": "m-1"}),
+    ("mission.routed", {"mission": "m-1", **mission()["route"]}),
+    ("mission.state", {"mission": "m-1", "state": "SYNTHESIZING"}),
+    ("mission.partial", {"mission": "m-1", "path": "p", "facet": "tamland_facet_", "known": False}),
+    ("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "}),
+    ("mission.token", {"mission": "m-1", "path": "p", "text": "nothing."}),
+    ("mission.retracted", {"mission": "m-1", "path": "p"}),
+    ("mission.token", {"mission": "m-1", "path": "p", "text": "It cost 3.2 million crowns [1]."}),
+)
+
+
+def test_people_follow_it() -> None:
+    """Who, how and why, each state, each facet; tokens as they come; what is retracted is said to be."""
+    told, said = teller(stream=True)
+    for event, keys in LIFE:
+        told.hear(event, keys)
+    told.answer(mission())
+    assert said.getvalue().splitlines()[:10] == [
+        "m-1 accepted",
+        "BRICK at effort cycle, confidence 0.50: a figure is asked for",
+        "  SYNTHESIZING",
+        "    tamland has no answer",
+        "",
+        "It cost nothing.",
+        "The gate found a fault in this; it is being revised.",
+        "",
+        "It cost 3.2 million crowns [1].",
+        "",
+    ]
+    # What was streamed is not said again.
+    assert said.getvalue().count("It cost 3.2 million crowns [1].") == 1
+
+
+def test_the_answer_is_whole_where_the_stream_was_not() -> None:
+    """Where what was streamed is not the answer, or nothing was, the answer is written whole."""
+    for stream in (True, False):
+        told, said = teller(stream=stream, quiet=True)
+        told.hear(*LIFE[4])
+        told.answer(mission())
+        assert said.getvalue().endswith("It cost 3.2 million crowns [1].\n")
+
+
+def test_programs_hear_every_event_and_one_document() -> None:
+    """Each line is JSON: the events as they come, the document last; --quiet is the document alone."""
+    told, said = teller(as_json=True)
+    for event, keys in (*LIFE, ("genesis.step", {"step": "x", "status": "y"})):
+        told.hear(event, keys)
+    told.answer(mission())
+    heard = [json.loads(line) for line in said.getvalue().splitlines()]
+    assert [line.get("event") for line in heard] == [*(event for event, _ in LIFE), None]
+    assert heard[-1] == {"v": 1, "ok": True, "data": mission()}
+    told, said = teller(as_json=True, quiet=True)
+    for event, keys in LIFE:
+        told.hear(event, keys)
+    told.answer(mission())
+    assert json.loads(said.getvalue())["data"] == mission()
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_programs_hear_of_failures(quiet: bool) -> None:
+    """The document is the error, with --quiet it is alone; else the mission that failed comes before it."""
+    told, said = teller(as_json=True, quiet=quiet)
+    told.failed(ended("failed"), Refused("no", remedy="Ask less."))
+    *before, document = [json.loads(line) for line in said.getvalue().splitlines()]
+    assert (document["ok"], document["error"]["code"]) == (False, "refused")
+    assert [line["mission"]["status"] for line in before] == ([] if quiet else ["failed"])
+
+
+HOSTILE = st.text(st.sampled_from("a \n\x00\x07\r\x1b[]2J;\x7f\x85\x9b\u202e\u2066")) | st.text(max_size=20)
+
+
+def spoiled(value: Any, text: str) -> Any:
+    """The value with every string in it replaced, keys kept."""
+    if isinstance(value, Mapping):
+        return {key: each if key in {"status", "effort"} else spoiled(each, text) for key, each in value.items()}
+    if isinstance(value, list):
+        return [spoiled(each, text) for each in value]
+    return text if isinstance(value, str) else value
+
+
+@given(text=HOSTILE, stream=st.booleans(), quiet=st.booleans(), done=st.booleans())
+def test_no_text_of_a_model_reaches_the_terminal_raw(text: str, *, stream: bool, quiet: bool, done: bool) -> None:
+    """Whatever stands in a mission, in every place where there is text, no control character is told."""
+    told, said = teller(stream=stream, quiet=quiet)
+    for event, keys in LIFE:
+        told.hear(event, spoiled(keys, text))
+    shown = spoiled(mission() if done else {**ended("running"), "reason": {"message": "", "remedy": ""}}, text)
+    if done:
+        told.answer(shown)
+    told.failed(shown, Refused(text, remedy=text))
+    told.cancelled(shown)
+    told.console.write(mission_text(shown, voices=True))
+    told.console.write(prompts_text([spoiled({"path": "", "state": "", "model": "", "tokens": {}}, text) | CALL]))
+    assert plain(said.getvalue()) == said.getvalue()
+
+
+CALL: dict[str, Any] = {"messages": [{"role": "user", "content": "\x1b[2J"}], "response": {"text": "\x1b[2J"}}
