@@ -19,6 +19,9 @@ from batos.errors import ConfigError
 
 CONFIG_FILE = "batos.toml"
 
+#: Seconds of a day: no single wait is longer.
+DAY = 86_400.0
+
 
 class Settings(BaseModel):
     """Every setting with its default; times in seconds, sizes as named."""
@@ -32,15 +35,19 @@ class Settings(BaseModel):
     user: str = Field(default="", description="Who asks, when a brief does not say; empty means the login name.")
     profile: str = Field(default="default", description="Which of the codex's profiles names the models.")
     missions: int = Field(default=8, ge=1, le=256, description="How many missions run at once.")
-    connect_seconds: float = Field(default=5.0, gt=0, description="Deadline for connecting to Ollama.")
-    load_seconds: float = Field(default=300.0, gt=0, description="Deadline for loading a model.")
-    first_token_seconds: float = Field(default=120.0, gt=0, description="Deadline for an answer's first token.")
-    between_tokens_seconds: float = Field(default=30.0, gt=0, description="Longest silence inside an answer.")
-    mission_calls: int = Field(default=40, ge=1, description="Most model calls one mission may spend.")
-    mission_tokens: int = Field(default=60_000, ge=1, description="Most tokens one mission may spend, in and out.")
-    mission_seconds: float = Field(default=3_600.0, gt=0, description="Longest time one mission may take.")
-    attachment_bytes: int = Field(default=16 * 2**20, ge=1, description="Largest attachment, in bytes.")
-    cpu_threads: int = Field(default=0, ge=0, description="Threads of a CPU runner; 0 leaves half of the cores free.")
+    connect_seconds: float = Field(default=5.0, gt=0, le=DAY, description="Deadline for connecting to Ollama.")
+    load_seconds: float = Field(default=300.0, gt=0, le=DAY, description="Deadline for loading a model.")
+    first_token_seconds: float = Field(default=120.0, gt=0, le=DAY, description="Deadline for an answer's first token.")
+    between_tokens_seconds: float = Field(default=30.0, gt=0, le=DAY, description="Longest silence inside an answer.")
+    mission_calls: int = Field(default=40, ge=1, le=10_000, description="Most model calls one mission may spend.")
+    mission_tokens: int = Field(
+        default=60_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."
+    )
+    mission_seconds: float = Field(default=3_600.0, gt=0, le=30 * DAY, description="Longest time one mission may take.")
+    attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
+    cpu_threads: int = Field(
+        default=0, ge=0, le=4096, description="Threads of a CPU runner; 0 leaves half of the cores free."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="Least severe line on stderr."
     )
@@ -204,9 +211,10 @@ def checkout_folder(here: Path) -> Path | None:
 
 def _project_name(project: Path) -> str:
     try:
-        return str(tomllib.loads(project.read_text(encoding="utf-8")).get("project", {}).get("name", ""))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        found = tomllib.loads(project.read_text(encoding="utf-8")).get("project")
+    except (OSError, ValueError, RecursionError):
         return ""
+    return str(found.get("name", "")) if isinstance(found, dict) else ""
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -215,11 +223,8 @@ def _from_file(path: Path) -> dict[str, Any]:
             found = tomllib.load(file)
     except FileNotFoundError:
         return {}
-    except UnicodeDecodeError as error:
-        why = f"byte {error.start} is no UTF-8"
-        raise ConfigError(f"{path} is not valid TOML: {why}", remedy=f"Correct {path}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}", remedy=f"Correct {path}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {_no_toml(error)}", remedy=f"Correct {path}.") from error
     except OSError as error:
         why = error.strerror or str(error)
         raise ConfigError(f"{path} cannot be read: {why}", remedy="Check the path and its permissions.") from error
@@ -232,6 +237,15 @@ def _from_file(path: Path) -> dict[str, Any]:
                 f"{name} (from {path}) cannot be {shown}: no setting can", field=name, remedy=f"Correct it in {path}."
             )
     return found
+
+
+def _no_toml(error: ValueError | RecursionError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is no UTF-8"
+    if isinstance(error, RecursionError):
+        return "brackets are nested too deep"
+    # Any other is what Python says of whole numbers of thousands of digits.
+    return str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number has too many digits"
 
 
 def _check_known(path: Path, name: str) -> None:
@@ -288,5 +302,17 @@ def _readable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError
     remedy = "Correct that flag." if where == "flag" else f"Correct it in {where}."
     given = first["input"]
     secret = name == "ollama_host" and isinstance(given, str) and has_userinfo(given)
-    shown = "one with a user or password (not shown)" if secret else repr(given)
+    shown = "one with a user or password (not shown)" if secret else _shown(given)
     return ConfigError(f"{name} (from {where}) must be {needed}, not {shown}", field=name, remedy=remedy)
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write whole numbers of thousands of digits
+        return "a number of that many digits"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+#: Characters of a refused value that its error repeats.
+_LONGEST = 200
