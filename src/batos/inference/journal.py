@@ -70,7 +70,7 @@ class Entry(Persistent):
     def become(self, record: Record) -> None:
         """Take the record's state: an open entry's later one."""
         shown = _shown(record)
-        self.bodies = zlib.compress(canonical([shown.pop(body) for body in BODIES]), 6)
+        self.bodies = zlib.compress(canonical([shown.pop(body) for body in BODIES]), 1)
         self.fields = shown
 
     def record(self) -> Record:
