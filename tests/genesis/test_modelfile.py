@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import CodexError
+from batos.errors import CodexError, UsageError
 from batos.genesis import modelfile, modelname
 from batos.genesis.codex import Codex
 from batos.genesis.modelfile import Recipe
@@ -86,6 +86,18 @@ def test_write_only_what_differs(tmp_path: Path) -> None:
     assert modelfile.write(tmp_path, [RECIPE]) == []
     assert modelfile.write(tmp_path, [replace(RECIPE, system="Other.")]) == [tmp_path / "batos-robin.Modelfile"]
     assert [path.name for path in tmp_path.iterdir()] == ["batos-robin.Modelfile"]
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    """A file in the place of the folder, or a folder in that of a Modelfile, is told; strange bytes give way."""
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "folder" / "batos-robin.Modelfile").mkdir(parents=True)
+    for folder in (tmp_path / "file", tmp_path / "folder"):
+        with pytest.raises(UsageError, match=str(folder)) as raised:
+            modelfile.write(folder, [RECIPE])
+        assert raised.value.remedy
+    (tmp_path / "batos-robin.Modelfile").write_bytes(b"\xff\xfe")
+    assert modelfile.write(tmp_path, [RECIPE]) == [tmp_path / "batos-robin.Modelfile"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batos.errors import CodexError
+from batos.errors import CodexError, UsageError
 from batos.genesis.codex import Codex, digest_of
 from batos.genesis.options import parameters
 
@@ -69,19 +69,26 @@ def file_name(persona: str) -> str:
 
 
 def write(folder: Path, recipes: Iterable[Recipe]) -> list[Path]:
-    """Write the Modelfiles whose content differs; answers their paths. A file is replaced whole or not at all."""
-    written: list[Path] = []
-    folder.mkdir(parents=True, exist_ok=True)
-    for made in recipes:
-        path = folder / file_name(made.persona)
-        content = text(made)
-        if path.exists() and path.read_text(encoding="utf-8") == content:
-            continue
-        beside = path.with_suffix(".new")
-        beside.write_text(content, encoding="utf-8")
-        beside.replace(path)
-        written.append(path)
-    return written
+    """Write the Modelfiles whose content differs; answers their paths. A file is replaced whole or not at all.
+
+    UsageError: the folder cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [path for made in recipes if _replaced(path := folder / file_name(made.persona), text(made))]
+    except OSError as error:
+        remedy = "Make it a folder that you may write, with room on its disk."
+        raise UsageError(f"the Modelfiles cannot be written to {folder}: {error.strerror}", remedy=remedy) from error
+
+
+def _replaced(path: Path, content: str) -> bool:
+    data = content.encode()
+    if path.is_file() and path.read_bytes() == data:
+        return False
+    beside = path.with_suffix(".new")
+    beside.write_bytes(data)
+    beside.replace(path)
+    return True
 
 
 def _parameter(persona: str, name: str, value: Any) -> list[str]:
