@@ -52,10 +52,13 @@ class User:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
         return subprocess.Popen([*BATOS, *arguments], text=True, env=self.environ(), **{**pipes, **more})
 
-    def run(self, *arguments: str, stdin: str | None = None, environ: Mapping[str, str] | None = None) -> Ran:
-        """A process until its end."""
+    def run(
+        self, *arguments: str, stdin: str | None = None, environ: Mapping[str, str] | None = None, shell: str = ""
+    ) -> Ran:
+        """A process until its end; `shell` says what a shell does to its streams, as `>&-`."""
+        through = ("sh", "-c", f'exec "$@" {shell}', "sh") if shell else ()
         done = subprocess.run(
-            [*BATOS, *arguments],
+            [*through, *BATOS, *arguments],
             text=True,
             env={**self.environ(), **(environ or {})},
             capture_output=True,

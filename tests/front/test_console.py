@@ -166,7 +166,22 @@ def test_a_full_device_is_said_once(full: TextIO) -> None:
         shown.write("x")
     assert "batos show last" in raised.value.remedy
     shown.error(raised.value)
-    shown.write("x")
+    with pytest.raises(BatosError, match="No space left"):
+        shown.write("x")
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_program_that_cannot_be_told_gets_the_exit_code(full: TextIO, quiet: bool) -> None:
+    """An event that is lost stops nothing but is not forgotten; errors that have nowhere to go raise nothing more."""
+    shown = Console(full, io.StringIO(), as_json=True, colour=False)
+    if not quiet:
+        shown.event("mission.accepted", {})
+        shown.stream("It ")
+    with pytest.raises(BatosError):
+        shown.document({})
+    shown.error(Refused("no"))
+    shown.interrupted("terminated")
+    shown.usage(click.UsageError("no"))
 
 
 @pytest.mark.parametrize("stream", ["left", "full"])

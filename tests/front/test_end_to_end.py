@@ -223,7 +223,7 @@ def test_killed_and_resumed(user: User) -> None:
         assert slow.run("doctor", "--json").code == 1
         resumed = slow.run("resume", "--json")
     assert resumed.code == 0, resumed.err
-    mission = resumed.document["data"]
+    [mission] = resumed.document["data"]["missions"]
     assert (mission["status"], mission["cost"]["from_journal"]) == ("done", 4)
     assert mission["cost"]["calls"] == 1 + mission["provenance"]["gate"]["revised"]
     assert user.run("resume", "--json").document["data"] == {"missions": []}

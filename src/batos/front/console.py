@@ -42,6 +42,8 @@ class Console:
     err: TextIO
     as_json: bool
     colour: bool
+    #: Why a result could not be written, if so.
+    lost: str = ""
 
     @classmethod
     def of(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
@@ -55,15 +57,20 @@ class Console:
         self._line({"v": 1, "ok": True, "data": data})
 
     def event(self, name: str, keys: Mapping[str, Any]) -> None:
-        """A line of progress for a program."""
-        self._line({"v": 1, "event": name, **keys})
+        """A line of progress for a program; where it cannot be written, the document will say so."""
+        with suppress(BatosError):
+            self._line({"v": 1, "event": name, **keys})
 
     def interrupted(self, how: str) -> None:
         """The work was stopped from outside; `how` is a word."""
         error = {"code": how, "message": how, "remedy": "", "retry": True}
         if self.as_json:
-            self._line({"v": 1, "ok": False, "error": error})
+            self._fault(error)
         self.say(how)
+
+    def _fault(self, error: Mapping[str, Any]) -> None:
+        if not self.lost:  # else there is nowhere to say so, and the exit code says it
+            self._line({"v": 1, "ok": False, "error": error})
 
     def _line(self, value: Mapping[str, Any]) -> None:
         # Readable where it can be; a stream that is not UTF-8 could not say it.
@@ -77,10 +84,13 @@ class Console:
         except BrokenPipeError:
             pass  # whoever read this has seen enough
         except OSError as error:
+            self.lost = error.strerror or str(error)
+        if self.lost:
+            # Said again at each later write: the first may have been a piece, for which nothing stops.
             raise BatosError(
-                f"the result cannot be written to where it goes: {error.strerror}",
+                f"the result cannot be written to where it goes: {self.lost}",
                 remedy="Missions that are done are in the image: `batos show last`.",
-            ) from error
+            )
 
     # -- for people
 
@@ -89,8 +99,9 @@ class Console:
         self._put(f"{plain(text)}\n")
 
     def stream(self, text: str) -> None:
-        """A piece of a result."""
-        self._put(plain(text))
+        """A piece of a result; where it cannot be written, the next whole one will say so."""
+        with suppress(BatosError):
+            self._put(plain(text))
 
     def say(self, text: str, *, dim: bool = False) -> None:
         """Progress, a note, a warning; silent where a program reads."""
@@ -116,7 +127,7 @@ class Console:
     def error(self, error: BatosError) -> None:
         """An error with its remedy."""
         if self.as_json:
-            self._line({"v": 1, "ok": False, "error": error.as_dict()})
+            self._fault(error.as_dict())
             return
         self.say(f"error: {error.message}")
         for other in error.also:
@@ -131,7 +142,7 @@ class Console:
         if self.as_json:
             field = getattr(getattr(wrong, "param", None), "name", None)
             error = {"code": "usage", "message": wrong.format_message(), "remedy": f"See `{path} --help`."}
-            self._line({"v": 1, "ok": False, "error": {**error, "retry": False, **({"field": field} if field else {})}})
+            self._fault({**error, "retry": False, **({"field": field} if field else {})})
             return
         self.say(f"error: {wrong.format_message()}")
         self.say(f"       See `{path} --help`.")

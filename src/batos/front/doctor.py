@@ -12,6 +12,8 @@ from batos.front.console import counted, size
 from batos.genesis import integrity
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
+from batos.image.storage import file_of, journal_uri
+from batos.image.tail import cuttings
 from batos.uvm import UVM, open_uvm
 
 #: Free space below which a mission may not find room, in bytes.
@@ -24,6 +26,7 @@ async def examine(settings: Settings) -> tuple[Finding, ...]:
     try:
         async with open_uvm(settings, Events(log=True)) as uvm:
             findings.append(Finding("image.opens", True, f"the image opens: {settings.image_uri}"))
+            findings.append(_cut(settings))
             findings.extend(await _inside(uvm))
     except BatosError as error:
         findings.append(Finding("image.opens", False, error.message, error.remedy))
@@ -53,6 +56,15 @@ def _left_behind(uvm: UVM) -> Finding:
             "missions.waiting", False, f"{counted(len(waiting), 'mission')} left undone", "Run `batos resume`."
         )
     return Finding("missions.waiting", True, "no mission was left undone")
+
+
+def _cut(settings: Settings) -> Finding:
+    uris = (settings.image_uri, journal_uri(settings.image_uri, settings.journal))
+    kept = [str(each) for path in map(file_of, uris) if path is not None for each in cuttings(path)]
+    if kept:
+        what = f"a crash left an unfinished commit, cut off and kept in {', '.join(kept)}"
+        return Finding("image.cut", False, what, "Nothing that was acknowledged is in it: remove it when you like.")
+    return Finding("image.cut", True, "no unfinished commit was cut off")
 
 
 def _private(settings: Settings) -> Finding:

@@ -93,14 +93,15 @@ async def _ask(called: Called, brief: dict[str, Any], files: list[File], teller:
 async def _run(uvm: UVM, mission: str, teller: Teller) -> int:
     """Run and tell; a failed mission is told with its reason and its cost, by the exit code of what failed it."""
     try:
-        teller.answer(await uvm.run(mission))
-        return 0
+        done = await uvm.run(mission)
     except BatosError as error:
         teller.failed(uvm.mission(mission), error)
         return error.exit_code
     except BaseException:
         teller.cancelled(uvm.mission(mission))
         raise
+    teller.answer(done)
+    return 0
 
 
 @click.command()
