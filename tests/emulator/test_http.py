@@ -130,3 +130,28 @@ async def test_a_reply_of_many_bytes_arrives_whole(client: Client) -> None:
     large = await client.post("/api/show", model="long")
     assert large.headers["transfer-encoding"] == "chunked"
     assert json.loads(large.content)["system"] == "long " * 1000
+
+
+async def test_all_bodies_share_one_room(start: Start) -> None:
+    """Half-sent bodies of many clients are held up to a bound, beyond it there is 503; who leaves makes room."""
+    head = b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+    async with start(limits=Limits(bodies=1500)) as client:
+        host, _, port = client.url.removeprefix("http://").partition(":")
+        _, half = await asyncio.open_connection(host, int(port))
+        half.write(head + b" " * 900)
+        await until(lambda: client.emulator.held == 900)
+        assert (await client.http.post("/api/chat", content=b" " * 601)).status_code == 503
+        assert (await client.http.post("/api/chat", content=b" " * 600)).status_code == 400
+        half.close()
+        await until(lambda: client.emulator.held == 0)
+        assert (await client.http.post("/api/chat", content=b" " * 1500)).status_code == 400
+        assert client.emulator.held == 0
+
+
+@pytest.mark.parametrize("number", [b"9" * 5000, b"-" + b"9" * 5000, b"1e400", b"1" + b"0" * 400])
+async def test_numbers_beyond_gos_are_refused(client: Client, number: bytes) -> None:
+    """What no float64 holds is a 400 in Go's words."""
+    body = b'{"model":"llama3.2:3b","messages":[],"options":{"num_ctx":' + number + b"}}"
+    reply = await client.http.post("/api/chat", content=body)
+    assert reply.status_code == 400
+    assert reply.json()["error"].startswith("json: cannot unmarshal number ")

@@ -10,6 +10,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from tests.emulator.clients import CHAT_MODEL, Client
 
 from batos.emulator import schema
 from batos.emulator.instances import Drawing
@@ -262,3 +263,36 @@ def test_what_is_no_schema_is_refused_in_the_runners_words(wanted: dict[str, Any
         schema.check(wanted)
     assert caught.value.status == 400
     assert words in json.loads(caught.value.text)["error"]["message"]
+
+
+_DOUBLED: dict[str, Any] = {f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(24)}
+_DEEP: dict[str, Any] = {"type": "string"}
+for _ in range(300):
+    _DEEP = {"type": "array", "items": _DEEP, "minItems": 1}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"type": "string", "minLength": 10**9},
+        {"type": "array", "minItems": 10**7, "items": {"type": "integer"}},
+        {"type": "array", "minItems": 500, "items": {"type": "array", "minItems": 500, "items": {"type": "integer"}}},
+        {"type": "array", "minItems": 500, "items": {"type": "string", "minLength": 5000}},
+        {"type": "object", "properties": {key: {"$ref": "#"} for key in "abc"}, "required": list("abc")},
+        {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
+        {"$ref": "#/$defs/d0", "$defs": {**_DOUBLED, "d24": {"type": "string"}}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}},
+        {"type": "string", "pattern": "^(((a{999}){999}){999})$"},
+        {"type": "object", "properties": 5, "required": 5},
+        {"type": "string", "minLength": "many"},
+        _DEEP,
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+async def test_schemas_without_bounds_are_refused(client: Client, form: dict[str, Any], stream: bool) -> None:
+    """A schema whose instances are too large, too deep or none is a 400 with a text, and the loop is not held."""
+    body = {"model": CHAT_MODEL, "messages": [{"role": "user", "content": "hi"}], "stream": stream, "format": form}
+    reply = await client.http.post("/api/chat", json=body)
+    assert reply.status_code == 400
+    assert reply.json()["error"]
+    assert (await client.http.get("/")).status_code == 200

@@ -178,3 +178,12 @@ def test_json_is_what_json_was(value: Any) -> None:
     text = gojson.encode(value)
     assert json.loads(text) == value
     assert not re.search("[<>&\u2028\u2029\n]", text)
+
+
+def test_when_it_was_asked_is_no_question() -> None:
+    """The line in which BAT OS tells the time is not quoted, however short the question; such words elsewhere are."""
+    clock = "Asked at 2026-01-02T03:04:05.678Z."
+    gathered = gather([{"role": "user", "content": f"You are ROBIN.\n\nhi\n\n{clock}"}], ())
+    assert "Asked at" not in language.answer(gathered) + gathered.question
+    quoted = gather([{"role": "user", "content": f"Does the log say {clock[:-1]}?"}], ())
+    assert "Asked at" in quoted.question

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import isinf
 from typing import Any
 
 from batos.emulator.replies import ApiError
@@ -15,6 +16,7 @@ _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 _TO_ESCAPE = re.compile("[<>&\u2028\u2029]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _BLANK = " \t\r\n"
+_DIGITS = 308  # of the largest number that Go's float64 holds
 _MAX_NS = 2**63 - 1
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _TERM = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)")
@@ -51,7 +53,24 @@ def _no_constant(name: str) -> Any:
     raise ApiError(400, f"invalid character {name.lstrip('-')[0]!r} looking for beginning of value")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+def _integer(digits: str) -> int:
+    if len(digits) > _DIGITS:
+        raise _unreal(digits)
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if isinf(value):
+        raise _unreal(digits)
+    return value
+
+
+def _unreal(digits: str) -> ApiError:
+    return ApiError(400, f"json: cannot unmarshal number {digits[:_DIGITS]} into Go value of type float64")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_int=_integer, parse_float=_real)
 
 
 def _syntax(text: str, fault: json.JSONDecodeError) -> str:

@@ -39,9 +39,14 @@ Handler = Callable[[Request], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a client may ask of the server: bytes of a JSON body, connections at once, seconds to send a request."""
+    """How much clients may ask of the server.
+
+    Bytes of one JSON body, of all that are held at once (503 beyond), of an upload; connections at once; the seconds
+    in which a request has to be sent.
+    """
 
     body: int = 64 << 20
+    bodies: int = 128 << 20
     upload: int = 1 << 40
     connections: int = 1024
     request_seconds: float = 60.0
@@ -56,6 +61,7 @@ class Server:
     limits: Limits = field(default_factory=Limits)
     open: set[Connection] = field(default_factory=set)
     listener: asyncio.Server | None = None
+    held: int = 0  # bytes of bodies that are being sent or answered
     _sweeper: asyncio.Task[None] | None = None
 
     async def listen(self, host: str, port: int) -> int:
@@ -96,7 +102,8 @@ class Connection(asyncio.Protocol):
         self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEADER_BYTES)
         self._transport: asyncio.Transport | None = None
         self._request: Request | None = None
-        self._pieces: list[bytes] = []
+        self._body = bytearray()
+        self._held = 0
         self._size = 0
         self._upload: Upload | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -113,6 +120,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.server.open.discard(self)
+        self._release()
         self.began = None
         if self._writable is not None and not self._writable.done():
             self._writable.cancel()
@@ -169,7 +177,7 @@ class Connection(asyncio.Protocol):
         method = event.method.decode("latin-1")
         path = event.target.decode("latin-1").partition("?")[0]
         self._request = Request(method, path, headers)
-        self._pieces.clear()
+        self._body.clear()
         self._size = 0
         if self._wire.they_are_waiting_for_100_continue:
             self._write(self._wire.send(h11.InformationalResponse(status_code=100, headers=[])))
@@ -186,8 +194,12 @@ class Connection(asyncio.Protocol):
             self._upload.put(data)
         elif self._size > self.server.limits.body:
             self._refuse(413)
+        elif self.server.held + len(data) > self.server.limits.bodies:
+            self._refuse(503)
         else:
-            self._pieces.append(data)
+            self._held += len(data)
+            self.server.held += len(data)
+            self._body += data
 
     def _end(self) -> None:
         self.began = None
@@ -195,23 +207,35 @@ class Connection(asyncio.Protocol):
             self._upload.put(None)
             self._upload = None
         elif self._request is not None:
-            self._request.body = b"".join(self._pieces)
+            self._request.body = bytes(self._body)
+            self._body.clear()
             self._start(self._request)
 
     def _start(self, request: Request) -> None:
         self.task = asyncio.get_running_loop().create_task(self._serve(request))
 
     def _refuse(self, status: int) -> None:
-        """A request that is not HTTP, or is too large: its status in plain words, and the end."""
+        """A request that is not HTTP, is too large, or one too many: its status in plain words, and the end."""
         self.began = None
+        self._release()
         if self.task is not None:
             self.abort()
         elif self._transport is not None and not self._transport.is_closing():
-            words = {413: b"413 Request Entity Too Large", 431: b"431 Request Header Fields Too Large"}
+            words = {
+                413: b"413 Request Entity Too Large",
+                431: b"431 Request Header Fields Too Large",
+                503: b"503 Service Unavailable",
+            }
             text = words.get(status, b"400 Bad Request")
             head = b"HTTP/1.1 %b\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%b"
             self._transport.write(head % (text, text))
             self._transport.close()
+
+    def _release(self) -> None:
+        """Give back the share of the server's room for bodies."""
+        self.server.held -= self._held
+        self._held = 0
+        self._body.clear()
 
     # replies
 
@@ -226,8 +250,13 @@ class Connection(asyncio.Protocol):
             if self._transport is not None:
                 self._transport.close()
             return
+        except Exception:  # a defect of ours: the client is not left waiting, and the loop reports it
+            self.task = None
+            self.abort()
+            raise
         finally:
             self.task = None
+            self._release()
         self._next()
 
     def _whole(self, request: Request, reply: Reply) -> None:

@@ -14,6 +14,10 @@ from batos.emulator.sources import Sentence, Sources, cut
 _DEEP = 6
 _MANY = 3
 _LARGE = 9
+_MOST_VALUES = 2000  # of one instance, those of alternatives that did not fit included
+_MOST_ITEMS = 512
+_MOST_CHARACTERS = patterns.LONGEST
+_DEEPEST = 48
 _EMPTY_LISTS = re.compile(
     r"unanswered|missing|gaps?|unresolved|contradict|conflict|unknown|errors?|faults?|issues?|excluded"
 )
@@ -34,9 +38,15 @@ class Drawing:
     sources: Sources
     sorted_keys: bool = False
     _cited: list[Sentence] = field(default_factory=list)
+    _values: int = 0
+    _characters: int = 0
 
     def draw(self, wanted: Any, name: str = "", at: int = 0, deep: int = 0) -> Any:
-        """An instance of `wanted`, which stands under the property `name`, in the at-th item of its array."""
+        """An instance of `wanted`, which stands under the property `name`, in the at-th item of its array.
+
+        ApiError 400 when it would be larger or deeper than the emulator makes them.
+        """
+        self._enter(deep)
         found = schema.resolved(wanted, self.root)
         if "const" in found:
             return found["const"]
@@ -55,6 +65,13 @@ class Drawing:
         if kind in ("integer", "number"):
             return self._number(found, kind, name, at)
         return None if kind == "null" else not _FALSE.search(language.plain_name(name))
+
+    def _enter(self, deep: int) -> None:
+        self._values += 1
+        if deep > _DEEPEST:
+            raise schema.excessive(f"values nested {deep} deep")
+        if self._values > _MOST_VALUES:
+            raise schema.excessive(f"instance of more than {_MOST_VALUES} values")
 
     def _chosen(self, values: list[Any], name: str, at: int) -> Any:
         """A value that the question names, else one by hash; items of one array take them in turn."""
@@ -122,6 +139,8 @@ class Drawing:
         first = list(found.get("prefixItems", ()))
         items = found.get("items", True)
         fewest = int(found.get("minItems", 0))
+        if fewest > _MOST_ITEMS:
+            raise schema.excessive(f"array of {fewest:.0f} items")
         most = found.get("maxItems")
         many = max(fewest, self._length(items, name, deep))
         if items is False:
@@ -150,6 +169,9 @@ class Drawing:
     def _string(self, found: Mapping[str, Any], name: str, at: int) -> str:
         longest = found.get("maxLength")
         fewest = int(found.get("minLength", 0))
+        self._characters += fewest
+        if self._characters > _MOST_CHARACTERS:
+            raise schema.excessive(f"instance of more than {_MOST_CHARACTERS} characters")
         if "pattern" in found:
             return patterns.match(found["pattern"], self.sources, fewest, longest, at)
         shape = _SHAPES.get(found.get("format", ""))

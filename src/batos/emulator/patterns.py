@@ -7,8 +7,10 @@ from functools import lru_cache
 from re import _parser  # type: ignore[attr-defined]  # the only parser of Python's own patterns; undocumented, stable since 3.11
 from typing import Any
 
+from batos.emulator import schema
 from batos.emulator.sources import Sources, cut
 
+LONGEST = 100_000  # characters that are made up for a pattern or a length
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_.,:;!?/"
 
 
@@ -68,7 +70,10 @@ def _write(parsed: Any, extra: int) -> str:
             fewest, most, inner = value
             turns = min(fewest + left, int(most)) if left else fewest
             left -= turns - fewest
-            out.append(_write(inner, 0) * turns)
+            written = _write(inner, 0)
+            if len(written) * turns > LONGEST:
+                raise schema.excessive(f"text of {len(written) * turns} characters")
+            out.append(written * turns)
         else:
             out.append(_one(str(kind), value))
     return "".join(out)

@@ -70,7 +70,12 @@ def wanted_format(fields: Fields) -> Any:
         return value
     if not isinstance(value, dict):
         raise ApiError(500, _FORMAT.format(gojson.quote(json.dumps(value, ensure_ascii=False, separators=(",", ":")))))
-    schema.check(value)
+    try:
+        schema.check(value)
+    except RecursionError:
+        raise schema.excessive("schema nested so deep") from None
+    except (AttributeError, TypeError) as fault:
+        raise schema.unfit(fault) from None
     return value
 
 
@@ -144,8 +149,17 @@ def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:
         return language.answer(source)
     if form == "json":
         return json.dumps({"answer": language.answer(source)}, ensure_ascii=False)
-    drawn = instances.Drawing(form, source, sorted_keys).draw(form)
-    return json.dumps(drawn, ensure_ascii=False)
+    return json.dumps(_drawn(form, source, sorted_keys=sorted_keys), ensure_ascii=False)
+
+
+def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: bool) -> Any:
+    """An instance of a schema; ApiError 400 for one that has none, or whose keywords hold what they cannot."""
+    try:
+        return instances.Drawing(form, source, sorted_keys).draw(form)
+    except RecursionError:
+        raise schema.excessive("values of a schema without end") from None
+    except (AttributeError, TypeError, ValueError, OverflowError) as fault:
+        raise schema.unfit(fault) from None
 
 
 def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str, Any], ...]:
@@ -157,7 +171,7 @@ def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str
         if name and name.lower() in asked:
             form = function.get("parameters") or {"type": "object"}
             filled = {**form, "required": list(form.get("properties", {}))}
-            arguments = instances.Drawing(filled, source, True).draw(filled)
+            arguments = _drawn(filled, source, sorted_keys=True)
             call = {"index": 0, "name": name, "arguments": arguments}
             return ({"id": f"call_{source.number('call', name):x}"[:13], "function": call},)
     return ()

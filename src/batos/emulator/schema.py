@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from batos.emulator.replies import ApiError
 Schema = Mapping[str, Any] | bool
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 _CONVERSION = "Field 'json_schema': \"json_schema\": JSON schema conversion failed:\nJSON schema error at {}: {}"
+_PARTS = 2000  # steps in which the `allOf` parts of a schema are laid together
 _NESTED = ("anyOf", "oneOf", "allOf", "prefixItems")
 
 
@@ -28,10 +30,46 @@ def check(schema: Schema) -> None:
         _check_text(json.dumps(schema))
 
 
+def excessive(what: str) -> ApiError:
+    """The refusal of a schema whose instances are larger than the emulator makes them."""
+    return refuse(f"failed to parse grammar: the emulator makes no {what}")
+
+
+def unfit(fault: Exception) -> ApiError:
+    """The refusal of a schema one of whose keywords holds what it cannot."""
+    return refuse(_CONVERSION.format("#", f"unrecognized schema: {fault}"))
+
+
 @lru_cache(maxsize=256)
 def _check_text(text: str) -> None:
     root = json.loads(text)
     _check(root, root, "#")
+    _unfold(root, root, _Room(_PARTS))
+
+
+@dataclass(slots=True)
+class _Room:
+    left: int
+
+
+def _unfold(schema: Any, root: Mapping[str, Any], room: _Room) -> None:
+    """ApiError 400 where laying the `allOf` parts of a schema together takes too many steps: each may double them."""
+    if not isinstance(schema, dict):
+        return
+    for part in schema.get("allOf") or ():
+        _lay(part, root, room)
+    for _, inner in _inner(schema):
+        _unfold(inner, root, room)
+
+
+def _lay(schema: Any, root: Mapping[str, Any], room: _Room) -> None:
+    room.left -= 1
+    if room.left < 0:
+        raise excessive(f"schema of more than {_PARTS} parts")
+    if isinstance(schema, dict) and "$ref" in schema:
+        _lay(target(schema["$ref"], root), root, room)
+    for part in (schema.get("allOf") or ()) if isinstance(schema, dict) else ():
+        _lay(part, root, room)
 
 
 def _check(schema: Any, root: Mapping[str, Any], where: str) -> None:

@@ -72,6 +72,11 @@ class Emulator:
         """How many clients are connected."""
         return len(self._server.open)
 
+    @property
+    def held(self) -> int:
+        """How many bytes of bodies are held."""
+        return self._server.held
+
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
         """Serve until the block ends; gives the address, without a slash at its end. OSError when the port is taken."""
