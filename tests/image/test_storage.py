@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
@@ -110,6 +111,48 @@ async def test_the_lock_file_of_a_dead_process_blocks_nobody(tmp_path: Path) -> 
         await image.accept(brief())
 
 
+async def test_a_lock_file_that_is_deleted_lets_nobody_in(tmp_path: Path) -> None:
+    """The database files are locked themselves: a second process is told who holds them, not let in beside it."""
+    with child("holding.py", tmp_path) as process:
+        assert await heard(process) == "open"
+        for name in ("live_image.fs", "journal.fs"):
+            (tmp_path / f"{name}.lock").unlink()
+        for _ in range(2):
+            with pytest.raises(ImageBusy) as busy:
+                async with living(tmp_path):
+                    pass
+            assert f"process {process.pid} " in str(busy.value) or "another process" in str(busy.value)
+    async with living(tmp_path) as image:
+        await image.accept(brief())
+
+
+async def test_the_file_is_held_after_a_pack(tmp_path: Path) -> None:
+    """A packed file is another one, and is locked as the first was; what was written is there."""
+    async with living(tmp_path) as image:
+        name = await image.accept(brief())
+        await asyncio.to_thread(image.db.pack)
+        (tmp_path / "live_image.fs.lock").unlink()
+        with pytest.raises(ImageBusy):
+            open_database(f"file://{tmp_path / 'live_image.fs'}", connections=1)
+    async with living(tmp_path) as image:
+        assert image.unfolded() == [name]
+
+
+@pytest.mark.parametrize("suffix", [".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old"])
+@pytest.mark.parametrize("name", ["live_image.fs", "journal.fs"])
+async def test_nothing_is_written_through_a_link(tmp_path: Path, name: str, suffix: str) -> None:
+    """A link in the place of a file that is written beside a database is refused, and what it names is untouched."""
+    mine = tmp_path / "mine"
+    mine.write_text("my letters")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / f"{name}{suffix}").symlink_to(mine)
+    with pytest.raises(ImageDamaged, match="no plain file"):
+        async with living(home):
+            pass
+    assert mine.read_text() == "my letters"
+
+
 async def test_a_busy_journal_lets_the_image_go(tmp_path: Path) -> None:
     """When the journal cannot be opened, the image is given back: it opens again at once."""
     held = open_database(f"file://{tmp_path / 'journal.fs'}", connections=1)
@@ -156,6 +199,7 @@ async def test_a_torn_end_is_cut_off_at_opening(tmp_path: Path) -> None:
         folder = tmp_path / str(cut)
         folder.mkdir()
         shutil.copy(path, folder)
+        shutil.copy(tmp_path / "journal.fs", folder)
         os.truncate(folder / "live_image.fs", cut)
         async with living(folder) as image:
             assert image.unfolded() == [first]

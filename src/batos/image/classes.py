@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import io
+import re
 from functools import cache
 from typing import Any
 
+from ZODB._compat import PersistentUnpickler
 from ZODB.POSException import POSError
 
 from batos.errors import ForbiddenClass
@@ -25,15 +28,23 @@ OURS: frozenset[tuple[str, str]] = frozenset(
     }
 )
 
-#: Containers of the libraries, which hold nothing but data.
+#: The BTrees by their kinds of key and value: O objects, I L signed and U Q unsigned whole numbers, F floats, fs bytes.
+FAMILIES = (
+    *("OO", "OI", "OU", "OL", "OQ", "IO", "II", "IF", "IU", "UO", "UU", "UF", "UI"),
+    *("LO", "LL", "LF", "LQ", "QO", "QQ", "QF", "QL", "fs"),
+)
+
+#: What each family has; an object of any of them may be in a slot, and a clone copies it.
+KINDS = ("BTree", "Bucket", "TreeSet", "Set")
+
+BTREES: frozenset[tuple[str, str]] = frozenset(
+    (f"BTrees.{family}BTree", f"{family}{kind}") for family in FAMILIES for kind in KINDS
+)
+
+#: Other containers of the libraries, which hold nothing but data.
 LIBRARIES: frozenset[tuple[str, str]] = frozenset(
     {
-        ("BTrees.IOBTree", "IOBTree"),
-        ("BTrees.IOBTree", "IOBucket"),
-        ("BTrees.OOBTree", "OOBTree"),
-        ("BTrees.OOBTree", "OOBucket"),
-        ("BTrees.OOBTree", "OOSet"),
-        ("BTrees.OOBTree", "OOTreeSet"),
+        ("BTrees.Length", "Length"),
         ("ZODB.blob", "Blob"),
         ("builtins", "frozenset"),
         ("builtins", "set"),
@@ -42,7 +53,7 @@ LIBRARIES: frozenset[tuple[str, str]] = frozenset(
     }
 )
 
-ALLOWED: frozenset[tuple[str, str]] = OURS | LIBRARIES
+ALLOWED: frozenset[tuple[str, str]] = OURS | LIBRARIES | BTREES
 
 
 #: Pickle's own names for builtins, as protocol 3 of ZODB's pickler still writes them.
@@ -66,3 +77,62 @@ def _allowed(module: str, name: str) -> Any:
     if (module, name) not in ALLOWED:
         raise _Refused(f"the database names the class {module}.{name}, which it may not load")
     return getattr(importlib.import_module(module), name)
+
+
+#: A name on a line of its own, as a pickle of protocol 3 writes a class: `c`, module, line's end, name, line's end.
+_NAME = re.compile(rb"\n(?=([\w.\x80-\xff]{1,80})\n)")
+_MODULE = re.compile(rb"c[\w.\x80-\xff]{1,80}\Z")
+
+
+def _endings() -> dict[bytes, tuple[bytes, ...]]:
+    """What may stand before a listed class's name in a pickle."""
+    old = {new: old for old, new in _OLD_NAMES.items()}
+    found: dict[bytes, tuple[bytes, ...]] = {}
+    for module, name in ALLOWED:
+        written = {f"c{module}".encode(), f"c{old.get(module, module)}".encode()}
+        found[name.encode()] = (*found.get(name.encode(), ()), *sorted(written))
+    return found
+
+
+_ENDINGS = _endings()
+
+
+def check_record(record: bytes) -> None:
+    """Raise ForbiddenClass if a record that is about to be stored names a class that could not be loaded again.
+
+    Reading every pickle once more would cost as much as making it. So what looks like a class's name is found first;
+    where one is not on the list (it may also be a line of somebody's text) the pickle is read, with nothing in it made.
+    """
+    for found in _NAME.finditer(record):
+        module = record[max(0, found.start() - 81) : found.start()]
+        if not module.endswith(_ENDINGS.get(found[1], ())) and _MODULE.search(module):
+            _read_names(record)
+            return
+
+
+def _read_names(record: bytes) -> None:
+    reader = PersistentUnpickler(_inert, lambda reference: None, io.BytesIO(record))
+    reader.load()
+    reader.load()
+
+
+class _Inert:
+    """Stands for every object of a pickle that is only read for the names in it."""
+
+    def __new__(cls, *arguments: Any) -> _Inert:
+        return object.__new__(cls)
+
+    def __init__(self, *arguments: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+
+def _inert(module: str, name: str) -> type[_Inert]:
+    if (_OLD_NAMES.get(module, module), name) not in ALLOWED:
+        raise ForbiddenClass(
+            f"a {module}.{name} was to be stored, and the database could not load it again",
+            remedy="Keep plain data and the containers of docs/image-format.md in slots.",
+        )
+    return _Inert

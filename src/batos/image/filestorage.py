@@ -1,19 +1,38 @@
-"""ZODB's file storage, made to survive a write that does not fit: a failed commit leaves everything as it was."""
+"""ZODB's file storage, made to survive a full disk, a crash, a damaged file, and what others put beside it."""
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
+import stat
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from zc.lockfile import LockError
 from ZODB.FileStorage.FileStorage import FileStorage, TempFormatter
+from ZODB.FileStorage.format import CorruptedError
+from ZODB.utils import z64
 
+from batos.errors import ImageDamaged
+from batos.image.indexfile import read_index
 from batos.image.room import disk_full, no_room
+from batos.image.tail import settle
+
+#: What FileStorage opens beside its file, some of it for writing.
+_BESIDE = (".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old")
+
+#: Where the first transaction of a file begins.
+_BEGIN = 4
 
 
 class SoundFileStorage(FileStorage):
-    """A FileStorage for which a full disk is an error like any other.
+    """A FileStorage for which a full disk is an error like any other, and which loses nothing in silence.
+
+    The file itself is locked as well as the file beside it, the index is read without unpickling it, and what stands
+    behind the last commit that the index knows is looked at before anything is cut off (`tail.settle`).
 
     FileStorage's own buffers keep what could not be written, so the truncation after a failed write fails as the
     write did: half a transaction stays in the file, every later commit fails, and so does close, which keeps the lock.
@@ -22,19 +41,74 @@ class SoundFileStorage(FileStorage):
     """
 
     def __init__(self, path: str, *, quota: int | None = None, blob_dir: str | None = None) -> None:
-        made = not Path(path).exists()
+        self._made = not Path(path).exists()
+        self._held = -1
+        _check_beside(path)
         try:
             super().__init__(path, quota=quota, blob_dir=blob_dir)
         except BaseException:
             self._let_go()
             raise
+        finally:
+            Path(f"{path}.tmp").unlink(missing_ok=True)
         self._tfile.close()
-        Path(f"{path}.tmp").unlink(missing_ok=True)
         self._clear_temp()
-        if made:
+        if self._made:
             self._file.flush()
             # A commit syncs the file; only this makes sure that the file is found again.
             sync_folder(Path(path).absolute().parent)
+
+    def _restore_index(self) -> tuple[Any, int, bytes] | None:
+        """Called when the file is open and nothing of it was read: index, position and last id that it may begin with.
+
+        Raises LockError if another process has the file, ImageDamaged if it is not what was written.
+        """
+        self._hold()
+        path = Path(self._file_name)
+        known = self._known(path)
+        _, start, last = known or (None, _BEGIN, z64)
+        settle(self._file, path, start, last)
+        return known
+
+    def _known(self, path: Path) -> tuple[Any, int, bytes] | None:
+        found = read_index(Path(f"{path}.index"))
+        if found is None:
+            return None
+        position, index = found
+        size = path.stat().st_size
+        if position > size and not self._made:
+            raise ImageDamaged(
+                f"{path} has {size:,} bytes, and {position:,} when it was closed: its end is missing",
+                remedy=f"Bring back its last backup. If this file is that backup, remove {path}.index.",
+            )
+        try:
+            last = self._sane(index, position)
+        except (CorruptedError, ValueError, struct.error):
+            return None
+        return (index, position, last) if last else None
+
+    def _hold(self) -> None:
+        """Lock the file itself: the lock file can be deleted, and then made again by another process."""
+        held = os.open(self._file_name, os.O_RDONLY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(held)
+            raise LockError(f"{self._file_name} is locked") from error
+        self._release()
+        self._held = held
+
+    def _release(self) -> None:
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
+    def pack(self, t: float, referencesf: Callable[..., Any], gc: bool | None = None) -> None:
+        """Pack; the file is another one afterwards."""
+        # A crash between the two renames would leave an index that knows of more than there is.
+        self._clear_index()
+        super().pack(t, referencesf, gc)
+        self._hold()
 
     def _clear_temp(self) -> None:
         """Called before and after each transaction: what it gathers goes here."""
@@ -78,6 +152,7 @@ class SoundFileStorage(FileStorage):
             except OSError:  # what could not be written is part of no commit
                 self._file.raw.close()
         super().close()
+        self._release()
 
     def _let_go(self) -> None:
         """Give back what an opening that failed has taken: an error that is kept would keep the lock."""
@@ -85,6 +160,19 @@ class SoundFileStorage(FileStorage):
             part = getattr(self, name, None)
             if part is not None:
                 part.close()
+        self._release()
+
+
+def _check_beside(path: str) -> None:
+    """Raise ImageDamaged if what will be opened beside the file is no plain file: a link would lead a write astray."""
+    for suffix in _BESIDE:
+        beside = Path(path + suffix)
+        try:
+            plain = stat.S_ISREG(beside.lstat().st_mode)
+        except OSError:
+            continue
+        if not plain:
+            raise ImageDamaged(f"{beside} is no plain file", remedy=f"Look at what it is, then remove {beside}.")
 
 
 def sync_folder(folder: Path) -> None:

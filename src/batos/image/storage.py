@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -10,12 +12,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import zodburi
 from zc.lockfile import LockError
 from ZODB.DB import DB
-from ZODB.FileStorage.FileStorage import FileStorageError
 from ZODB.MappingStorage import MappingStorage
-from ZODB.POSException import StorageError
 
-from batos.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
+from batos.errors import BatosError, ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image.classes import class_factory
+from batos.image.damage import OPENING, REMEDY
+from batos.image.database import LoadableDB
 from batos.image.filestorage import SoundFileStorage
 from batos.image.room import disk_full, no_room
 
@@ -71,13 +73,15 @@ def open_database(uri: str, *, connections: int, factory: StorageFactory | None 
         storage = (factory or named)()
     except LockError as error:
         raise ImageBusy(str(path), owner(path)) from error
-    except (OSError, FileStorageError, StorageError) as error:
+    except BatosError:
+        raise
+    except (OSError, *OPENING) as error:
         raise _unopened(uri, path, error) from error
     try:
-        return DB(storage, class_factory=class_factory, **keywords)
+        return LoadableDB(storage, class_factory=class_factory, **keywords)
     except BaseException as error:
         storage.close()
-        if isinstance(error, OSError):
+        if isinstance(error, (OSError, *OPENING)) and not isinstance(error, BatosError):
             raise _unopened(uri, path, error) from error
         raise
 
@@ -149,7 +153,7 @@ def _unopened(uri: str, path: Path | None, error: Exception) -> ImageError:
             f"no database server answers at {uri}: {error}",
             remedy="Start it, or correct the address; wait_timeout in the URI says how many seconds it may take.",
         )
-    return ImageDamaged(f"{uri} does not open: {error}")
+    return ImageDamaged(f"{uri} does not open ({type(error).__name__}: {error})", remedy=REMEDY)
 
 
 def file_of(uri: str) -> Path | None:
@@ -164,9 +168,23 @@ def owner(path: Path | None) -> str:
         pid = int(Path(f"{path}.lock").read_text(encoding="ascii").split()[0])
     except (OSError, ValueError, IndexError):
         return "another process"
+    if pid == os.getpid() and (pid := _locker(path)) == 0:
+        # Its lock file was deleted, and this process wrote the new one.
+        return "another process"
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return f"process {pid}"
     command = " ".join([Path(word.decode(errors="replace")).name for word in words if word][:4])
     return f"process {pid} ({command})" if command else f"process {pid}"
+
+
+def _locker(path: Path | None) -> int:
+    """Which process has locked the file itself, as the kernel lists it; 0 if it does not say."""
+    try:
+        number = Path(path or "").stat().st_ino
+        locks = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    found = re.search(rf"FLOCK +\w+ +WRITE +(\d+) +\w+:\w+:{number} ", locks)
+    return int(found[1]) if found else 0

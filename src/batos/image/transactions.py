@@ -13,6 +13,7 @@ from ZODB.utils import before2at
 
 from batos.errors import InternalError
 from batos.image.commits import CommitThread
+from batos.image.damage import as_damage
 
 #: Checks an invariant of the state that is about to be committed; raises to veto. Deterministic, fast, no model.
 Voter: TypeAlias = Callable[["MissionTransaction"], None]
@@ -107,12 +108,17 @@ def _seen_at(connection: Any) -> bytes:
 
 @contextlib.contextmanager
 def snapshot(db: DB) -> Iterator[Any]:
-    """The root as of now, for reading; what is changed in it is thrown away."""
+    """The root as of now, for reading; what is changed in it is thrown away. ImageDamaged: an object cannot be read."""
     manager = transaction.TransactionManager(explicit=True)
     manager.begin()
     connection = db.open(manager)
     try:
         yield connection.root()
+    except Exception as error:
+        damaged = as_damage(error)
+        if damaged is None:
+            raise
+        raise damaged from error
     finally:
         try:
             manager.abort()

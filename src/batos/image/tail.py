@@ -1,0 +1,149 @@
+"""The end of a file storage after an unclean close: what a crash leaves there is cut off, anything else is damage."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import shutil
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+import structlog
+from ZODB.FileStorage.FileStorage import packed_version
+
+from batos.errors import ImageDamaged
+from batos.image.damage import REMEDY
+
+_log = structlog.get_logger("batos")
+
+#: tid, length, status, lengths of user, description and extension; ZODB.FileStorage.format describes them.
+_TRANSACTION = struct.Struct(">8sQcHHH")
+#: oid, tid, previous, the transaction's position, nothing, length (0: a reference of eight bytes follows).
+_RECORD = struct.Struct(">8s8sQQHQ")
+_LENGTH = struct.Struct(">Q")
+
+_FINISHED = (b" ", b"u", b"p")
+_NOT_ZERO = re.compile(rb"[^\0]")
+
+
+def settle(file: BinaryIO, path: Path, start: int, last: bytes) -> None:
+    """Cut off what a crash left behind the last commit of an open file; ImageDamaged if it is no crash's doing.
+
+    `start` is where the known part of the file ends and `last` its last transaction id. Every commit is synced before
+    the next begins, so a crash leaves one unfinished transaction, or zeros, at the very end. Where a whole transaction
+    follows, or what is cut was finished, committed work would be lost in silence: then nothing is changed.
+    """
+    file.flush()
+    size = os.fstat(file.fileno()).st_size
+    if size <= start:
+        return
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+        if view[:4] != packed_version:
+            return
+        at = _sound(view, start, last)
+        if at == size:
+            return
+        zeros = _NOT_ZERO.search(view, at) is None
+        if not zeros:
+            _check_cut(view, path, at)
+    kept = None if zeros else _keep(path, file, at)
+    file.truncate(at)
+    os.fsync(file.fileno())
+    _log.warning("image.cut", file=str(path), offset=at, bytes=size - at, zeros=zeros, kept=kept and str(kept))
+
+
+def cuttings(path: Path) -> list[Path]:
+    """The files in which what was cut off a storage is kept."""
+    return sorted(
+        each for each in path.parent.glob("*.tr*") if re.fullmatch(rf"{re.escape(path.name)}\.tr\d+", each.name)
+    )
+
+
+def _sound(view: mmap.mmap, at: int, last: bytes) -> int:
+    """Where the last of the whole, finished transactions from `at` on ends, each newer than the one before."""
+    while end := _end(view, at):
+        if view[at + 16 : at + 17] not in _FINISHED or view[at : at + 8] <= last:
+            break
+        last, at = view[at : at + 8], end
+    return at
+
+
+def _end(view: mmap.mmap, at: int) -> int:
+    """Where the transaction at `at` ends if it is whole: its lengths, its records and its trailer agree; else 0."""
+    if at + _TRANSACTION.size + _LENGTH.size > len(view):
+        return 0
+    tid, length, _, *texts = _TRANSACTION.unpack_from(view, at)
+    end = at + length
+    if end + _LENGTH.size > len(view) or _LENGTH.unpack_from(view, end) != (length,):
+        return 0
+    place = at + _TRANSACTION.size + sum(texts)
+    while place + _RECORD.size < end:
+        _, serial, _, start, nothing, size = _RECORD.unpack_from(view, place)
+        if (serial, start, nothing) != (tid, at, 0):
+            return 0
+        place += _RECORD.size + (size or _LENGTH.size)
+    return end + _LENGTH.size if place == end else 0
+
+
+def _check_cut(view: mmap.mmap, path: Path, at: int) -> None:
+    """Raise ImageDamaged if what stands from `at` on is more than one unfinished transaction."""
+    rest = len(view) - at
+    later = _later(view, at)
+    if later:
+        why = f"a whole transaction follows at byte {later:,}"
+    elif _was_finished(view, at):
+        why = "it was finished, so it may have been acknowledged"
+    else:
+        return
+    raise ImageDamaged(f"{path} is damaged at byte {at:,}, {rest:,} bytes before its end: {why}", remedy=REMEDY)
+
+
+def _later(view: mmap.mmap, at: int) -> int:
+    """The first whole transaction behind `at`, or 0.
+
+    Its header is found by the zeros that a length begins with; its records name its position, so that bytes which only
+    look like a transaction (a database that is attached to a mission) are none.
+    """
+    end = _end(view, at)
+    if end and end < len(view) and _end(view, end):
+        return end
+    zeros = 8 - (max(len(view) - at, 1).bit_length() + 7) // 8
+    pattern = re.compile(rb"\0(?=\0{%d}[\0-\xff]{%d}[ upc])" % (zeros - 1, 8 - zeros))
+    for found in pattern.finditer(view, at + 1 + 8):
+        place = found.start() - 8
+        length: int = _LENGTH.unpack_from(view, place + 8)[0]
+        if length > _TRANSACTION.size + _RECORD.size and _end(view, place):
+            return place
+    return 0
+
+
+def _was_finished(view: mmap.mmap, at: int) -> bool:
+    """Whether the last transaction says that it was finished, though it is not sound.
+
+    The status is written last, and the trailer last but one: a crash may leave zeros in the place of any of them, but
+    neither a trailer that is right behind a header that is wrong, nor a trailer that is wrong and no zeros.
+    """
+    header = view[at : at + _TRANSACTION.size]
+    if len(header) < _TRANSACTION.size or not header.strip(b"\0") or header[16:17] == b"c":
+        return False
+    trailer: int = _LENGTH.unpack_from(view, len(view) - 8)[0]
+    if trailer == len(view) - at - 8:
+        return True
+    length: int = _TRANSACTION.unpack(header)[1]
+    end = at + length
+    return header[16:17] in _FINISHED and end + 8 <= len(view) and view[end : end + 8].strip(b"\0") != b""
+
+
+def _keep(path: Path, file: BinaryIO, at: int) -> Path:
+    """Copy what will be cut into the first free file of the name .tr0, .tr1, ..."""
+    number = 0
+    while os.path.lexists(kept := path.with_name(f"{path.name}.tr{number}")):
+        number += 1
+    file.seek(at)
+    with kept.open("xb") as copy:
+        shutil.copyfileobj(file, copy)
+        copy.flush()
+        os.fsync(copy.fileno())
+    return kept

@@ -1,0 +1,9 @@
+from collections.abc import Iterable
+from typing import Any
+
+class fsIndex:
+    _data: Any
+
+    def __setitem__(self, key: bytes, value: int) -> None: ...
+    def items(self) -> Iterable[tuple[bytes, int]]: ...
+    def save(self, pos: int, fname: str) -> None: ...
