@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.image.living import brief, child, dump, heard, living
 
-from batos.errors import DiskFull, InternalError, NotFound
+from batos.errors import DiskFull, ImageDamaged, InternalError, NotFound
 from batos.image import roots
 from batos.image.image import INLINE_BYTES, LivingImage
 
@@ -141,6 +141,48 @@ async def test_a_file_that_is_not_what_its_digest_says_is_refused(tmp_path: Path
         with pytest.raises(InternalError, match="digest"):
             await image.accept(brief(), {content(10)[0]: b"something else"})
         assert dump(image) == before
+
+
+def spoil(path: Path, how: str) -> None:
+    """Lose a file, cut it short or change it."""
+    path.chmod(0o600)
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] if how == "short" else b"X" + data[1:])
+    if how == "lost":
+        path.unlink()
+
+
+async def spoilt(home: Path, how: str) -> tuple[str, bytes]:
+    """An image with one long file, whose blob was then lost, cut short or changed; the file."""
+    sha256, data = content(INLINE_BYTES + 16)
+    async with living(home) as image:
+        await image.accept(brief(), {sha256: data})
+        with image.snapshot() as root:
+            path = Path(root[roots.ATTACHMENTS][sha256].blob.committed())
+    spoil(path, how)
+    return sha256, data
+
+
+@pytest.mark.parametrize("how", ["lost", "short", "changed"])
+async def test_a_file_that_is_not_what_was_attached_is_damage(tmp_path: Path, how: str) -> None:
+    """Its content is never handed out: the error names the file and what to do."""
+    sha256, _ = await spoilt(tmp_path, how)
+    async with living(tmp_path) as image:
+        with image.snapshot() as root, pytest.raises(ImageDamaged) as damaged:
+            root[roots.ATTACHMENTS][sha256].read()
+    assert (damaged.value.exit_code, sha256 in damaged.value.message) == (5, True)
+    assert "Attach the file again" in damaged.value.remedy
+
+
+@pytest.mark.parametrize("how", ["lost", "short", "changed"])
+async def test_a_damaged_file_that_is_attached_again_is_whole(tmp_path: Path, how: str) -> None:
+    """Accepting the same file writes its bytes anew, and the missions that came with it read them too."""
+    sha256, data = await spoilt(tmp_path, how)
+    async with living(tmp_path) as image:
+        await image.accept(brief("again"), {sha256: data})
+    async with living(tmp_path) as image:
+        with image.snapshot() as root:
+            assert root[roots.ATTACHMENTS][sha256].read() == data
 
 
 async def test_a_blob_survives_a_kill_after_accept(tmp_path: Path) -> None:

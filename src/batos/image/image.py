@@ -16,10 +16,11 @@ from ZODB.DB import DB
 from ZODB.interfaces import IBlobStorage
 from ZODB.POSException import ConflictError
 
-from batos.errors import BatosError, DiskFull, ImageError, InternalError, NotFound, Refused
+from batos.errors import BatosError, DiskFull, ImageDamaged, ImageError, InternalError, NotFound, Refused
 from batos.events import Events
-from batos.image import roots, storage
+from batos.image import pairing, roots, storage
 from batos.image.commits import CommitThread
+from batos.image.damage import as_damage
 from batos.image.filestorage import sync_folder
 from batos.image.ids import iso, mission_id, tid_text, utc_now
 from batos.image.records import Attachment, Brief, Status, StatusWord
@@ -73,7 +74,10 @@ class LivingImage:
         self._blobs = IBlobStorage.providedBy(self.db.storage)
 
     async def prepare(self) -> None:
-        """Make the record trees that a new image lacks; raises ImageError if a newer version has written it."""
+        """Make what a new image lacks: its record trees, and the id that it shares with its journal.
+
+        Raises ImageError if a newer version has written it, ImageDamaged if the journal is not the image's.
+        """
         with self.snapshot() as root:
             complete = all(name in root for name in roots.RECORDS)
             version = root[roots.GENESIS].get("format", roots.FORMAT) if complete else roots.FORMAT
@@ -82,8 +86,13 @@ class LivingImage:
                 f"the image has format {version} and this version of BAT OS knows {roots.FORMAT}",
                 remedy="Use the version that wrote it, or a newer one.",
             )
-        if not complete:
-            await self.writer.apply(roots.prepare)
+        image, journal = pairing.image_side(self.db), pairing.journal_side(self.journal_db)
+        pair = pairing.agreed(image, journal)
+        # The journal first: an image with an id has a journal that knows it, even if the process dies in between.
+        if journal.pair is None:
+            await self.journal_writer.apply(lambda root: pairing.sign_journal(root, pair))
+        if not complete or image.pair is None:
+            await self.writer.apply(lambda root: pairing.sign_image(root, pair))
 
     def close(self) -> None:
         """Finish the commits under way, then give both databases back."""
@@ -136,7 +145,7 @@ class LivingImage:
             raise InternalError(f"the new id {name} is taken")
         attachments = root[roots.ATTACHMENTS]
         for sha256, data in files.items():
-            if sha256 not in attachments:
+            if not _is_kept(attachments, sha256):
                 attachments[sha256] = self._attachment(sha256, data)
         parents = (root["traits_obj"],) if "traits_obj" in root else ()
         thought = UvmObject({"mission": name}, parents)
@@ -233,7 +242,18 @@ class LivingImage:
             )
             self.refusing = self.refusing or gave_up
             return gave_up
-        return error
+        return as_damage(error) or error
+
+
+def _is_kept(attachments: Any, sha256: str) -> bool:
+    """Whether a file is there and sound; one that is damaged is written anew, since its bytes are at hand."""
+    if sha256 not in attachments:
+        return False
+    try:
+        attachments[sha256].read()
+    except ImageDamaged:
+        return False
+    return True
 
 
 _ENDED = frozenset({"failed", "cancelled"})
@@ -241,7 +261,9 @@ _ENDED = frozenset({"failed", "cancelled"})
 
 def _check_move(mission: str, status: Status, word: StatusWord) -> None:
     if status.published:
-        raise Refused(f"{mission} is {status.word} and does not change any more")
+        raise Refused(
+            f"{mission} is {status.word} and does not change any more", remedy="Ask again: that is a new mission."
+        )
     if word == status.word == "running":
         raise Refused(f"{mission} is running already", remedy="If its process has ended, `batos resume` runs it again.")
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal, TypeAlias
 
 from persistent import Persistent
 from ZODB.blob import Blob
+from ZODB.FileStorage.format import CorruptedError
+from ZODB.POSException import POSError
+
+from batos.errors import ImageDamaged
+from batos.image.ids import oid_text
 
 StatusWord: TypeAlias = Literal[
     "queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone"
@@ -67,10 +73,29 @@ class Attachment(Persistent):
         self.blob = blob
 
     def read(self) -> bytes:
-        """The whole content."""
+        """The whole content, as it was given; raises ImageDamaged, naming the file, if it is not that any more."""
+        try:
+            content = self._content()
+        except (OSError, POSError, CorruptedError) as error:
+            # Its record may be what cannot be read, and with it its name.
+            name = self.__dict__.get("sha256") or oid_text(self._p_oid or b"")
+            raise _damaged_file(name, f"cannot be read ({error!r})") from error
+        found = hashlib.sha256(content).hexdigest()
+        if (len(content), found) != (self.size, self.sha256):
+            raise _damaged_file(self.sha256, f"is not what was attached: its sha256 is {found}")
+        return content
+
+    def _content(self) -> bytes:
         if self.data is not None:
             return self.data
         assert self.blob is not None
         with self.blob.open("r") as file:
             content: bytes = file.read()
         return content
+
+
+def _damaged_file(name: str, why: str) -> ImageDamaged:
+    return ImageDamaged(
+        f"the attached file {name} {why}",
+        remedy="Attach the file again: that writes it anew. Or bring back the blobs from the last backup.",
+    )

@@ -35,6 +35,9 @@ STATISTICS = "statistics"
 #: what genesis found and made: codex digest, texts, models, format version
 GENESIS = "genesis"
 
+#: the id that an image and its journal share: in `genesis` of the one, in the root of the other
+PAIR = "pair"
+
 RECORDS = (MISSIONS, UNFOLDED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS)
 
 FORMAT = 1

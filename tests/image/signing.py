@@ -1,0 +1,38 @@
+"""A process that opens a home for the first time and kills itself at one of its writes: before it, or after it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.image.living import living, say
+
+from batos.image.filestorage import SoundFileStorage
+
+
+async def main(home: Path, last: int) -> None:
+    """Open; the write of the number `last`, of both databases together, is the last thing that happens."""
+    writes = 0
+
+    class Storage(SoundFileStorage):
+        def tpc_finish(self, *given: Any) -> Any:
+            nonlocal writes
+            writes += 1
+            if writes == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().tpc_finish(*given)
+
+    async with living(
+        home,
+        image_factory=lambda: Storage(str(home / "live_image.fs"), blob_dir=str(home / "blobs")),
+        journal_factory=lambda: Storage(str(home / "journal.fs")),
+    ):
+        say("open", writes)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
