@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+import structlog
+
 from batos.cognition import brief as briefs
 from batos.cognition import report
 from batos.cognition.brief import File
@@ -33,6 +35,8 @@ from batos.inference.bridge import Bridge, Deadlines
 from batos.inference.journal import Journal
 from batos.inference.session import Limits, Thinks
 from batos.objects.prototype import own_slots
+
+_log = structlog.get_logger("batos")
 
 
 class Ollama(Daemon, Thinks, Protocol):
@@ -274,21 +278,28 @@ class UVM:
     async def recover(self) -> list[str]:
         """Settle what an earlier process left behind: fold in what was committed, queue again what was not.
 
-        Returns the ids of the missions that wait to be run.
+        Returns the ids of the missions that wait to be run. One that cannot be settled is left as it is and logged.
         """
         publisher = Publisher(self.image.writer, APPLIERS, self.clock)
         waiting: list[str] = []
         for mission in self.image.unfolded():
-            with self.image.snapshot() as root:
-                _, status, thought = self.image.find(root, mission)
-                answered, word = "answer" in own_slots(thought), status.word
-            if answered:
-                await publisher.fold(mission)
-                continue
-            waiting.append(mission)
-            if word == "running":
-                await self.image.move(mission, "queued", _left_behind(status))
+            try:
+                if await self._settle(mission, publisher):
+                    waiting.append(mission)
+            except BatosError as error:  # no reason to leave the others
+                _log.warning("mission.unsettled", mission=mission, reason=error.as_dict())
         return waiting
+
+    async def _settle(self, mission: str, publisher: Publisher) -> bool:
+        """Fold in a mission that was committed; else queue it again and say that it waits."""
+        with self.image.snapshot() as root:
+            _, status, thought = self.image.find(root, mission)
+            answered, word = "answer" in own_slots(thought), status.word
+        if answered:
+            await publisher.fold(mission)
+        elif word == "running":
+            await self.image.move(mission, "queued", _left_behind(status))
+        return not answered
 
     # -- reading
 

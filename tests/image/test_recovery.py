@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from tests.image.living import answer, brief, child, heard, living, thought_in
 from tests.image.missions import thinking
 
@@ -25,7 +26,7 @@ from batos.uvm import UVM
 MISSIONS = 4
 
 
-async def left(home: Path, *, committed: bool) -> str:
+async def left(home: Path, *, committed: bool, kind: str = "statistics") -> str:
     """A mission whose process ended while it ran: after its commit, or before."""
     async with living(home) as image:
         mission = await image.accept(brief())
@@ -33,7 +34,7 @@ async def left(home: Path, *, committed: bool) -> str:
         if committed:
             with image.transaction(mission) as transaction:
                 thought = answer(thought_in(image, transaction, mission))
-                thought.contributions = [("statistics", {"persona": "ROBIN", "calls": 3, "measured": {"m": (9, 2)}})]
+                thought.contributions = [(kind, {"persona": "ROBIN", "calls": 3, "measured": {"m": (9, 2)}})]
                 await transaction.commit(thought)
     return mission
 
@@ -54,6 +55,20 @@ async def test_a_committed_thought_is_folded_in_by_the_next_process(tmp_path: Pa
             assert (status.tid, status.published) == (tid_text(thought._p_serial), True)
             assert root[roots.STATISTICS]["calls"] == 3
     assert bridge.history == []
+
+
+async def test_one_that_cannot_be_folded_in_keeps_no_other_from_it(tmp_path: Path) -> None:
+    """It is logged with the reason and stays as it is; those after it are settled."""
+    broken = await left(tmp_path, committed=True, kind="nonsense")
+    sound = await left(tmp_path, committed=True)
+    waits = await left(tmp_path, committed=False)
+    async with thinking(tmp_path) as uvm:
+        with capture_logs() as logs:
+            assert await uvm.recover() == [waits]
+        told = [each for each in logs if each["event"] == "mission.unsettled"]
+        assert [(each["mission"], each["reason"]["code"]) for each in told] == [(broken, "internal")]
+        assert uvm.mission(sound)["status"] == "done"
+        assert set(uvm.image.unfolded()) == {broken, waits}
 
 
 async def test_a_mission_that_was_running_waits_again(tmp_path: Path) -> None:
