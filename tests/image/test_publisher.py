@@ -14,7 +14,7 @@ from tests.image.missions import thinking
 
 from batos.errors import InternalError
 from batos.image import roots
-from batos.image.ids import conversation_id, tid_text, utc_now
+from batos.image.ids import tid_text, utc_now
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 
@@ -32,16 +32,17 @@ def counted(home: Path, made: list[CountingStorage]) -> Callable[[], CountingSto
 
 
 async def test_missions_at_once_never_conflict(tmp_path: Path) -> None:
-    """200 whole missions, sixteen at a time, forty of them turns: no conflict and none resolved, by the storage."""
+    """200 whole missions, sixteen at a time, forty-two of them turns: no conflict and none resolved, by the storage."""
     made: list[CountingStorage] = []
     async with thinking(tmp_path, image_factory=counted(tmp_path, made)) as uvm:
-        names = [conversation_id(utc_now()) for _ in range(2)]
+        begun = [await uvm.ask({"text": "begin", "effort": "cycle", "conversation": "new"}) for _ in range(2)]
+        names = [each["brief"]["conversation"] for each in begun]
         # Every fifth is a turn of one of two conversations.
         asked = [
             {"text": f"question {number}", "effort": "cycle", "conversation": None if number % 5 else names[number % 2]}
-            for number in range(MISSIONS)
+            for number in range(MISSIONS - len(begun))
         ]
-        done = await asyncio.gather(*(uvm.ask(each) for each in asked))
+        done = [*begun, *await asyncio.gather(*(uvm.ask(each) for each in asked))]
         storage = made[0]
         assert (storage.conflicts, storage.resolved) == (0, 0)
         assert storage.stored > 3 * MISSIONS
@@ -54,7 +55,7 @@ async def test_missions_at_once_never_conflict(tmp_path: Path) -> None:
             conversations = root[roots.CONVERSATIONS]
             turns = {name: list(conversations[name].turns.items()) for name in conversations}
         assert set(turns) == set(names)
-        assert all([place for place, _ in each] == list(range(1, MISSIONS // 10 + 1)) for each in turns.values())
+        assert all([place for place, _ in each] == list(range(1, MISSIONS // 10 + 2)) for each in turns.values())
         spoken = sorted(each["id"] for each in done if each["brief"].get("conversation"))
         assert sorted(mission for each in turns.values() for _, mission in each) == spoken
 
