@@ -113,6 +113,31 @@ def test_what_is_wrong_is_named(field: str, value: object) -> None:
     assert raised.value.message.startswith(field)
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("text", "", "text: the question is empty"),
+        ("text", "x" * 20_431, "text: the question has 20,431 characters, at most 20,000 are taken"),
+        ("text", 3, "text: the question must be text, not 3"),
+        ("text", "\udcff", "text: the question is no Unicode text"),
+        ("ancestor", "m-1", "ancestor: there is no such id as 'm-1'"),
+        ("persona", "BOB", "persona: it must be 'ROBIN', 'BRICK', 'BABS' or 'ALFRED', not 'BOB'"),
+        ("budget", {"calls": 0}, "budget.calls: it must be at least 1, not 0"),
+        ("budget", {"calls": "3"}, "budget.calls: it must be a whole number, not '3'"),
+        ("budget", {"seconds": float("inf")}, "budget.seconds: it must be a finite number"),
+        ("budget", 3, "budget: it must be an object with fields, not 3"),
+        ("attachments", 2**100, "attachments: it must be a list, not a long int"),
+        ("attachments", [{}], "attachments.0.name: it is not there"),
+        ("user", "", "user: it is empty"),
+    ],
+)
+def test_faults_are_told_in_plain_words(field: str, value: object, said: str) -> None:
+    """What a person reads is what is wrong with which field, in no library's words."""
+    with pytest.raises(BriefError) as raised:
+        parse({**RIGHT, field: value})
+    assert raised.value.message == said
+
+
 def test_an_unknown_field_is_told_which_there_are() -> None:
     """A misspelt field is refused with the list of those that a brief has."""
     with pytest.raises(BriefError) as raised:

@@ -98,14 +98,58 @@ def parse(value: object) -> MissionBrief:
         raise _wrong(error) from error
 
 
+#: What is wrong with a field, by pydantic's name of the fault; `it` is the field, `given` its value.
+_FAULTS = {
+    "missing": "{it} is not there",
+    "string_type": "{it} must be text, not {given}",
+    "string_unicode": "{it} is no Unicode text",
+    "string_too_short": "{it} is empty",
+    "string_too_long": "{it} has {length:,} characters, at most {max_length:,} are taken",
+    "string_pattern_mismatch": "there is no {kind} {given}",
+    "too_long": "there are {actual_length:,}, at most {max_length:,} are taken",
+    "literal_error": "{it} must be {expected}, not {given}",
+    "int_type": "{it} must be a whole number, not {given}",
+    "float_type": "{it} must be a number, not {given}",
+    "float_parsing": "{it} must be a number, not {given}",
+    "finite_number": "{it} must be a finite number",
+    "greater_than": "{it} must be more than {gt}, not {given}",
+    "greater_than_equal": "{it} must be at least {ge}, not {given}",
+    "model_type": "{it} must be an object with fields, not {given}",
+    "tuple_type": "{it} must be a list, not {given}",
+    "value_error": "{error}",
+}
+#: What people call a field.
+_CALLED = {"text": "the question"}
+#: Characters or bits of a wrong value that is still shown.
+_SHOWN = 60
+
+
 def _wrong(error: ValidationError) -> BriefError:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in first["loc"]) or "brief"
     if first["type"] == "extra_forbidden":
         known = ", ".join(MissionBrief.model_fields)
         return BriefError(f"{name}: a brief has no such field", field=name, remedy=f"Leave it out; there are {known}.")
-    message = first["msg"].removeprefix("Value error, ")
-    return BriefError(f"{name}: {message}", field=name, remedy=f"Correct `{name}` and ask again.")
+    given = first["input"]
+    about = {
+        "it": _CALLED.get(name, "it"),
+        "given": _shown(given),
+        "length": len(given) if isinstance(given, str) else 0,
+        "kind": "SHA-256 like" if name.endswith("sha256") else "such id as",
+    }
+    said = _FAULTS.get(first["type"], "{it} is not what it should be").format_map({**first.get("ctx", {}), **about})
+    return BriefError(f"{name}: {said}", field=name, remedy=f"Correct `{name}` and ask again.")
+
+
+def _shown(given: object) -> str:
+    """A wrong value in a message: what is long, nested or endless is named by its kind."""
+    if isinstance(given, str) and len(given) <= _SHOWN:
+        return repr(given)
+    if given is None or isinstance(given, float) or (isinstance(given, int) and given.bit_length() <= _SHOWN):
+        return repr(given)
+    return (
+        f"a long {type(given).__name__}" if isinstance(given, str | int) else f"what is given ({type(given).__name__})"
+    )
 
 
 @dataclass(frozen=True, slots=True)
