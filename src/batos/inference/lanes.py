@@ -20,7 +20,7 @@ _IDLE_SECONDS = 60.0
 _IDLE_MOST = 128
 _AHEAD_BYTES = 256 * 1024  # what may come before it is read: beyond it the daemon has to wait
 _INFORMED_MOST = 8  # heads with a status of 1xx before the real one
-_EVENTS_AT_ONCE = 64  # events out of bytes that lie ready; then others have their turn
+_EVENTS_AT_ONCE = 256  # events out of bytes that lie ready; then others have their turn
 _SILENT = "Server disconnected without sending a response."
 
 Event: TypeAlias = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]
@@ -139,7 +139,9 @@ class Lane(asyncio.Protocol):
                     self._at_once = 0
                     await asyncio.sleep(0)
                 return event
-            self._read_on()
+            self._unread = self._at_once = 0
+            if self._held:
+                self._read_on()
             if not self._over:
                 await self._wait()
             elif self._lost is not None:

@@ -144,27 +144,27 @@ class LineGuard:
     cut anywhere: what may be the beginning of a separator is held back until the next chunk.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("held",)
 
     def __init__(self) -> None:
-        self._held = b""
+        self.held = b""
 
     def pass_on(self, chunk: bytes) -> bytes:
         """The chunk with its separators escaped, less what must be held back."""
-        if chunk.isascii() and not self._held:
+        if chunk.isascii() and not self.held:
             return chunk
-        chunk = self._held + chunk
+        chunk = self.held + chunk
         kept = len(chunk)
         if chunk.endswith((b"\xc2", b"\xe2")):
             kept -= 1
         elif chunk.endswith(b"\xe2\x80"):
             kept -= 2
-        self._held = chunk[kept:]
+        self.held = chunk[kept:]
         return _escape(chunk[:kept])
 
     def rest(self) -> bytes:
         """What was held back when the stream ended (an incomplete character)."""
-        held, self._held = self._held, b""
+        held, self.held = self.held, b""
         return held
 
 
@@ -194,10 +194,10 @@ class _GuardedStream(httpx.AsyncByteStream):
             left -= len(chunk) + _CHUNK_BYTES
             if left < 0:
                 raise WireError(f"Ollama's reply is too long: it may have {self._bound.total} bytes")
-            passed = guard.pass_on(chunk)
-            if not begun and passed.endswith(b"\n"):  # whole lines, as the daemon sends them
-                yield passed
+            if not begun and not guard.held and chunk.isascii() and chunk.endswith(b"\n"):
+                yield chunk  # whole lines, as the daemon sends most of them
                 continue
+            passed = guard.pass_on(chunk)
             begun += passed
             if end := begun.rfind(b"\n", -len(passed) or len(begun)) + 1:
                 yield bytes(begun[:end])
