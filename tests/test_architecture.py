@@ -122,7 +122,9 @@ def no_patching(source: Source) -> Iterator[str]:
         module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
         if any("mock" in name for name in (*named, module)):
             yield f"line {node.lineno}: a mock: the seam should be an argument"  # type: ignore[attr-defined]  # narrowed
-        if isinstance(node, ast.Attribute) and node.attr in {"setattr", "setitem"} and ast.unparse(node.value) == "monkeypatch":
+        if not isinstance(node, ast.Attribute) or node.attr not in {"setattr", "setitem"}:
+            continue
+        if ast.unparse(node.value) == "monkeypatch":
             yield f"line {node.lineno}: patches an attribute: the seam should be an argument"
 
 
