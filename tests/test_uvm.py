@@ -333,3 +333,28 @@ async def test_modes_of_deciding_are_the_personas(tmp_path: Path) -> None:
     assert all("a_reasoning" in (request.schema or {})["properties"] for request in bridge.history)
     assert "".join(told) == shown["answer"]
     assert kind(bridge.history[0]) == "decomposition"
+
+
+async def test_a_conversation_is_there_once_its_first_mission_is_accepted(tmp_path: Path) -> None:
+    """Its next mission may be asked before the first is answered."""
+    async with scripted_uvm(tmp_path) as uvm:
+        first = await uvm.submit({"text": "Where is the pier?", "conversation": "new"})
+        name = uvm.mission(first)["brief"]["conversation"]
+        second = await uvm.submit({"text": "And who built it?", "conversation": name})
+        assert uvm.mission(second)["brief"]["conversation"] == name
+
+
+async def test_commits_are_told(tmp_path: Path) -> None:
+    """Accepting, statuses, publishing and journaling are told as commits of their databases, with their changes."""
+    heard: list[tuple[str, int]] = []
+
+    def hear(event: str, keys: Mapping[str, Any]) -> None:
+        if event == "txn.commit" and "changes" in keys:
+            heard.append((keys["what"], keys["changes"]))
+
+    async with scripted_uvm(tmp_path, events=Events(hear)) as uvm:
+        heard.clear()
+        await uvm.ask({"text": "Where is the pier?", "effort": "reflex"})
+    assert [what for what, _ in heard[:2]] == ["image", "image"]
+    assert {what for what, _ in heard} == {"image", "journal"}
+    assert all(changes >= 1 for _, changes in heard)

@@ -234,7 +234,7 @@ class UVM:
         raise NotFound(
             f"there is no conversation {name!r}",
             field="conversation",
-            remedy="Begin one with `new`; it is there when its first mission is answered.",
+            remedy="Begin one with `new`.",
         )
 
     def _check_ancestor(self, root: Any, name: str, user: str) -> None:

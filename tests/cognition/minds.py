@@ -153,12 +153,7 @@ async def ask(uvm: UVM, text: str = QUESTION, files: tuple[File, ...] = (LAMP,),
 async def begun(uvm: UVM, user: str = "tester") -> str:
     """A conversation with nothing in it yet."""
     name = conversation_id(utc_now())
-
-    def begin_it(root: Any) -> None:
-        slots = {"name": name, "user": user, "turns": roots.new_turns()}
-        root[roots.CONVERSATIONS][name] = UvmObject(slots, (root["traits_obj"],))
-
-    await change(uvm, begin_it)
+    await change(uvm, lambda root: roots.conversation(root, name, user))
     return name
 
 
@@ -193,6 +188,6 @@ async def stepping(uvm: UVM, mission: str) -> AsyncIterator[Stepping]:
         yield Stepping(transaction, running, interpreter, machine, cycle, attempt)
 
 
-async def change(uvm: UVM, work: Callable[[Any], None]) -> None:
+async def change(uvm: UVM, work: Callable[[Any], object]) -> None:
     """Change the image as a running system would: in a transaction of its own, from the next mission on."""
     await uvm.image.writer.apply(work)

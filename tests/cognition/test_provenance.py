@@ -161,16 +161,13 @@ class Later(Publisher):
 
 
 async def test_of_two_users_who_begin_one_conversation_it_is_the_firsts(mind: Mind) -> None:
-    """Both were asked before there was any turn: the second answer joins nobody's conversation."""
+    """It begins when the first is accepted; the other user's mission is refused its turns."""
     brief = {"text": "Hello?", "effort": "reflex", "attachments": [], "conversation": conversation_id(utc_now())}
     mind.script.woven = dict(PLAIN)
     ids = [await mind.uvm.image.accept({**brief, "user": user}) for user in ("anna", "berta")]
-    conductor = await mind.uvm.ready()
-    publisher, conductor.publisher = conductor.publisher, Later(mind.uvm.image.writer, {}, utc_now)
-    for mission in ids:
-        await mind.uvm.run(mission)
-    for mission in ids:
-        await publisher.fold(mission)
+    await mind.uvm.run(ids[0])
+    with pytest.raises(BriefError, match="another user's"):
+        await mind.uvm.run(ids[1])
     with mind.uvm.image.snapshot() as root:
         kept = root[roots.CONVERSATIONS][brief["conversation"]]
         assert kept.user == "anna"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from BTrees.IOBTree import IOBTree
 from persistent.mapping import PersistentMapping
 from tests.image.living import answer, brief, living, thought_in
 from transaction import TransactionManager
@@ -164,7 +165,7 @@ async def fill(image: LivingImage) -> None:
         await image.accept(brief(str(number)))
     with image.transaction(name) as transaction:
         thought = answer(thought_in(image, transaction, name))
-        thought.list, thought.turns = transaction.new(roots.new_turns()), None
+        thought.list, thought.turns = transaction.new(IOBTree()), None
         thought.list.update(dict.fromkeys(range(100), name))
         await transaction.commit(thought)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from batos.image import roots
 from batos.image.publisher import Applier
-from batos.objects.prototype import UvmObject
 
 
 def fold_statistics(root: Any, mission: str, payload: Any) -> None:
@@ -26,12 +25,8 @@ def fold_statistics(root: Any, mission: str, payload: Any) -> None:
 
 def fold_turn(root: Any, mission: str, payload: Any) -> None:
     """The mission as the newest turn of its conversation, which is its asker's: another user's is left alone."""
-    conversations, name = root[roots.CONVERSATIONS], payload["conversation"]
     user = root[roots.MISSIONS][mission][0].value["user"]
-    if name not in conversations:
-        parents = (root["traits_obj"],) if "traits_obj" in root else ()
-        conversations[name] = UvmObject({"name": name, "user": user, "turns": roots.new_turns()}, parents)
-    conversation = conversations[name]
+    conversation = roots.conversation(root, payload["conversation"], user)
     if conversation.user == user:
         turns = conversation.turns
         turns[turns.maxKey() + 1 if turns else 1] = mission

@@ -10,7 +10,7 @@ from batos.errors import BatosError
 from batos.front.console import Console, counted, wrapped
 
 #: Events that a program is told of while a mission runs.
-_TOLD = frozenset({"mission", "inference", "txn"})
+_TOLD = frozenset({"mission", "inference"})
 
 
 @dataclass(slots=True)

@@ -66,12 +66,16 @@ class LivingImage:
             self.db.close()
             raise
         self.thread = CommitThread()
-        self.writer = Writer(self.db, self.thread, self.translate)
-        self.journal_writer = Writer(self.journal_db, self.thread, self.translate)
+        self.writer = Writer(self.db, self.thread, self.translate, self._committed("image"))
+        self.journal_writer = Writer(self.journal_db, self.thread, self.translate, self._committed("journal"))
         self.voters: tuple[Voter, ...] = VOTERS
         #: Why no mission is accepted any more, if so.
         self.refusing: ImageError | None = None
         self._blobs = IBlobStorage.providedBy(self.db.storage)
+
+    def _committed(self, what: str) -> Callable[[int], None]:
+        """Tells of a commit of this database, and of how many changes were in it."""
+        return lambda changes: self._events.emit("txn.commit", what=what, changes=changes)
 
     async def prepare(self) -> None:
         """Make what a new image lacks: its record trees, and the id that it shares with its journal.
@@ -150,6 +154,9 @@ class LivingImage:
         parents = (root["traits_obj"],) if "traits_obj" in root else ()
         thought = UvmObject({"mission": name}, parents)
         missions[name] = (Brief(brief, at), Status("queued", at), thought)
+        if brief.get("conversation") is not None:
+            # There from the moment its first mission is accepted, so that the next may be asked at once.
+            roots.conversation(root, brief["conversation"], brief["user"])
         root[roots.UNFOLDED].insert(name)
 
     def _attachment(self, sha256: str, data: bytes) -> Attachment:

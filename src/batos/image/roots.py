@@ -8,6 +8,8 @@ from BTrees.IOBTree import IOBTree
 from BTrees.OOBTree import OOBTree, OOTreeSet
 from persistent.mapping import PersistentMapping
 
+from batos.objects.prototype import UvmObject
+
 #: The prototype objects, in the order they are made.
 OBJECTS = (
     "genesis_obj",
@@ -54,6 +56,11 @@ def prepare(root: Any) -> bool:
     return bool(missing)
 
 
-def new_turns() -> Any:
-    """An empty tree of a conversation's turns: position from 1 -> mission id."""
-    return IOBTree()
+def conversation(root: Any, name: str, user: str) -> UvmObject:
+    """The conversation of that name, begun for the user if it is not there yet; its turns are numbered from 1."""
+    known = root[CONVERSATIONS]
+    if name not in known:
+        parents = (root["traits_obj"],) if "traits_obj" in root else ()
+        known[name] = UvmObject({"name": name, "user": user, "turns": IOBTree()}, parents)
+    found: UvmObject = known[name]
+    return found

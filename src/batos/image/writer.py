@@ -31,10 +31,17 @@ class Writer:
     is tried alone), so it must do nothing but change objects.
     """
 
-    def __init__(self, db: DB, thread: CommitThread, failed: Callable[[BaseException], BaseException]) -> None:
+    def __init__(
+        self,
+        db: DB,
+        thread: CommitThread,
+        failed: Callable[[BaseException], BaseException],
+        committed: Callable[[int], None] = lambda changes: None,
+    ) -> None:
         self._db = db
         self._thread = thread
         self._failed = failed
+        self._committed = committed
         self._manager = transaction.TransactionManager(explicit=True)
         self._connection: Any = None
         self._waiting: list[_Waiting[Any]] = []
@@ -97,11 +104,15 @@ class Writer:
             raise
 
     def _deliver(self, loop: asyncio.AbstractEventLoop, batch: list[_Waiting[Any]]) -> None:
+        made = 0
         for waiting in batch:
             if waiting.failure is not None:
                 waiting.done.set_exception(waiting.failure)
             else:
                 waiting.done.set_result(waiting.result)
+                made += 1
+        if made:
+            self._committed(made)
         self._next(loop)
 
     def close(self) -> None:
