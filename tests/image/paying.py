@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,16 @@ class PaidBridge(ScriptedBridge):
         return await super().think(request, on_token, stream=stream)
 
 
+def kept(event: str, keys: Mapping[str, Any]) -> None:
+    """Tell of an answer that is in the journal, and was not there before."""
+    if event == "inference.end" and not keys["from_journal"]:
+        say("kept")
+
+
 async def main(home: Path, ledger: Path, missions: int) -> None:
     """Accept what is missing, then run all that waits, three at a time."""
     async with thinking(home, PaidBridge(ledger)) as uvm:
+        uvm.events.subscribe(kept)
         await uvm.recover()
         for number in range(len(uvm.missions(99)), missions):
             await uvm.submit({"text": f"question {number}", "effort": "cycle"})
