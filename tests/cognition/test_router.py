@@ -125,3 +125,8 @@ def test_unseen_questions_are_mostly_routed_right(corpus: Path, router: Router) 
     sure = [hit for hit, (route, _) in zip(right, routes, strict=True) if route.confidence >= 0.9]
     assert len(sure) >= 0.3 * len(rows)
     assert sum(sure) >= 0.9 * len(sure)
+
+
+def test_words_that_say_nothing_are_called_so() -> None:
+    """A text that no exemplar shares a word with is given to somebody, and not said to be worded like theirs."""
+    assert SMALL.route("zzz").reason == "its words speak for nobody in particular"

@@ -187,3 +187,10 @@ def test_when_it_was_asked_is_no_question() -> None:
     assert "Asked at" not in language.answer(gathered) + gathered.question
     quoted = gather([{"role": "user", "content": f"Does the log say {clock[:-1]}?"}], ())
     assert "Asked at" in quoted.question
+
+
+def test_how_to_reply_is_not_what_is_talked_about() -> None:
+    """The list of keys and the clock at the end of a prompt are never quoted as an answer."""
+    keys = "Reply with:\n`answer`: (text)\n`unanswered`: the numbers that stay open"
+    gathered = gather([{"role": "user", "content": f"hi\n\n{keys}\n\nAsked at 2026-01-02T03:04:05.678Z."}], ())
+    assert "stay open" not in language.answer(gathered) + gathered.question

@@ -14,6 +14,8 @@ from batos.cognition.evidence import terms, words
 
 #: A trigger weighs as much as this many exemplars that contain it.
 TRIGGER_WEIGHT = 3
+#: How many times an even share of the scores speaks for somebody.
+UNDECIDED = 1.2
 #: Questions of up to this many words, without files, are answered by one call.
 REFLEX_WORDS = 6
 #: Characters at the head and the tail of a long text that are looked at: what is asked stands there.
@@ -94,7 +96,7 @@ class Router:
             (leader,),
             effort or _effort(text, files),
             1.0 if persona else scores[leader],
-            "the asker chose" if persona else self._reason(leader, looked_at),
+            "the asker chose" if persona else self._reason(leader, looked_at, scores[leader]),
             scores,
         )
 
@@ -110,11 +112,13 @@ class Router:
         raised = [math.exp((value - top) / damping) for value in sums]
         return {name: value / sum(raised) for name, value in zip(self._names, raised, strict=True)}
 
-    def _reason(self, leader: str, text: str) -> str:
+    def _reason(self, leader: str, text: str, score: float) -> str:
         line = _line(text)
         said = [trigger.strip() for trigger in self._triggers[leader] if trigger in line]
         if said:
             return f"it says {', '.join(map(repr, said[:3]))}"
+        if score * len(self._names) < UNDECIDED:
+            return "its words speak for nobody in particular"
         return f"it is worded like what {leader} is asked"
 
 

@@ -18,8 +18,8 @@ _LABELLED = re.compile(
     r"|this is your \w+ so far):[ \t]*\n(.+?)(?:\n[ \t]*\n|\Z)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
-# when it was asked, as BAT OS ends its prompts: no question, and no evidence
-_CLOCK = re.compile(r"^Asked at \d{4}-\d\d-\d\dT[\d:.]+Z\.[ \t]*$", re.MULTILINE)
+# how to reply and when it was asked, as BAT OS ends its prompts: no question, and no evidence
+_FRAME = re.compile(r"^Reply with:[ \t]*$(?:\n`[^\n]*)*|^Asked at \d{4}-\d\d-\d\dT[\d:.]+Z\.[ \t]*$", re.MULTILINE)
 _CLAUSE = re.compile(r"[?;]\s+|,\s+(?:and|but|or)?\s*(?=(?:what|how|who|whom|when|where|why|which)\b)", re.IGNORECASE)
 _SENTENCE = re.compile(
     r"""[^\s].*?(?:(?<!\bMr)(?<!\bDr)(?<!\bSt)(?<!\bMrs)[.!?]["'”’»)\]]*(?=\s)|[。！？][」』”’）]*|$)""", re.MULTILINE
@@ -74,7 +74,7 @@ def sentences(text: str, source: int) -> tuple[Sentence, ...]:
 @lru_cache(maxsize=64)
 def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """A message's evidence blocks (id, text) and what is left of it without them."""
-    content = _CLOCK.sub("", content)
+    content = _FRAME.sub("", content)
     if "<document " not in content:
         return (), content
     blocks = tuple((int(match[1]), match[3]) for match in _BLOCK.finditer(content))
