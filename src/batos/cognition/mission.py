@@ -156,14 +156,14 @@ class Conductor:
 
     async def _prepare(self, attempt: Attempt, transaction: MissionTransaction) -> Running:
         root, mission = transaction.root, attempt.mission
-        record, _, thought = self.image.find(root, mission)
+        record, status, thought = self.image.find(root, mission)
         asked = preparing.asked(root, record)
         brief = asked.brief
         route = self.router.route(brief.text, files=len(brief.attachments), persona=brief.persona, effort=brief.effort)
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
         persona = preparing.persona_of(root, route)
         thinking = preparing.thinking_of(persona)
-        session = self._session(mission, asked)
+        session = self._session(mission, asked, again=status.attempts > 1)
         attempts = (mission, *reversed(asked.ancestors)) if session.earlier else ()
         ratio = preparing.ratio_of(root, thinking.model, self.journal, attempts)
         self.journal.note(mission, {"begun": iso(self.clock()), preparing.RATIO_NOTE: ratio})
@@ -188,7 +188,9 @@ class Conductor:
             ratio=ratio,
         )
 
-    def _session(self, mission: str, asked: preparing.Asked) -> Session:
+    def _session(self, mission: str, asked: preparing.Asked, *, again: bool) -> Session:
+        # A mission that begins for the first time has nothing of its own to be served from.
+        served = [*asked.ancestors, *([mission] if again else [])]
         return Session(
             mission=mission,
             journal=self.journal,
@@ -196,7 +198,7 @@ class Conductor:
             digests=self.digests,
             limits=preparing.limits_of(asked.brief, self.limits),
             events=self.events,
-            earlier=self.journal.read([*asked.ancestors, mission]),
+            earlier=self.journal.read(served) if served else (),
             clock=self.clock,
         )
 

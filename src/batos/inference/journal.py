@@ -64,14 +64,13 @@ class Entry(Persistent):
     one value of bytes is written and read many times faster than the hundred small objects that it describes.
     """
 
-    def __init__(self, record: Record) -> None:
-        self.become(record)
+    def __init__(self, record: Record, bodies: Sequence[bytes]) -> None:
+        self.become(record, bodies)
 
-    def become(self, record: Record) -> None:
-        """Take the record's state: an open entry's later one."""
-        shown = _shown(record)
-        self.bodies = zlib.compress(canonical([shown.pop(body) for body in BODIES]), 1)
-        self.fields = shown
+    def become(self, record: Record, bodies: Sequence[bytes]) -> None:
+        """Take the record's state: an open entry's later one. `bodies` are its bodies, canonical."""
+        self.bodies = zlib.compress(b"[%b]" % b",".join(bodies), 1)
+        self.fields = {name: value for name, value in _shown(record).items() if name not in BODIES}
 
     def record(self) -> Record:
         """The value."""
@@ -86,13 +85,14 @@ class MissionLog(Persistent):
         self.entries: list[Entry] = []
         self.notes: list[dict[str, Any]] = []
 
-    def put(self, record: Record) -> None:
-        """Add a record, or move the open entry of the same key on."""
+    def put(self, record: Record, bodies: Sequence[bytes] | None = None) -> None:
+        """Add a record, or move the open entry of the same key on; `bodies` if they are canonical already."""
+        bodies = canonical_bodies(record) if bodies is None else bodies
         for entry in reversed(self.entries):
             if entry.fields["key"] == record.key and entry.fields["state"] == "open":
-                entry.become(record)
+                entry.become(record, bodies)
                 return
-        self.entries = [*self.entries, Entry(record)]
+        self.entries = [*self.entries, Entry(record, bodies)]
 
     def records(self) -> list[Record]:
         """The records, whole."""
@@ -195,15 +195,20 @@ def _put(root: Any, mission: str, record: Record | None, notes: list[Mapping[str
         log.note(notes)
     if record is None:
         return
+    bodies = canonical_bodies(record)
     if record.state != "open":
         record = replace(record, prev=root[HEAD])
-        root[HEAD] = chained(record)
-    log.put(record)
+        root[HEAD] = chained(record, bodies)
+    log.put(record, bodies)
 
 
-def chained(record: Record) -> str:
+def canonical_bodies(record: Record) -> tuple[bytes, ...]:
+    """A record's bodies as the chain and the entry take them; made once, since prompts are long."""
+    return tuple(canonical(getattr(record, body)) for body in BODIES)
+
+
+def chained(record: Record, bodies: Sequence[bytes] | None = None) -> str:
     """The digest that the next record names as `prev`: bodies enter by their digests, so that they may be forgotten."""
-    shown = _shown(record)
-    for body in BODIES:
-        shown[body] = hashlib.sha256(canonical(shown[body])).hexdigest()
-    return hashlib.sha256(canonical(shown)).hexdigest()
+    bodies = canonical_bodies(record) if bodies is None else bodies
+    digests = {name: hashlib.sha256(body).hexdigest() for name, body in zip(BODIES, bodies, strict=True)}
+    return hashlib.sha256(canonical({**_shown(record), **digests})).hexdigest()
