@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def own_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("BATOS_DEBUG_LOOP", "1")
     monkeypatch.setenv("OLLAMA_HOST", host)
     return home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Iterator[None]:
+    """A suite that a shell started in the background ignores Ctrl-C, and what it starts would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
