@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from batos.emulator import store
-from batos.emulator.cards import Card
-from batos.emulator.gguf import NOT_GGUF
+from batos.emulator.cards import NOT_GGUF, Card
 from batos.emulator.replies import ApiError
 from batos.emulator.store import Layer, Store, digest_in
+from batos.weights import safetensors
+from batos.weights.bounded import NotWeights
 
 _CONVERTIBLE = ("llama", "gemma2")
-_HEADER_BYTES = 64 << 20
 
 
 def _converted(given: Mapping[str, str]) -> bool:
@@ -96,12 +94,8 @@ def _shapes(path: Path | None) -> dict[str, list[int]]:
     """The tensors' shapes in a safetensors file; none where it has no readable header."""
     if path is None:
         return {}
-    with path.open("rb") as source:
-        size = int.from_bytes(source.read(8), "little")
-        if size > _HEADER_BYTES:
-            return {}
-        try:
-            header: dict[str, Any] = json.loads(source.read(size))
-        except (ValueError, struct.error):
-            return {}
-    return {name: value["shape"] for name, value in header.items() if isinstance(value, dict) and "shape" in value}
+    try:
+        tensors = safetensors.read(path).tensors
+    except NotWeights:
+        return {}
+    return {name: list(tensor.shape) for name, tensor in tensors.items()}

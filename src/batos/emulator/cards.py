@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from batos.emulator import gguf
 from batos.emulator.gojson import human_number
+from batos.weights import gguf
 
 F16_BYTES = 2
+NOT_GGUF = "supplied file was not in GGUF format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,9 @@ class Card:
 
 def of_header(header: gguf.Header) -> Card:
     """The card of an uploaded file."""
-    kind = gguf.FILE_TYPES.get(int(header.info.get("general.file_type", 1)), "F16")
-    return Card(header.info, header.parameters, kind, header.tensors)
+    kind = gguf.FILE_TYPES.get(int(header.metadata.get("general.file_type", 1)), "F16")
+    tensors = tuple({"name": each.name, "type": each.type, "shape": list(each.shape)} for each in header.tensors)
+    return Card(header.metadata, header.parameters, kind, tensors)
 
 
 def quantized(card: Card, kind: str) -> Card:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.emulator import adapters, cards, store
-from batos.emulator.cards import Card
+from batos.emulator.cards import NOT_GGUF, Card
 from batos.emulator.daemon import Daemon, Lines, line
-from batos.emulator.gguf import NOT_GGUF
 from batos.emulator.gojson import Fields, layer_text
 from batos.emulator.names import Name, parse
 from batos.emulator.pull import pulling

@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from batos.emulator import cards, gguf
+from batos.emulator import cards
 from batos.emulator.cards import Card
 from batos.emulator.names import Name, parse
 from batos.emulator.replies import ApiError
+from batos.weights import gguf
+from batos.weights.bounded import NotWeights
 
 IN_MEMORY = "/emulator/models"
 MODEL = "application/vnd.ollama.image.model"
@@ -157,7 +159,7 @@ class Store:
             return blob.card if blob is not None else None
         try:
             card = cards.of_header(gguf.read(blob.path))
-        except ValueError:
+        except NotWeights:
             return None
         self.blobs[digest] = replace(blob, card=card)
         return card

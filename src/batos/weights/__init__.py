@@ -1,0 +1,1 @@
+"""Headers of weights files, read without the weights: what the emulator stores and genesis checks."""
