@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from batos import config
-from batos.config import CONFIG_FILE, Settings, checkout_folder, normal_host
+from batos import config, notation
+from batos.config import CONFIG_FILE, Settings, checkout_folder
 from batos.errors import ConfigError
 from batos.image.image import LivingImage, Opening
 from batos.inference.wire import daemon_url
@@ -59,7 +59,7 @@ def test_every_setting_has_its_variable(tmp_path: Path, name: str) -> None:
     """BATOS_<NAME> sets the setting, and an empty one is as good as none."""
     variable = f"BATOS_{name.upper()}"
     default = config.load(at(tmp_path)).settings
-    value = {"log_level": "debug", "log_format": "json"}.get(name, "7")
+    value = {"log_level": "debug", "log_format": "json", "kv_type": "q8_0"}.get(name, "7")
     loaded = config.load(at(tmp_path, **{variable: value}))
     assert str(getattr(loaded.settings, name)) in {value, f"{value}.0"}
     assert loaded.sources[name] == variable
@@ -137,33 +137,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "cannot be read: Is a directory" in refusal(tmp_path).message
 
 
-@pytest.mark.parametrize(
-    ("given_", "normal"),
-    [
-        ("127.0.0.1", "http://127.0.0.1:11434"),
-        ("box", "http://box:11434"),
-        ("box:8080", "http://box:8080"),
-        (":8080", "http://127.0.0.1:8080"),
-        ("  box  ", "http://box:11434"),
-        ("http://box", "http://box:80"),
-        ("https://box", "https://box:443"),
-        ("HTTPS://Box:9/", "https://box:9"),
-        ("https://box/ollama/", "https://box:443/ollama"),
-        ("0.0.0.0", "http://127.0.0.1:11434"),
-        ("http://0.0.0.0:11434", "http://127.0.0.1:11434"),
-        ("10.0.0.0:1", "http://10.0.0.0:1"),
-        ("::1", "http://[::1]:11434"),
-        ("[::1]:8080", "http://[::1]:8080"),
-        ("[::]:8080", "http://[::1]:8080"),
-        ("http://[fe80::1]", "http://[fe80::1]:80"),
-    ],
-)
-def test_the_daemons_address(given_: str, normal: str) -> None:
-    """Every form that the daemon's own tools read; what a daemon binds everywhere is reached on the loopback."""
-    assert normal_host(given_) == normal
-    assert daemon_url(normal) == normal
-
-
 HOSTS = st.one_of(
     st.text(),
     st.text("ab.:/[]@?#%0129 \t\x7fé", max_size=20),
@@ -185,7 +158,7 @@ def test_any_text_is_an_address_or_an_error_of_ours(tmp_path: Path, host: str) -
     except ConfigError as error:
         assert error.field == "ollama_host"
         return
-    assert normal_host(accepted) == accepted
+    assert notation.daemon_url(accepted) == accepted
     try:
         assert httpx.URL(daemon_url(accepted)).host
     except ConfigError:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import difflib
 import getpass
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from batos.errors import ConfigError
+from batos.notation import bytes_of, daemon_url, has_userinfo, masked
 
 CONFIG_FILE = "batos.toml"
 
@@ -48,6 +48,15 @@ class Settings(BaseModel):
     cpu_threads: int = Field(
         default=0, ge=0, le=4096, description="Threads of a CPU runner; 0 leaves half of the cores free."
     )
+    vram: str = Field(default="8GiB", description="The card's memory: `8`, `8GiB`, `6500MiB`; a bare number is GiB.")
+    usable: str = Field(
+        default="", description="What of the card is for models; empty means vram less 1.5 GiB (runner and desktop)."
+    )
+    reserve: str = Field(default="0", description="What other programs take of the usable memory.")
+    kv_type: Literal["f16", "q8_0", "q4_0"] = Field(
+        default="f16", description="The daemon's OLLAMA_KV_CACHE_TYPE, for the budget."
+    )
+    parallel: int = Field(default=1, ge=1, le=64, description="The daemon's OLLAMA_NUM_PARALLEL, for the budget.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="Least severe line on stderr."
     )
@@ -68,7 +77,15 @@ class Settings(BaseModel):
     @field_validator("ollama_host")
     @classmethod
     def _host(cls, value: str) -> str:
-        return normal_host(value)
+        return daemon_url(value)
+
+    @field_validator("vram", "usable", "reserve", mode="before")
+    @classmethod
+    def _size(cls, value: object, info: ValidationInfo) -> object:
+        given = str(value).strip() if isinstance(value, int | float) else value
+        if isinstance(given, str) and (given or info.field_name != "usable"):
+            bytes_of(given)
+        return given
 
     @property
     def image_uri(self) -> str:
@@ -84,48 +101,6 @@ class Settings(BaseModel):
             return getpass.getuser()
         except (KeyError, OSError):  # a container may run as a user who has no name
             return f"uid{os.getuid()}"
-
-
-#: The port of an address that names none, by its scheme.
-_PORTS = {"http": 80, "https": 443}
-#: The addresses that a daemon binds to serve every interface, and where a client on its machine finds it.
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
-_HOST = re.compile(r"[\w.:%-]+")
-_PLACE = re.compile(r"[\w.:%/~\[\]-]+")  # host, port and path: no blank, no query
-_USERINFO = ("@", "\uff20", "\ufe6b")  # also as other writings have it, which URLs fold into it
-
-
-def has_userinfo(address: str) -> bool:
-    """Whether an address has, or may have, a user and password before its host: it is never shown then."""
-    return any(sign in address for sign in _USERINFO)
-
-
-def normal_host(value: str) -> str:
-    """`OLLAMA_HOST` as the daemon's own tools read it: scheme and port filled in; raises ValueError when it is none.
-
-    >>> normal_host("127.0.0.1")
-    'http://127.0.0.1:11434'
-    >>> normal_host("http://box:8080/")
-    'http://box:8080'
-    """
-    if has_userinfo(value):
-        raise ValueError("an Ollama address without a user and password")
-    given = value.strip()
-    scheme, separator, rest = given.partition("://")
-    if not separator:
-        scheme, rest = "http", f"[{given}]" if given.count(":") > 1 and "[" not in given else given
-    scheme = scheme.lower()
-    try:
-        split = urlsplit(f"{scheme}://{rest}")
-        port, host = split.port, split.hostname or "127.0.0.1"
-        if scheme not in _PORTS or not rest or not _HOST.fullmatch(host) or not _PLACE.fullmatch(rest):
-            raise ValueError("not an address")
-    except ValueError as error:
-        raise ValueError("where an Ollama daemon listens: host, host:port or http://host:port") from error
-    if port is None:
-        port = _PORTS[scheme] if separator else 11434
-    host = _EVERYWHERE.get(host, host)
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{split.path.rstrip('/')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +120,10 @@ class Loaded:
     sources: Mapping[str, str]
 
     def rows(self) -> list[Sourced]:
-        """One row a setting, in the order of `Settings`."""
+        """One row a setting, in the order of `Settings`; passwords in URIs are not shown."""
         settings = self.settings
-        values = settings.model_dump(mode="json") | {"image": settings.image_uri, "user": settings.asker}
+        filled = {"image": masked(settings.image_uri), "journal": masked(settings.journal), "user": settings.asker}
+        values = settings.model_dump(mode="json") | filled
         return [Sourced(name, values[name], self.sources.get(name, "default")) for name in Settings.model_fields]
 
 
@@ -299,7 +275,7 @@ def _readable(error: ValidationError, sources: Mapping[str, str]) -> ConfigError
     name = str(first["loc"][0]) if first["loc"] else "settings"
     where = sources.get(name, "default")
     needed = _MUST_BE.get(first["type"], "something else").format_map(first.get("ctx", {}))
-    remedy = "Correct that flag." if where == "flag" else f"Correct it in {where}."
+    remedy = f"Correct --{name.replace('_', '-')}." if where == "flag" else f"Correct it in {where}."
     given = first["input"]
     secret = name == "ollama_host" and isinstance(given, str) and has_userinfo(given)
     shown = "one with a user or password (not shown)" if secret else _shown(given)

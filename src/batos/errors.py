@@ -24,6 +24,7 @@ BatosError
 │       ├── Runaway                       tokens without end: blanks, one, or any
 │       └── DecisionInvalid               no valid JSON after the permitted repairs
 ├── Refused                       exit 4  policy, budget or VRAM says no
+│   └── BudgetExceeded                    a plan's models do not fit the card (the table, what would fit)
 ├── ImageError                    exit 5  the image cannot be used
 │   ├── ImageBusy                 retry   another process holds it
 │   ├── ImageDamaged                      it does not open, or its root is incomplete
@@ -39,6 +40,7 @@ BatosError
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -279,6 +281,30 @@ class Refused(BatosError):
 
     code = "refused"
     exit_code = 4
+
+
+class BudgetExceeded(Refused):
+    """A plan's models do not fit the card; `table` has the rows, `largest` the largest num_ctx that fits (0: none).
+
+    `lines` are the table for people; `largest` is None where nobody knows.
+    """
+
+    code = "budget_exceeded"
+    remedy = "Lower num_ctx in the codex, or name a profile with a smaller model; `batos budget` shows the rows."
+
+    def __init__(
+        self, message: str, *, table: Mapping[str, Any], lines: Sequence[str], largest: int | None, remedy: str = ""
+    ) -> None:
+        super().__init__(message, remedy=remedy, field="num_ctx")
+        self.table = table
+        self.largest = largest
+        self.also = tuple(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error object with the table in place of its lines."""
+        shown = super().as_dict() | {"largest_num_ctx": self.largest, "budget": dict(self.table)}
+        del shown["also"]
+        return shown
 
 
 class ImageError(BatosError):

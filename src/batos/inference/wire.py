@@ -2,65 +2,30 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import httpx
 
-from batos.config import has_userinfo
+from batos import notation
 from batos.errors import ConfigError, WireError
-
-_HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 
 
 def daemon_url(host: str) -> str:
-    """The daemon's base URL from what people write in OLLAMA_HOST: `host`, `host:port`, `:port` or a URL.
+    """The daemon's base URL from what people write in OLLAMA_HOST (`notation.daemon_url`); ConfigError when it is none.
 
-    Without a port it is 11434, as for the daemon; for a URL the port of its scheme. The address that a daemon is told
-    to listen on everywhere (0.0.0.0, [::]) becomes the loopback, where it is reached. ConfigError when it is none;
-    one that holds a user or password is not repeated in it.
+    One that holds a user or password is not repeated in the error.
     """
-    if has_userinfo(host):
-        said = "the Ollama address holds a user or password (not shown): give host and port only"
-        raise ConfigError(said, field="ollama.host")
-    scheme, mark, rest = host.strip().partition("://")
-    if not mark:
-        scheme, rest = "http", scheme
-    scheme = scheme.lower()
-    if scheme not in ("http", "https"):
-        raise ConfigError(f"{host!r} is no Ollama address: its scheme is {scheme!r}", field="ollama.host")
+    shown = "one that holds a user or password (not shown)" if notation.has_userinfo(host) else repr(host[:200])
     try:
-        split = urlsplit(f"{scheme}://{rest}")
-        port = split.port
-    except ValueError as bad:
-        raise ConfigError(f"{host!r} is no Ollama address: {bad}", field="ollama.host") from bad
-    name = split.hostname or "127.0.0.1"
-    plain = not name.isascii() or _HOST.fullmatch(name)
-    if split.query or split.fragment or not plain:
-        raise ConfigError(f"{host!r} is no Ollama address: give host and port only", field="ollama.host")
-    if port is None:
-        port = {"http": 80, "https": 443}[scheme] if mark else 11434
-    url = f"{scheme}://{_reachable(name)}:{port}{split.path.rstrip('/')}"
-    try:
+        url = notation.daemon_url(host)
         httpx.URL(url)
-    except httpx.InvalidURL as bad:
-        raise ConfigError(f"{host!r} is no Ollama address: {bad}", field="ollama.host") from bad
+    except (ValueError, httpx.InvalidURL) as bad:
+        said = bad if isinstance(bad, ValueError) else "an address that a client takes"
+        raise ConfigError(f"ollama_host must be {said}, not {shown}", field="ollama_host") from bad
     return url
-
-
-def _reachable(name: str) -> str:
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return name
-    if address.is_unspecified:
-        return "[::1]" if address.version == 6 else "127.0.0.1"
-    return f"[{address}]" if address.version == 6 else str(address)
 
 
 # Go's decoder takes the last of two equal keys, so ours, spliced in at the end, always wins.

@@ -1,0 +1,321 @@
+"""What models take of a card's memory: weights, cache, adapter and buffers in rows, and the window that still fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+GIB: Final = 1 << 30
+
+#: Buffers beside weights and cache, in bytes.
+COMPUTE: Final = GIB // 2
+#: What the runner leaves free on a card, and what a desktop takes of it, in bytes.
+FIT_MARGIN: Final = GIB
+DESKTOP: Final = GIB // 2
+
+#: The window grows in steps of so many tokens.
+STEP: Final = 256
+
+#: Bytes of one number of the cache, by the daemon's OLLAMA_KV_CACHE_TYPE.
+ELEMENT: Final[Mapping[str, Fraction]] = {"f16": Fraction(2), "q8_0": Fraction(34, 32), "q4_0": Fraction(18, 32)}
+
+#: Architectures that the daemon serves one request at a time, by how their names begin.
+_ALONE = ("mllama", "qwen3vl", "qwen35", "qwen3next", "lfm2", "nemotron_h")
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """How a model's cache grows: `numbers` for each token, up to `trained` tokens (None: not said).
+
+    `bound` says why the cache may be smaller than counted, "" where it is exact. `alone`: never several at once.
+    `layers`: how many the model has.
+    """
+
+    numbers: int
+    trained: int | None = None
+    bound: str = ""
+    alone: bool = False
+    layers: int = 0
+
+    def window(self, num_ctx: int) -> int:
+        """The tokens in force: rounded up to a multiple of 256, at most what the model was trained for."""
+        rounded = max(1, -(-num_ctx // STEP)) * STEP
+        return rounded if self.trained is None else min(rounded, self.trained)
+
+    def parallel(self, asked: int) -> int:
+        """How many requests share the runner."""
+        return 1 if self.alone else asked
+
+    def size(self, num_ctx: int, parallel: int, kv_type: str) -> int:
+        """The cache in bytes."""
+        exact = self.window(num_ctx) * self.parallel(parallel) * self.numbers * ELEMENT[kv_type]
+        return -(-exact.numerator // exact.denominator)
+
+
+def cache_of(info: Mapping[str, Any]) -> Cache | None:
+    """The cache by a model's metadata (`show`'s model_info); None where that does not tell.
+
+    A value that is null is an array of one number a layer, which only a verbose `show` gives.
+    """
+    architecture = info.get("general.architecture")
+
+    def said(key: str) -> Any:
+        return info.get(f"{architecture}.{key}")
+
+    layers, heads = said("block_count"), said("attention.head_count")
+    cached = _by_layer(heads if f"{architecture}.attention.head_count_kv" not in info else
+                       said("attention.head_count_kv"), layers)  # fmt: skip
+    row = _row(said("attention.key_length"), said("attention.value_length"), said("embedding_length"), heads)
+    if not cached or row is None:
+        return None
+    trained = said("context_length")
+    alone = said("pooling_type") is not None or str(architecture).startswith(_ALONE)
+    bound = _bound(info, str(architecture), cached)
+    return Cache(sum(cached) * row, trained if _whole(trained) else None, bound, alone, len(cached))
+
+
+def lacks_arrays(info: Mapping[str, Any]) -> bool:
+    """Whether the metadata holds back an array that the cache's size depends on."""
+    architecture = info.get("general.architecture")
+    keys = (f"{architecture}.attention.{name}" for name in ("head_count_kv", "head_count"))
+    return any(key in info and info[key] is None for key in keys)
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _by_layer(heads: Any, layers: Any) -> tuple[int, ...]:
+    """The cached heads of each layer; none where it is not said."""
+    if isinstance(heads, list):
+        return tuple(heads) if heads and all(type(each) is int and each >= 0 for each in heads) else ()
+    return (heads,) * layers if _whole(heads) and _whole(layers) else ()
+
+
+def _row(key: Any, value: Any, width: Any, heads: Any) -> int | None:
+    """The numbers that one head keeps of one token: its key's and its value's."""
+    most = max(heads, default=0) if isinstance(heads, list) else heads
+    side = width // most if _whole(width) and _whole(most) else None
+    sides = [given if _whole(given) else side for given in (key, value)]
+    return None if None in sides else sum(each for each in sides if each is not None)
+
+
+def _bound(info: Mapping[str, Any], architecture: str, cached: Sequence[int]) -> str:
+    if 0 in cached or any(key.startswith(f"{architecture}.ssm.") for key in info):
+        return "at most: some of its layers keep no cache"
+    if _whole(info.get(f"{architecture}.attention.sliding_window")):
+        return "at most: some of its layers keep a sliding window only"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What there is to spend, in bytes, and how the daemon keeps its cache."""
+
+    usable: int
+    reserve: int = 0
+    parallel: int = 1
+    kv_type: str = "f16"
+    #: How `usable` was found, for people.
+    found: str = ""
+
+
+def usable_of(card: int) -> int:
+    """What a card of so many bytes has for models: less the runner's margin and the desktop."""
+    return max(0, card - FIT_MARGIN - DESKTOP)
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """One runner: a model with its window and adapter, and who uses it. Sizes in bytes, None where nobody knows.
+
+    `blob` is the base's: runners of one blob are never in memory together. `share` of it goes to the card.
+    """
+
+    model: str
+    uses: tuple[str, ...]
+    num_ctx: int
+    weights: int | None = None
+    cache: Cache | None = None
+    blob: str = ""
+    adapter: int = 0
+    share: Fraction = Fraction(1)
+    #: Why a size is unknown.
+    unknown: str = "unknown until pulled"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table; `size` in bytes, None where it is unknown."""
+
+    what: str
+    size: int | None
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return {"what": self.what, "bytes": self.size, "note": self.note}
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A runner's rows under some terms."""
+
+    resident: Resident
+    terms: Terms
+    rows: tuple[Row, ...]
+
+    @property
+    def size(self) -> int:
+        """The sum of its rows; what is unknown counts nothing."""
+        return sum(row.size or 0 for row in self.rows)
+
+    @property
+    def known(self) -> bool:
+        """Whether no row is unknown."""
+        return all(row.size is not None for row in self.rows)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether it fits alone, beside other programs; None where that is unknown."""
+        if self.size + self.terms.reserve > self.terms.usable:
+            return not self.resident.share
+        return True if self.known or not self.resident.share else None
+
+    @property
+    def largest(self) -> int | None:
+        """The largest num_ctx that fits, a multiple of 256; 0 if none does, None if that is unknown."""
+        resident, cache = self.resident, self.resident.cache
+        if resident.weights is None or cache is None:
+            return None
+        most = -(-(cache.trained or resident.num_ctx) // STEP)
+        low, high = 0, max(most, -(-resident.num_ctx // STEP))
+        while low < high:
+            middle = (low + high + 1) // 2
+            (trial,) = rows([replace(resident, num_ctx=middle * STEP)], self.terms).runners
+            low, high = (middle, high) if trial.fits else (low, middle - 1)
+        return low * STEP
+
+    def as_dict(self) -> dict[str, Any]:
+        """The runner as plain data."""
+        resident = self.resident
+        return {
+            "model": resident.model,
+            "uses": list(resident.uses),
+            "on_cpu": not resident.share,
+            "num_ctx": resident.num_ctx,
+            "window": resident.cache.window(resident.num_ctx) if resident.cache else None,
+            "rows": [row.as_dict() for row in self.rows],
+            "bytes": self.size,
+            "fits": self.fits,
+            "largest_num_ctx": self.largest,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The runners of a plan against what is usable. The largest must fit; those that do not fit together take turns."""
+
+    runners: tuple[Runner, ...]
+    terms: Terms
+
+    @property
+    def needed(self) -> int:
+        """Bytes of the largest runner and of other programs."""
+        return max((runner.size for runner in self.runners), default=0) + self.terms.reserve
+
+    @property
+    def together(self) -> int:
+        """Bytes of all runners that can be in memory at once, and of other programs."""
+        largest: dict[str, int] = {}
+        for number, runner in enumerate(self.runners):
+            key = runner.resident.blob or str(number)
+            largest[key] = max(largest.get(key, 0), runner.size)
+        return sum(largest.values()) + self.terms.reserve
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether every runner fits alone; None where that is unknown."""
+        found = [runner.fits for runner in self.runners] + [self.terms.reserve <= self.terms.usable]
+        return False if False in found else None if None in found else True
+
+    @property
+    def largest(self) -> int | None:
+        """The largest num_ctx with which every runner fits; 0 if none does, None if it is unknown."""
+        found = [runner.largest for runner in self.runners if runner.resident.share]
+        known = [each for each in found if each is not None]
+        return None if len(known) < len(found) or not known else min(known)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The table as plain data."""
+        return {
+            "runners": [runner.as_dict() for runner in self.runners],
+            "reserve": self.terms.reserve,
+            "needed": self.needed,
+            "together": self.together,
+            "usable": self.terms.usable,
+            "left": self.terms.usable - self.needed,
+            "fits": self.fits,
+            "takes_turns": self.together > self.terms.usable,
+            "largest_num_ctx": self.largest,
+            "kv_type": self.terms.kv_type,
+            "parallel": self.terms.parallel,
+        }
+
+    def lines(self) -> list[str]:
+        """The table for people."""
+        shown: list[tuple[str, str, str]] = []
+        for runner in self.runners:
+            shown.append((f"{runner.resident.model} ({', '.join(runner.resident.uses)})", "", ""))
+            shown += [(f"  {row.what}", _gib(row.size), row.note) for row in runner.rows]
+            if runner.resident.share:
+                shown.append(("  in all", _gib(runner.size, unknown=not runner.known), ""))
+        shown.append(("other programs", _gib(self.terms.reserve), ""))
+        shown.append(("needed at once", _gib(self.needed), "the largest runner" if len(self.runners) > 1 else ""))
+        shown.append(("usable", _gib(self.terms.usable), self.terms.found))
+        shown.append(("left", _gib(self.terms.usable - self.needed), ""))
+        wide, wider = (max(len(row[column]) for row in shown) for column in (0, 1))
+        lines = [f"{what.ljust(wide)}  {size.rjust(wider)}  {note}".rstrip() for what, size, note in shown]
+        if self.fits and self.together > self.terms.usable:
+            lines.append(f"Together they would need {_gib(self.together)}: they take turns, and every change loads.")
+        return lines
+
+
+def _gib(size: int | None, *, unknown: bool = False) -> str:
+    if size is None:
+        return "?"
+    return f"{'> ' if unknown else ''}{size / GIB:.2f} GiB"
+
+
+def rows(models: Sequence[Resident], terms: Terms) -> Table:
+    """The table of some models under some terms; models with `share` 0 are on the CPU and take nothing."""
+    return Table(tuple(Runner(model, terms, tuple(_rows(model, terms))) for model in models), terms)
+
+
+def _rows(model: Resident, terms: Terms) -> Iterator[Row]:
+    if not model.share:
+        yield Row("on the CPU", 0, "num_gpu = 0: it takes nothing of the card")
+        return
+    yield Row("weights", _shared(model.weights, model.share), "" if model.weights is not None else model.unknown)
+    yield _cache_row(model, terms)
+    if model.adapter:
+        yield Row("adapter", _shared(model.adapter, model.share))
+    yield Row("compute buffers", COMPUTE)
+
+
+def _cache_row(model: Resident, terms: Terms) -> Row:
+    cache = model.cache
+    if cache is None:
+        why = model.unknown if model.weights is None else "its metadata does not tell"
+        return Row(f"KV cache of {model.num_ctx} tokens", None, why)
+    window, parallel = cache.window(model.num_ctx), cache.parallel(terms.parallel)
+    what = f"KV cache of {window} tokens{f' x {parallel}' if parallel > 1 else ''}, {terms.kv_type}"
+    trained = f"trained for {window}" if window < model.num_ctx else ""
+    size = _shared(cache.size(model.num_ctx, terms.parallel, terms.kv_type), model.share)
+    return Row(what, size, "; ".join(filter(None, (trained, cache.bound))))
+
+
+def _shared(size: int | None, share: Fraction) -> int | None:
+    return None if size is None else -(-size * share.numerator // share.denominator)
