@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+
+from batos.emulator import chatformats
 
 _ACTION = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
 _BLOCKS = ("if", "range", "with", "block", "define")
@@ -29,3 +32,11 @@ def fault(text: str) -> str:
                 return f"template: :{line}: unexpected {{{{end}}}}"
         at = end + 2
     return "template: :1: unexpected EOF" if depth else ""
+
+
+def detect(chat_template: str) -> tuple[str, str, dict[str, Any]] | None:
+    """What create does with weights that carry a chat template: the name, Go template and parameters it is given."""
+    found = chatformats.nearest(chat_template) if chat_template else None
+    if found is None:
+        return None
+    return found.name, found.template, {"stop": list(found.stop)} if found.stop else {}
