@@ -284,27 +284,19 @@ class Refused(BatosError):
 
 
 class BudgetExceeded(Refused):
-    """A plan's models do not fit the card; `table` has the rows, `largest` the largest num_ctx that fits (0: none).
-
-    `lines` are the table for people; `largest` is None where nobody knows.
-    """
+    """A plan's models do not fit the card; `table` has the rows, `largest` the num_ctx that would fit (0: none)."""
 
     code = "budget_exceeded"
     remedy = "Lower num_ctx in the codex, or name a profile with a smaller model; `batos budget` shows the rows."
 
-    def __init__(
-        self, message: str, *, table: Mapping[str, Any], lines: Sequence[str], largest: int | None, remedy: str = ""
-    ) -> None:
+    def __init__(self, message: str, table: Mapping[str, Any], largest: int | None, *, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy, field="num_ctx")
-        self.table = table
-        self.largest = largest
-        self.also = tuple(lines)
+        self.table, self.largest = table, largest
 
     def as_dict(self) -> dict[str, Any]:
         """The error object with the table in place of its lines."""
         shown = super().as_dict() | {"largest_num_ctx": self.largest, "budget": dict(self.table)}
-        del shown["also"]
-        return shown
+        return {key: value for key, value in shown.items() if key != "also"}
 
 
 class ImageError(BatosError):

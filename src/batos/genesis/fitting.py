@@ -167,13 +167,10 @@ def exceeded(table: Table, codex: Codex, ways: Sequence[str]) -> BudgetExceeded:
     fits = "" if largest or not over or largest is None else ": not even a window of 256 tokens fits"
     remedies = [*filter(None, [first]), *ways, "say which card it is (vram, usable or reserve in batos.toml)"]
     remedy = "; or ".join(remedies)
-    return BudgetExceeded(
-        f"the models do not fit the card ({table.terms.usable / budget.GIB:.2f} GiB are usable): {needs}{fits}",
-        table=table.as_dict(),
-        lines=table.lines(),
-        largest=largest,
-        remedy=f"{remedy[0].upper()}{remedy[1:]}.",
-    )
+    said = f"the models do not fit the card ({table.terms.usable / budget.GIB:.2f} GiB are usable): {needs}{fits}"
+    error = BudgetExceeded(said, table.as_dict(), largest, remedy=f"{remedy[0].upper()}{remedy[1:]}.")
+    error.also = tuple(table.lines())
+    return error
 
 
 def _needs(runner: Runner) -> str:
