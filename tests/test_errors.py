@@ -44,6 +44,7 @@ def kinds() -> list[type[BatosError]]:
 def example(kind: type[BatosError]) -> BatosError:
     """One of this kind, with something for whatever it must be given."""
     given: dict[str, Any] = {"str": "word", "int": 3, "float": 1.5, "int | None": 3, "str | None": "word"}
+    given["Mapping[str, Any]"] = {}
     wanted = inspect.signature(kind).parameters.values()
     return kind(**{each.name: given[each.annotation] for each in wanted if each.default is inspect.Parameter.empty})
 
@@ -96,7 +97,8 @@ def test_each_kind_can_be_told_to_a_program(kind: type[BatosError]) -> None:
     """Code, message, remedy and retry are always there, a field and further faults only where there are any."""
     error = example(kind)
     shown = json.loads(json.dumps(error.as_dict()))
-    assert {"code", "message", "remedy", "retry"} <= set(shown) <= {"code", "message", "remedy", "retry", "field"}
+    more = {"field", "largest_num_ctx", "budget"} if kind is errors.BudgetExceeded else {"field"}
+    assert {"code", "message", "remedy", "retry"} <= set(shown) <= {"code", "message", "remedy", "retry", *more}
     assert (shown["code"], shown["message"], shown["retry"]) == (kind.code, str(error), kind.retry)
     error.also = ("another",)
     error.field = "text"

@@ -294,9 +294,8 @@ class BudgetExceeded(Refused):
         self.table, self.largest = table, largest
 
     def as_dict(self) -> dict[str, Any]:
-        """The error object with the table in place of its lines."""
-        shown = super().as_dict() | {"largest_num_ctx": self.largest, "budget": dict(self.table)}
-        return {key: value for key, value in shown.items() if key != "also"}
+        """The error object with the table."""
+        return super().as_dict() | {"largest_num_ctx": self.largest, "budget": dict(self.table)}
 
 
 class ImageError(BatosError):
