@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import httpx
 
-from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout, StreamCut, UsageError, WireError
+from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout, StreamCut, UsageError
 from batos.inference import blobs, catalogue, failures
 from batos.inference.catalogue import Embedding, ModelCard, ModelRow, Progress, RunnerRow
 from batos.inference.chat import (
@@ -31,10 +30,11 @@ from batos.inference.chat import (
 from batos.inference.client import AsyncClient, ProgressResponse
 from batos.inference.counts import counted
 from batos.inference.deadline import Deadlines, PhaseTimer, Pulse
-from batos.inference.lanes import Lanes
+from batos.inference.lanes import network
 from batos.inference.reading import AT_ONCE, Reading, entire
 from batos.inference.wire import (
     PROGRESS,
+    WHOLE_CARD,
     OllamaTransport,
     bound_of_answer,
     bound_of_stream,
@@ -58,7 +58,6 @@ __all__ = [
 T = TypeVar("T")
 Models: TypeAlias = list[ModelRow]  # inside the class `list` is a method
 Runners: TypeAlias = list[RunnerRow]
-
 EMBED_BATCH = 32  # texts a request: decoding more vectors at once would hold the loop
 WARM_SECONDS = 240.0  # less than the daemon's default keep-alive of five minutes
 WHOLE_PACE = 0.5  # seconds a token: what a whole answer, of which nothing shows, may take at the slowest
@@ -83,7 +82,7 @@ class Bridge:
         self.deadlines = deadlines or Deadlines()
         self._peer = failures.Peer(self.url, self.deadlines.connect)
         self._cpu_threads = cpu_threads or default_cpu_threads()
-        wire = OllamaTransport(transport or _network(self.url))
+        wire = OllamaTransport(transport or network(self.url))
         timeout = httpx.Timeout(None, connect=self.deadlines.connect)
         settings: dict[str, Any] = {
             "transport": wire,
@@ -187,22 +186,19 @@ class Bridge:
 
     async def version(self) -> str:
         """The daemon's version, such as "0.33.0"."""
-        self._ready()
-        response = await self._reply(self._http.get("/api/version"))
-        if response.status_code >= 400:
-            raise failures.refused(response.text, response.status_code)
-        try:
-            return catalogue.version_of(response.json())
-        except (ValueError, RecursionError) as raw:
-            raise WireError("what answers does not say which version of Ollama it is") from raw
+        return catalogue.version_of(await self._plain("GET", "/api/version"))
 
     async def list(self) -> Models:
         """The models on the daemon's disk, newest first."""
         return catalogue.model_rows(await self._reply(self._ready().list()))
 
-    async def show(self, model: str) -> ModelCard:
-        """What a model is and can; ModelMissing if the daemon does not have it."""
+    async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
+        """What a model is and can, `verbose` with arrays; ModelMissing if the daemon does not have it."""
         checked_model(model)
+        if verbose:
+            with bounded(WHOLE_CARD):
+                body = await self._plain("POST", "/api/show", {"model": model, "verbose": True})
+                return await asyncio.to_thread(catalogue.whole_card, model, body)
         return catalogue.model_card(model, await self._reply(self._ready().show(model), model))
 
     async def ps(self) -> Runners:
@@ -379,6 +375,14 @@ class Bridge:
     async def _reply(self, call: Awaitable[T], model: str = "") -> T:
         return await self._ask(call, "reply", self.deadlines.reply, model)
 
+    async def _plain(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> bytes:
+        """The body of a reply that the client has no way to ask for."""
+        self._ready()
+        response = await self._reply(self._http.request(method, path, json=sent))
+        if response.status_code >= 400:
+            raise failures.refused(response.text, response.status_code, str((sent or {}).get("model", "")))
+        return response.content
+
     async def _ask(self, call: Awaitable[T], phase: str, seconds: float, model: str) -> T:
         """Wait for a call that answers in one piece."""
         with PhaseTimer(phase, seconds, self._pulse) as timer:
@@ -388,8 +392,3 @@ class Bridge:
                 return reply
             except Exception as raw:
                 raise failures.translate(raw, self._peer, model=model) from raw
-
-
-def _network(url: str) -> httpx.AsyncBaseTransport:
-    # Building a TLS context takes longer than many calls: only where it is needed.
-    return Lanes(ssl.create_default_context() if url.startswith("https:") else None)

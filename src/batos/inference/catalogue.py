@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -96,8 +97,12 @@ class Embedding:
     total_seconds: float
 
 
-def version_of(said: Any) -> str:
+def version_of(body: bytes) -> str:
     """The version in what /api/version says; WireError when it says none."""
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        said = None
     version = said.get("version") if isinstance(said, dict) else None
     if not isinstance(version, str) or not version or len(version) > _VERSION_MOST or not version.isprintable():
         raise WireError("what answers does not say which version of Ollama it is")
@@ -147,6 +152,14 @@ def model_card(name: str, shown: ShowResponse) -> ModelCard:
         parameter_size=clean(details.parameter_size if details else None),
         quantization=clean(details.quantization_level if details else None),
     )
+
+
+def whole_card(name: str, body: bytes) -> ModelCard:
+    """The card of a verbose /api/show, whose arrays are megabytes: not for the loop. WireError when it is none."""
+    try:
+        return model_card(name, ShowResponse.model_validate_json(body))
+    except ValueError as raw:  # what pydantic raises is one
+        raise WireError("what Ollama says of a model is not its protocol") from raw
 
 
 def _known(value: Any) -> Any:

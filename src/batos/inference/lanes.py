@@ -258,3 +258,9 @@ class Lanes(httpx.AsyncBaseTransport):
         self._idle.clear()
         self._busy.clear()
         await asyncio.sleep(0)  # the loop closes the sockets in its next round, and may have no other
+
+
+def network(url: str) -> httpx.AsyncBaseTransport:
+    """The transport to an address."""
+    # Building a TLS context takes longer than many calls: only where it is needed.
+    return Lanes(ssl.create_default_context() if url.startswith("https:") else None)
