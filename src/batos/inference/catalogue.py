@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -35,7 +35,10 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What `show` says of a model; `info` is the GGUF's metadata, `parameters` one line per key and value."""
+    """What `show` says of a model; `info` is the GGUF's metadata, `parameters` one line per key and value.
+
+    `tensors` is each tensor's shape (what goes in first) by name, empty where `show` was not asked for all.
+    """
 
     name: str
     capabilities: tuple[str, ...]
@@ -46,6 +49,7 @@ class ModelCard:
     family: str
     parameter_size: str
     quantization: str
+    tensors: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def blob(self) -> str:
@@ -157,9 +161,15 @@ def model_card(name: str, shown: ShowResponse) -> ModelCard:
 def whole_card(name: str, body: bytes) -> ModelCard:
     """The card of a verbose /api/show, whose arrays are megabytes: not for the loop. WireError when it is none."""
     try:
-        return model_card(name, ShowResponse.model_validate_json(body))
-    except ValueError as raw:  # what pydantic raises is one
+        found = json.loads(body)
+        card = model_card(name, ShowResponse.model_validate(found))
+        return replace(card, tensors=dict(map(_tensor, found.get("tensors") or ())))
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as raw:  # pydantic's is a ValueError
         raise WireError("what Ollama says of a model is not its protocol") from raw
+
+
+def _tensor(row: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
+    return clean(row["name"]), tuple(counted(side, "side of a tensor") for side in row["shape"])
 
 
 def _known(value: Any) -> Any:

@@ -1,0 +1,216 @@
+"""The adapters folder: what it holds, what of it a persona uses, and the checks that stand before every upload."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from batos.genesis import ggufadapter, peft
+from batos.genesis.codex import PILLARS
+from batos.genesis.digests import Digests, Stamp, stamp
+from batos.genesis.misfits import misfits
+from batos.genesis.repository import choices, choose, chosen
+from batos.genesis.shelf import NONE, Adapter, Fault, Faults, Kind, Shelf
+
+__all__ = [
+    "NONE",
+    "Adapter",
+    "Fault",
+    "Shelf",
+    "choices",
+    "choose",
+    "chosen",
+    "discover",
+    "in_use",
+    "misfits",
+]
+
+#: The name of an adapter is a part of its model's name (at most 80 characters in all), and of a path.
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}")
+_WEIGHTS = (".gguf", ".safetensors", ".bin", ".pt", ".pth")
+_PICKLES = (".bin", ".pt", ".pth")
+_GGUF_KEY = "adapter.gguf"
+
+
+def discover(folder: Path, known: Path | None = None) -> Shelf:
+    """What a folder `adapters/` holds; a folder that is not there holds nothing.
+
+    Every file's header is looked at once, its digest is remembered in the file `known`: a second look costs stats.
+    """
+    digests = Digests(known)
+    adapters: list[Adapter] = []
+    faults: list[Fault] = []
+    for persona, path in _personas(folder, faults):
+        for name, place in _named(persona, path, faults):
+            if any(each.persona == persona and each.name.casefold() == name.casefold() for each in adapters):
+                remedy = "Rename one: capitals do not count in a model's name."
+                faults.append(Fault(persona, name, "another adapter has the same name", remedy, str(place)))
+                continue
+            complaints = Faults(persona, name)
+            adapter = _adapter(persona, name, place, digests, complaints)
+            faults.extend(complaints)
+            if adapter is not None and not complaints:
+                adapters.append(adapter)
+    digests.save()
+    order = {persona: number for number, persona in enumerate(PILLARS)}
+    adapters.sort(key=lambda each: (order[each.persona], each.name.casefold()))
+    return Shelf(tuple(adapters), tuple(faults))
+
+
+def in_use(shelf: Shelf, choices: Mapping[str, str | None]) -> dict[str, Adapter]:
+    """The adapter of each persona that thinks with one; `choices` is what the image knows of each.
+
+    None: nobody chose, and the first by name is taken. A name: that one, or the base where it is gone. NONE: the base.
+    """
+    used = {}
+    for persona in PILLARS:
+        choice = choices.get(persona)
+        there = shelf.of(persona)
+        adapter = next(iter(there), None) if choice is None else shelf.find(persona, choice)
+        if adapter is not None and choice != NONE:
+            used[persona] = adapter
+    return used
+
+
+# -- folders
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as found:
+            names = sorted(entry.name for entry in found if not entry.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    return [folder / name for name in names]
+
+
+def _personas(folder: Path, faults: list[Fault]) -> Iterator[tuple[str, Path]]:
+    try:
+        entries = _entries(folder)
+    except OSError as error:
+        faults.append(Fault("", "", f"it cannot be read: {error.strerror}", "Make it readable.", str(folder)))
+        return
+    for path in entries:
+        if not path.is_dir():
+            if path.suffix.lower() in _WEIGHTS:
+                remedy = f"Put it into {folder.name}/<persona>/{path.stem}/."
+                faults.append(Fault("", path.stem, "it lies loose and belongs to no persona", remedy, str(path)))
+        elif path.name.upper() in PILLARS:
+            yield path.name.upper(), path
+        else:
+            near = difflib.get_close_matches(path.name.upper(), PILLARS, 1, 0.5)
+            known = ", ".join(persona.lower() for persona in PILLARS)
+            remedy = f"Rename it to {near[0].lower()}." if near else f"The personas are {known}."
+            faults.append(Fault(path.name, "", f"there is no persona {path.name!r}", remedy, str(path)))
+
+
+def _named(persona: str, folder: Path, faults: list[Fault]) -> Iterator[tuple[str, Path]]:
+    try:
+        entries = _entries(folder)
+    except OSError as error:
+        faults.append(Fault(persona, "", f"it cannot be read: {error.strerror}", "Make it readable.", str(folder)))
+        return
+    for path in entries:
+        name = path.name
+        if not path.is_dir():
+            if path.suffix.lower() in _WEIGHTS:
+                remedy = f"Put it into a folder of its own: {folder.name}/{path.stem}/."
+                faults.append(Fault(persona, path.stem, "it lies loose", remedy, str(path)))
+        elif not NAME.fullmatch(name) or name.casefold() == NONE:
+            remedy = "Rename it: at most 40 letters, digits, `_`, `-` and `.`, the first a letter or digit."
+            what = "`none` means no adapter" if name.casefold() == NONE else "its name cannot be part of a model's name"
+            faults.append(Fault(persona, name, what, remedy, str(path)))
+        else:
+            yield name, path
+
+
+# -- one adapter
+
+
+def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Faults) -> Adapter | None:
+    try:
+        files = _files(folder, faults)
+        if files is None:
+            return None
+        kind: Kind = "gguf" if _GGUF_KEY in files else "peft"
+        contents, problems = _contents(persona, name, kind, tuple((path, stamp(path)) for path in files.values()))
+        for fault in problems:
+            faults.add(fault.what, fault.remedy, fault.where)
+        if contents is None:
+            return None
+        hashed = {key: digests.of(path) for key, path in files.items()}
+        size = sum(path.stat().st_size for path in files.values())
+    except OSError as error:
+        where = str(error.filename or folder)
+        faults.add(f"it cannot be read: {error.strerror}", "Make it readable, or copy it again.", where)
+        return None
+    return Adapter(
+        persona, name, kind, files, hashed, contents.rank, contents.alpha, contents.architecture, contents.base,
+        contents.pairs, size, contents.doubts,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _contents(
+    persona: str, name: str, kind: Kind, files: tuple[tuple[Path, Stamp], ...]
+) -> tuple[peft.Contents | None, tuple[Fault, ...]]:
+    """What the files say; read once for each content that a stat can tell from another."""
+    faults = Faults(persona, name)
+    paths = [path for path, _ in files]
+    found = ggufadapter.read(paths[0], faults) if kind == "gguf" else peft.read(paths[1], paths[0], faults)
+    return found, tuple(faults)
+
+
+def _files(folder: Path, faults: Faults) -> dict[str, Path] | None:
+    """The files that make the adapter, by the names under which the daemon takes them."""
+    there = [path for path in _entries(folder) if not path.is_dir()]
+    ggufs = [path for path in there if path.suffix.lower() == ".gguf"]
+    weights = [path for path in there if path.suffix.lower() == ".safetensors"]
+    pickles = [path for path in there if path.suffix.lower() in _PICKLES and path.stem.startswith("adapter_model")]
+    if len(ggufs) > 1 or (ggufs and weights):
+        names = ", ".join(path.name for path in (*ggufs, *weights))
+        faults.add(f"it holds more than one adapter: {names}", "Give each a folder of its own.", str(folder))
+        return None
+    if ggufs:
+        return {_GGUF_KEY: ggufs[0]} if _regular(ggufs, folder, faults) else None
+    named = [path for path in weights if path.name == peft.WEIGHTS] or weights
+    if not named and pickles:
+        remedy = (
+            "Save it with `model.save_pretrained(FOLDER, safe_serialization=True)`: a pickle can run code when it is "
+            "read, so nobody here reads one."
+        )
+        faults.add("its weights are a pickle", remedy, str(pickles[0]))
+        return None
+    if len(named) != 1:
+        what = "it holds several safetensors files" if named else "it holds no adapter"
+        remedy = f"Put {peft.CONFIG} and {peft.WEIGHTS} of PEFT there, or one GGUF file."
+        faults.add(what, remedy, str(folder))
+        return None
+    config = folder / peft.CONFIG
+    if config not in there:
+        faults.add(f"it lacks {peft.CONFIG}", "Copy it too: PEFT saves it beside the weights.", str(folder))
+        return None
+    return {peft.WEIGHTS: named[0], peft.CONFIG: config} if _regular([named[0], config], folder, faults) else None
+
+
+def _regular(paths: Iterable[Path], folder: Path, faults: Faults) -> bool:
+    """Whether each is a plain file in this folder: what was unpacked from an archive may point anywhere.
+
+    The folder itself may be a link, which is a person's own way to keep weights on another disk.
+    """
+    home = folder.resolve()
+    sound = True
+    for path in paths:
+        if not stat.S_ISREG(path.stat().st_mode):
+            faults.add("it is no file", "Put the file itself there.", str(path))
+        elif path.resolve().parent != home:
+            faults.add("it is a link that leads out of its folder", "Copy the file itself (`cp -L`).", str(path))
+        else:
+            continue
+        sound = False
+    return sound

@@ -1,0 +1,144 @@
+"""Whether an adapter fits a base: what the daemon accepts and its runner then refuses is found here, before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from batos.genesis.shelf import Adapter, Fault, Faults, Pair
+from batos.inference.catalogue import ModelCard
+
+#: The architectures for which the daemon converts what PEFT saves.
+CONVERTIBLE = ("llama", "gemma2")
+_BLOCK = re.compile(r"blk\.([0-9]+)\.")
+_OTHER_BASE = "Name its base in the codex (`model` of the persona), or train it on the one that is there."
+
+
+def misfits(adapter: Adapter, card: ModelCard) -> tuple[Fault, ...]:
+    """Why the runner would not load this adapter on that base, empty if it will.
+
+    With the base's `tensors` (a verbose `show`) every name and both widths are compared with what is there; without
+    them with what follows from its metadata.
+    """
+    faults = Faults(adapter.persona, adapter.name)
+    blobs = len(re.findall(r"^FROM ", card.modelfile, re.MULTILINE))
+    if card.adapters or blobs > 1:
+        said = "carries an adapter itself" if card.adapters else "has two sets of weights"
+        what = f"the base {card.name} {said}, and the daemon would put this one on top"
+        faults.add(what, "Name the bare model in the codex.", card.name)
+    _architecture(adapter, card, faults)
+    if not faults:
+        _widths(adapter, card, faults)
+    return tuple(faults)
+
+
+def doubts(adapter: Adapter, base: str) -> tuple[str, ...]:
+    """What speaks against a base by name alone: the widths are the truth, a name is a hint."""
+    named = adapter.base
+    if named is None:
+        return adapter.doubts
+    one, other = _traits(named), _traits(base)
+    differs = [key for key in ("family", "billions") if one[key] and other[key] and one[key] != other[key]]
+    if not differs:
+        return adapter.doubts
+    return (*adapter.doubts, f"It says that it was trained on {named}, and the codex names {base}.")
+
+
+def _architecture(adapter: Adapter, card: ModelCard, faults: Faults) -> None:
+    architecture = str(card.info.get("general.architecture", ""))
+    if adapter.kind == "gguf":
+        if adapter.architecture != architecture:
+            what = f"it is for the architecture {adapter.architecture}, and {card.name} is {architecture}"
+            faults.add(what, _OTHER_BASE, "general.architecture")
+        return
+    if architecture not in CONVERTIBLE:
+        what = (
+            f"{card.name} is {architecture or 'of no known architecture'}, and the daemon converts safetensors "
+            f"adapters for {' and '.join(CONVERTIBLE)} only"
+        )
+        file = next(iter(adapter.files.values()), None)
+        folder = file.parent if file is not None else f"adapters/{adapter.persona.lower()}/{adapter.name}"
+        remedy = (
+            f"Convert it with llama.cpp: `python convert_lora_to_gguf.py --outfile adapter.gguf {folder}`, and put the "
+            "GGUF file into the folder in the place of the others."
+        )
+        faults.add(what, remedy, "general.architecture")
+
+
+def _widths(adapter: Adapter, card: ModelCard, faults: Faults) -> None:
+    blocks = _blocks(card.info)
+    absent: list[Pair] = []
+    beyond: list[Pair] = []
+    other: list[tuple[Pair, tuple[int, ...]]] = []
+    for pair in adapter.pairs:
+        match = _BLOCK.match(pair.tensor)
+        shape = card.tensors.get(pair.tensor) if card.tensors else _derived(card.info, pair.tensor)
+        if match and blocks is not None and int(match[1]) >= blocks:
+            beyond.append(pair)
+        elif shape is None and card.tensors:
+            absent.append(pair)
+        elif shape is not None and tuple(shape[:2]) != pair.shape:
+            other.append((pair, shape))
+    if beyond:
+        most = max(int(match[1]) for pair in beyond if (match := _BLOCK.match(pair.tensor)))
+        what = f"it adapts block {most}, and {card.name} has {blocks} blocks (0 to {(blocks or 1) - 1})"
+        faults.add(what, _OTHER_BASE, _first(beyond))
+    if absent:
+        faults.add(f"{card.name} has no tensor {absent[0].tensor}", _OTHER_BASE, _first(absent))
+    if other:
+        pair, shape = other[0]
+        ins, outs = pair.shape
+        what = (
+            f"it is for {ins} in and {outs} out, and {pair.tensor} of {card.name} has {shape[0]} in and {shape[1]} out"
+        )
+        faults.add(what, _OTHER_BASE, _first([each for each, _ in other]))
+
+
+def _first(pairs: list[Pair]) -> str:
+    return pairs[0].written if len(pairs) == 1 else f"{pairs[0].written} and {len(pairs) - 1} more"
+
+
+def _blocks(info: Mapping[str, Any]) -> int | None:
+    return _number(info, "block_count")
+
+
+def _number(info: Mapping[str, Any], key: str) -> int | None:
+    found = info.get(f"{info.get('general.architecture', '')}.{key}")
+    return found if type(found) is int and found > 0 else None
+
+
+def _derived(info: Mapping[str, Any], tensor: str) -> tuple[int, int] | None:
+    """The shape that a block's projection has by the metadata; None where the metadata does not say."""
+    width, heads = _number(info, "embedding_length"), _number(info, "attention.head_count")
+    inner = _number(info, "feed_forward_length")
+    if width is None or heads is None:
+        return None
+    grouped = _number(info, "attention.head_count_kv")
+    key = _number(info, "attention.key_length") or width // heads
+    value = _number(info, "attention.value_length") or width // heads
+    shapes: dict[str, tuple[int, int | None]] = {
+        "attn_q": (width, heads * key),
+        "attn_k": (width, grouped and grouped * key),
+        "attn_v": (width, grouped and grouped * value),
+        "attn_output": (heads * value, width),
+        "ffn_gate": (width, inner),
+        "ffn_up": (width, inner),
+        "ffn_down": (inner or 0, width),
+    }
+    found = shapes.get(_BLOCK.sub("", tensor).removesuffix(".weight"))
+    return None if found is None or not all(found) else (found[0], found[1] or 0)
+
+
+def _traits(name: str) -> dict[str, str]:
+    """The family and the billions of weights that a model's name seems to say, "" where it does not."""
+    plain = name.casefold().rstrip("/")
+    families = (each for each in _families(plain))
+    size = re.search(r"(?<![0-9.])([0-9]+(?:\.[0-9]+)?) ?b(?![a-z0-9])", plain)
+    return {"family": next(families, ""), "billions": size[1] if size else ""}
+
+
+def _families(plain: str) -> Iterator[str]:
+    for family in ("tinyllama", "codellama", "llama", "mixtral", "mistral", "gemma", "qwen", "phi", "smollm", "olmo"):
+        if family in plain:
+            yield family

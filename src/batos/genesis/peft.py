@@ -1,0 +1,289 @@
+"""A LoRA as PEFT saves it, judged by what the daemon's conversion reads of it and what it passes over in silence."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite, isqrt
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from batos.genesis.shelf import Faults, Pair
+from batos.weights import safetensors
+from batos.weights.bounded import NotWeights
+
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+#: The most that a configuration may have, in bytes: PEFT writes about one thousand.
+CONFIG_BYTES = 1 << 20
+#: The largest number that the daemon reads as `lora_alpha`.
+_MOST_ALPHA = 2**32 - 1
+_CONVERTED = ("F32", "F16", "BF16")
+_SAVE = "Save it again with `model.save_pretrained(FOLDER)` of PEFT."
+_TRAIN = "Train it without, or merge it into the base and name the merged model in the codex."
+
+#: The projections that the daemon's conversion knows, and the GGUF name of each.
+PROJECTIONS: Mapping[str, str] = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+_HALF = re.compile(
+    r"(?:base_model\.model\.)?model\.layers\.(?P<block>0|[1-9][0-9]{0,4})\.(?P<module>"
+    + "|".join(map(re.escape, PROJECTIONS))
+    + r")\.lora_(?P<half>[AB])\.weight"
+)
+#: What else may stand among the tensors: a piece of the name, what it is, what to do.
+_STRANGERS: tuple[tuple[str, str, str], ...] = (
+    ("lora_magnitude_vector", "is DoRA's, which the daemon does not know", _TRAIN),
+    ("lora_embedding_", "adapts an embedding, which the conversion does not know", _TRAIN),
+    ("embed_tokens", "belongs to the embedding, which the conversion does not know", _TRAIN),
+    ("lm_head", "belongs to the output layer, which the conversion does not know", _TRAIN),
+    ("modules_to_save", "is a whole trained layer, which no LoRA can hold", _TRAIN),
+    (".bias", "is a bias, which the conversion does not know", _TRAIN),
+    (".default.", "has the adapter's name inside its own", _SAVE),
+)
+#: Values of init_lora_weights that change the base at the beginning of the training.
+_CHANGED_BASE = ("pissa", "olora", "corda", "loftq")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a folder says of its adapter."""
+
+    rank: int
+    alpha: float | None
+    architecture: str | None
+    base: str | None
+    pairs: tuple[Pair, ...]
+    doubts: tuple[str, ...]
+
+
+def read(config: Path, weights: Path, faults: Faults) -> Contents | None:
+    """Look at both files; None when a fault was found. OSError: one cannot be read."""
+    said = _json(config, faults)
+    halves = _halves(weights, faults)
+    if said is None or halves is None:
+        return None
+    doubts = _config(said, config.name, faults)
+    pairs = _pairs(halves, weights.name, faults)
+    if faults:
+        return None
+    _ranks(said, pairs, config.name, faults)
+    if faults:
+        return None
+    base = said.get("base_model_name_or_path")
+    rank = max(pair.rank for pair in pairs)
+    return Contents(rank, float(said["lora_alpha"]), None, base if isinstance(base, str) else None, pairs, doubts)
+
+
+def _json(path: Path, faults: Faults) -> dict[str, Any] | None:
+    with path.open("rb") as source:
+        data = source.read(CONFIG_BYTES + 1)
+    if len(data) > CONFIG_BYTES:
+        faults.add(f"it has more than {CONFIG_BYTES} bytes", _SAVE, path.name)
+        return None
+    try:
+        found = json.loads(data)
+    except json.JSONDecodeError as error:
+        faults.add(f"it is no JSON: {error.msg}", "Correct that line.", f"{path.name}:{error.lineno}")
+        return None
+    except (ValueError, RecursionError):
+        faults.add("it is no JSON in UTF-8", _SAVE, path.name)
+        return None
+    if not isinstance(found, dict):
+        faults.add("it is no JSON object", _SAVE, path.name)
+        return None
+    return found
+
+
+# -- the configuration
+
+
+def _config(said: dict[str, Any], file: str, faults: Faults) -> tuple[str, ...]:
+    """Every key on which the daemon and PEFT would disagree is a fault; answers the doubts."""
+
+    def wrong(key: str, what: str, remedy: str) -> None:
+        faults.add(what, remedy, f"{file}: {key}")
+
+    kind = said.get("peft_type")
+    if kind != "LORA":
+        wrong("peft_type", f"it is {_shown(kind)}, and only LORA can be used", "Train a LoRA (`peft.LoraConfig`).")
+        return ()
+    _alpha(said, wrong)
+    if not _count(said.get("r")):
+        wrong("r", f"the rank is {_shown(said.get('r'))}, no whole number above 0", _SAVE)
+    for key, meaning in _IGNORED.items():
+        value = said.get(key)
+        if value not in (None, False, "none", [], {}):
+            wrong(key, f"it is {_shown(value)}: {meaning}, and the daemon would leave that out in silence", _TRAIN)
+    if said.get("use_rslora"):
+        wrong("use_rslora", *_rank_stabilised(said))
+    return _doubts(said)
+
+
+#: Keys that change what an adapter does and that the daemon never reads.
+_IGNORED: Mapping[str, str] = {
+    "use_dora": "DoRA trains magnitudes beside the LoRA",
+    "use_qalora": "QA-LoRA pools what goes in",
+    "modules_to_save": "whole layers were trained beside the LoRA",
+    "bias": "biases were trained beside the LoRA",
+    "lora_bias": "biases were trained beside the LoRA",
+    "alpha_pattern": "some modules have an alpha of their own",
+    "layer_replication": "blocks of the base are used several times",
+    "alora_invocation_tokens": "the adapter acts only behind certain tokens",
+    "lora_parameters": "it is MLX's, and would replace lora_alpha",
+}
+
+
+def _alpha(said: dict[str, Any], wrong: Callable[[str, str, str], None]) -> None:
+    value = said.get("lora_alpha")
+    if isinstance(value, float) and isfinite(value) and value.is_integer() and 0 < value <= _MOST_ALPHA:
+        wrong("lora_alpha", f"the daemon reads only whole numbers there and refuses {value}", f"Write {int(value)}.")
+    elif not _count(value) or value > _MOST_ALPHA:
+        remedy = "Write the whole number that it was trained with (PEFT's default is 8)."
+        if isinstance(value, float):
+            remedy = "Train it with a whole number: the daemon knows no other."
+        wrong("lora_alpha", f"it is {_shown(value)}, no whole number above 0", remedy)
+
+
+def _rank_stabilised(said: dict[str, Any]) -> tuple[str, str]:
+    """rsLoRA divides alpha by the root of the rank: where that is whole, another alpha says the same."""
+    alpha, rank = said.get("lora_alpha", 0), said.get("r", 0)
+    what = "rank-stabilised LoRA divides alpha by the root of the rank, and the daemon divides by the rank"
+    if _count(alpha) and _count(rank) and isqrt(rank) ** 2 == rank and not said.get("rank_pattern"):
+        same = alpha * isqrt(rank)
+        return what, f"Write lora_alpha {same} and use_rslora false: with r {rank} that is the same."
+    return what, "Train it with use_rslora false, or merge it into the base and name the merged model in the codex."
+
+
+def _doubts(said: dict[str, Any]) -> tuple[str, ...]:
+    begun = said.get("init_lora_weights")
+    if isinstance(begun, str) and begun.lower().startswith(_CHANGED_BASE):
+        doubt = (
+            f"init_lora_weights is {begun!r}, which changes the base before the training: with the unchanged base this "
+            "adapter is right only if it was converted when it was saved (`path_initial_model_for_weight_conversion`)."
+        )
+        return (doubt,)
+    return ()
+
+
+# -- the weights
+
+
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """The two halves of one matrix, each with its name in the file; shapes are torch's (rows first)."""
+
+    down: tuple[str, safetensors.Tensor] | None = None
+    up: tuple[str, safetensors.Tensor] | None = None
+
+
+def _halves(path: Path, faults: Faults) -> dict[str, _Halves] | None:
+    try:
+        tensors = safetensors.read(path).tensors
+    except NotWeights as error:
+        where = f"{path.name}: {error.where}" if error.where else path.name
+        faults.add(f"it is no whole safetensors file: {error.what}", "Copy it again, or save it again.", where)
+        return None
+    found: dict[str, _Halves] = {}
+    strangers: dict[tuple[str, str], list[str]] = {}
+    for name, tensor in tensors.items():
+        match = _HALF.fullmatch(name)
+        if match is None:
+            strangers.setdefault(_stranger(name), []).append(name)
+            continue
+        target = f"blk.{match['block']}.{PROJECTIONS[match['module']]}.weight"
+        one = found.get(target, _Halves())
+        half = (name, tensor)
+        found[target] = _Halves(half, one.up) if match["half"] == "A" else _Halves(one.down, half)
+    for (what, remedy), names in strangers.items():
+        faults.add(f"{_first(names)} {what}", remedy, path.name)
+    if not tensors:
+        faults.add("it holds no tensor", _SAVE, path.name)
+    return found
+
+
+def _stranger(name: str) -> tuple[str, str]:
+    for sign, what, remedy in _STRANGERS:
+        if sign in name:
+            return what, remedy
+    known = ", ".join(module.rpartition(".")[2] for module in PROJECTIONS)
+    return (
+        f"is not among what the daemon's conversion knows ({known})",
+        "Train it for those target_modules only, or convert it with llama.cpp's `convert_lora_to_gguf.py`.",
+    )
+
+
+def _pairs(halves: dict[str, _Halves], file: str, faults: Faults) -> tuple[Pair, ...]:
+    found = []
+    for tensor, each in halves.items():
+        if each.down is None or each.up is None:
+            there = each.down or each.up
+            assert there is not None
+            missing = "B" if each.up is None else "A"
+            faults.add(f"{there[0]} stands alone: its lora_{missing} is missing", _SAVE, file)
+            continue
+        pair = _pair(tensor, each.down, each.up, file, faults)
+        if pair is not None:
+            found.append(pair)
+    return tuple(sorted(found, key=lambda pair: pair.tensor))
+
+
+def _pair(
+    tensor: str,
+    down: tuple[str, safetensors.Tensor],
+    up: tuple[str, safetensors.Tensor],
+    file: str,
+    faults: Faults,
+) -> Pair | None:
+    (name_a, a), (name_b, b) = down, up
+    for name, half in (down, up):
+        if half.dtype not in _CONVERTED:
+            remedy = "Save it in float16, bfloat16 or float32."
+            faults.add(f"{name} is {half.dtype}, which the conversion cannot read", remedy, file)
+            return None
+        if len(half.shape) != 2 or 0 in half.shape:
+            faults.add(f"{name} has the shape {list(half.shape)}, which is no matrix", _SAVE, file)
+            return None
+    rank, width_in = a.shape
+    width_out, other = b.shape
+    if rank != other:
+        faults.add(f"{name_a} has the rank {rank}, and {name_b} has {other}", _SAVE, file)
+        return None
+    if rank > min(width_in, width_out):
+        what = f"{name_a} has the rank {rank}, more than its {width_in} in or {width_out} out"
+        remedy = "Train it with a smaller rank: the conversion takes such a matrix for one that lies on its side."
+        faults.add(what, remedy, file)
+        return None
+    return Pair(tensor, rank, (width_in, width_out), name_a)
+
+
+def _ranks(said: dict[str, Any], pairs: tuple[Pair, ...], file: str, faults: Faults) -> None:
+    """The rank that is written is that of the tensors; the daemon goes by theirs, so ranks of their own are right."""
+    if said.get("rank_pattern"):
+        return
+    other = next((pair for pair in pairs if pair.rank != said["r"]), None)
+    if other is not None:
+        what = f"the rank is said to be {said['r']}, and {other.written} has {other.rank}"
+        remedy = "The two files are of different trainings: copy both of one."
+        faults.add(what, remedy, f"{file}: r")
+
+
+def _count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and value > 0
+
+
+def _shown(value: Any) -> str:
+    text = "missing" if value is None else json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _first(names: list[str]) -> str:
+    return names[0][:120] if len(names) == 1 else f"{names[0][:120]} (and {len(names) - 1} more)"

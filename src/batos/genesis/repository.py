@@ -1,0 +1,103 @@
+"""The `lora_repository`: a light proxy in the image for each adapter, and which of them a persona thinks with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from batos.errors import NotFound
+from batos.genesis.codex import PILLARS
+from batos.genesis.graph import prototype_name
+from batos.genesis.shelf import NONE, Adapter, Shelf
+from batos.objects.prototype import UvmObject, own_slots
+
+#: The slot of a persona's prototype that names the adapter it thinks with, or NONE.
+CHOICE = "adapter"
+#: The slot of `pLLM_obj` that holds the proxies: a BTree from `ROBIN/warm` to a UvmObject.
+REPOSITORY = "lora_repository"
+
+
+def chosen(root: Any, persona: str) -> str | None:
+    """The name of the adapter that a persona was given, NONE for its bare base, None where nobody chose yet."""
+    prototype = root.get(prototype_name(persona))
+    found = own_slots(prototype).get(CHOICE) if prototype is not None else None
+    return found if isinstance(found, str) else None
+
+
+def choices(root: Any) -> dict[str, str | None]:
+    """What was chosen for each persona."""
+    return {persona: chosen(root, persona) for persona in PILLARS}
+
+
+def choose(root: Any, persona: str, name: str | None) -> bool:
+    """Write down which adapter a persona thinks with, None for its bare base; whether that changed anything.
+
+    NotFound: the image has no such persona yet.
+    """
+    if prototype_name(persona) not in root:
+        raise NotFound(f"the image has no {persona} yet", field="persona", remedy="Run `batos genesis` first.")
+    wanted = NONE if name is None else name
+    if chosen(root, persona) == wanted:
+        return False
+    setattr(root[prototype_name(persona)], CHOICE, wanted)
+    return True
+
+
+def record(root: Any, shelf: Shelf, made: Mapping[str, str], used: Iterable[Adapter]) -> list[str]:
+    """Bring the proxies to what the shelf holds; answers what changed, one line each.
+
+    `made` is the model of each adapter by its label, as far as there is one; `used` are those that personas think
+    with, which become their choice where nobody chose. A proxy whose adapter is gone stays, marked as not present:
+    it still says which model of earlier missions held which adapter.
+    """
+    changes: list[str] = []
+    repository = own_slots(root["pLLM_obj"])[REPOSITORY]
+    taken = {adapter.label for adapter in used}
+    for adapter in shelf.adapters:
+        slots = _proxy(adapter, made.get(adapter.label), adapter.label in taken)
+        changes += _write(repository, adapter.label, slots)
+    present = {adapter.label for adapter in shelf.adapters}
+    for label in [label for label in repository if label not in present]:
+        changes += _write(repository, label, {"present": False, "used": False})
+    for adapter in shelf.adapters:
+        if adapter.label in taken and chosen(root, adapter.persona) is None:
+            choose(root, adapter.persona, adapter.name)
+            changes.append(f"{prototype_name(adapter.persona)}.{CHOICE} made")
+    return changes
+
+
+def proxies(root: Any) -> dict[str, dict[str, Any]]:
+    """The slots of each proxy by its label."""
+    model = root.get("pLLM_obj")
+    repository = own_slots(model).get(REPOSITORY) if model is not None else None
+    return {label: dict(own_slots(proxy)) for label, proxy in (repository or {}).items()}
+
+
+def _proxy(adapter: Adapter, model: str | None, used: bool) -> dict[str, Any]:
+    """What is kept of an adapter: everything but its weights. Of a model that is not made, the last one stays."""
+    slots = {
+        "persona": adapter.persona,
+        "name": adapter.name,
+        "kind": adapter.kind,
+        "digest": adapter.digest,
+        "base": adapter.base,
+        "architecture": adapter.architecture,
+        "rank": adapter.rank,
+        "alpha": adapter.alpha,
+        "size": adapter.size,
+        "present": True,
+        "used": used,
+    }
+    return slots if model is None else {**slots, "model": model}
+
+
+def _write(repository: Any, label: str, slots: Mapping[str, Any]) -> list[str]:
+    proxy = repository.get(label)
+    if proxy is None:
+        repository[label] = UvmObject(slots)
+        return [f"{REPOSITORY}[{label}] made"]
+    known = own_slots(proxy)
+    differing = [slot for slot, value in slots.items() if slot not in known or known[slot] != value]
+    for slot in differing:
+        setattr(proxy, slot, slots[slot])
+    return [f"{REPOSITORY}[{label}] changed"] if differing else []

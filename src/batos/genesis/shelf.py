@@ -1,0 +1,129 @@
+"""What an adapters folder holds, as values: adapters that may be made into models, and faults that say why not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["peft", "gguf"]
+
+#: The word by which a person says that a persona thinks with its bare base; no adapter may be called so.
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two halves of one adapted matrix, under the GGUF name of the base's tensor.
+
+    `shape` is what that tensor must have, in GGUF's order (what goes in, what comes out); `written` is the name of
+    the first half as it stands in the file.
+    """
+
+    tensor: str
+    rank: int
+    shape: tuple[int, int]
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One adapter whose files are sound; whether it fits a base is another question (`misfits.misfits`).
+
+    `files` and `digests` (`sha256:<64 hex>`) go by the names under which the daemon takes them. `rank` is the
+    largest, `size` is in bytes; `architecture` and `base` are what it says of itself, None where it does not.
+    `doubts` are sentences about what the daemon will take otherwise than it was perhaps meant.
+    """
+
+    persona: str
+    name: str
+    kind: Kind
+    files: Mapping[str, Path]
+    digests: Mapping[str, str]
+    rank: int
+    alpha: float | None
+    architecture: str | None
+    base: str | None
+    pairs: tuple[Pair, ...] = field(default=(), repr=False)
+    size: int = 0
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """One digest over all files, `sha256:<64 hex>`: other content is another adapter."""
+        made_of = json.dumps(sorted(self.digests.items()), separators=(",", ":"))
+        return f"sha256:{hashlib.sha256(made_of.encode()).hexdigest()}"
+
+    @property
+    def label(self) -> str:
+        """How it is called where people see it: `ROBIN/warm`."""
+        return f"{self.persona}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One reason for which an adapter (or a folder, without a name) is not used; `where` is file, key or tensor."""
+
+    persona: str
+    name: str
+    what: str
+    remedy: str
+    where: str
+
+    @property
+    def label(self) -> str:
+        """`ROBIN/warm`, or what there is of it."""
+        return "/".join(part for part in (self.persona, self.name) if part)
+
+    def __str__(self) -> str:
+        where = f" ({self.where})" if self.where else ""
+        return f"{self.label}{where}: {self.what}"
+
+    def as_dict(self) -> dict[str, str]:
+        """The fault as plain data."""
+        return {
+            "persona": self.persona,
+            "name": self.name,
+            "what": self.what,
+            "where": self.where,
+            "remedy": self.remedy,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Everything that was found, by persona in the codex's order and by name."""
+
+    adapters: tuple[Adapter, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def of(self, persona: str) -> tuple[Adapter, ...]:
+        """The sound adapters of a persona."""
+        return tuple(adapter for adapter in self.adapters if adapter.persona == persona)
+
+    def find(self, persona: str, name: str) -> Adapter | None:
+        """The sound adapter of that name, whose capitals do not count, as they do not for the daemon."""
+        folded = name.casefold()
+        return next((each for each in self.of(persona) if each.name.casefold() == folded), None)
+
+
+class Faults:
+    """The faults of one adapter while it is looked at."""
+
+    def __init__(self, persona: str, name: str) -> None:
+        self._persona = persona
+        self._name = name
+        self._found: list[Fault] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def __iter__(self) -> Iterator[Fault]:
+        return iter(self._found)
+
+    def add(self, what: str, remedy: str, where: str = "") -> None:
+        """One more."""
+        self._found.append(Fault(self._persona, self._name, what, remedy, where))
