@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from batos.emulator.options import VERSION
 from batos.emulator.serve import Options, serve
 from batos.errors import ConfigError
 from batos.front.options import run
@@ -27,6 +28,8 @@ from batos.front.options import run
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="Write every request there (NDJSON).")
 @click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Keep models there across restarts.")
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model it has from the start. Repeatable.")
+@click.option("--endless", is_flag=True, help="Free text never ends by itself, as that of random weights does not.")
+@click.option("--speaks-as", "version", default=VERSION, show_default=True, help="The version of Ollama it says it is.")
 @click.option("--control", is_flag=True, help="Answer /_emulator/fault and /_emulator/log.")
 def emulator(**given: Any) -> int:
     """Run the stand-in for the Ollama daemon. It is not a model: its words are cut from the prompt."""
