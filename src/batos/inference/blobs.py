@@ -1,14 +1,20 @@
-"""Files on their way to the daemon: measured and read in threads, because they are gigabytes."""
+"""Files on their way to the daemon: measured, read in threads and sent in pieces, because they are gigabytes."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
+
 from batos.errors import UsageError
+from batos.inference import failures
+from batos.inference.failures import Peer
 
 _CHUNK = 1 << 20
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -21,19 +27,51 @@ def checked_digest(digest: str) -> str:
     return digest
 
 
-def measure(path: Path) -> tuple[str, int]:
-    """Digest and size in bytes of a file."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A file with its digest and its size in bytes."""
+
+    path: Path
+    digest: str
+    size: int
+
+
+def measure(path: Path, digest: str | None = None) -> Measured:
+    """Digest and size of a file, which is read only where its digest is not known."""
     with path.open("rb") as file:
+        if digest is not None:
+            return Measured(path, checked_digest(digest), os.fstat(file.fileno()).st_size)
         hashed = hashlib.file_digest(file, "sha256")
-        return f"sha256:{hashed.hexdigest()}", file.tell()
+        return Measured(path, f"sha256:{hashed.hexdigest()}", file.tell())
 
 
-async def chunks(path: Path, on_chunk: Callable[[], None]) -> AsyncIterator[bytes]:
-    """The file's bytes, a mebibyte at a time; `on_chunk` is called before each."""
-    file = await asyncio.to_thread(path.open, "rb")
+async def send(http: httpx.AsyncClient, peer: Peer, file: Measured, on_bytes: Callable[[int], None]) -> None:
+    """Upload a file that the daemon does not have; any other failure than of reading is an OllamaError."""
+    content, length = chunks(file, on_bytes), {"Content-Length": str(file.size)}
     try:
-        while chunk := await asyncio.to_thread(file.read, _CHUNK):
-            on_chunk()
+        response = await http.post(f"/api/blobs/{file.digest}", content=content, headers=length)
+    except (httpx.HTTPError, httpx.StreamError) as raw:
+        raise failures.translate(raw, peer) from raw
+    if response.status_code not in (200, 201):
+        raise failures.refused(response.text, response.status_code)
+
+
+async def chunks(measured: Measured, on_bytes: Callable[[int], None]) -> AsyncIterator[bytes]:
+    """The file's bytes, a mebibyte at a time; `on_bytes` gets how many went before each, and all at last.
+
+    No more than were measured: what came later is found by the daemon, by the digest. UsageError: it became shorter.
+    """
+    sent = 0
+    file = await asyncio.to_thread(measured.path.open, "rb")
+    try:
+        while sent < measured.size:
+            on_bytes(sent)
+            chunk = await asyncio.to_thread(file.read, min(_CHUNK, measured.size - sent))
+            if not chunk:
+                remedy = "Let it be written to its end, then try again."
+                raise UsageError(f"{measured.path} changed while it was sent to Ollama", remedy=remedy, field="digest")
+            sent += len(chunk)
             yield chunk
+        on_bytes(sent)
     finally:
         file.close()

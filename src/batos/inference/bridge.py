@@ -278,23 +278,25 @@ class Bridge:
             raise failures.refused(response.text, response.status_code)
         return True
 
-    async def upload_blob(self, path: Path) -> str:
-        """Upload a file unless the daemon has it already; answers its digest. OSError if it cannot be read."""
-        digest, size = await asyncio.to_thread(blobs.measure, path)
-        if await self.has_blob(digest):
-            return digest
-        with PhaseTimer("progress", self.deadlines.progress) as timer:
-            try:
-                response = await self._http.post(
-                    f"/api/blobs/{digest}",
-                    content=blobs.chunks(path, timer.touch),
-                    headers={"Content-Length": str(size)},
-                )
-            except (httpx.HTTPError, httpx.StreamError) as raw:
-                raise failures.translate(raw, self._peer) from raw
-        if response.status_code not in (200, 201):
-            raise failures.refused(response.text, response.status_code)
-        return digest
+    async def upload_blob(
+        self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None
+    ) -> str:
+        """Upload a file unless the daemon has it already; answers its digest. OSError if it cannot be read.
+
+        It is read a piece at a time, once more where its digest is not given. `on_bytes` hears how many bytes of how
+        many are sent. A file that is changed meanwhile is UsageError when it became shorter, else RequestRejected.
+        """
+        file = await asyncio.to_thread(blobs.measure, path, digest)
+
+        def hear(sent: int) -> None:
+            timer.touch()
+            if on_bytes is not None:
+                on_bytes(sent, file.size)
+
+        if not await self.has_blob(file.digest):
+            with PhaseTimer("progress", self.deadlines.progress) as timer:
+                await blobs.send(self._http, self._peer, file, hear)
+        return file.digest
 
     async def delete(self, model: str) -> None:
         """Delete a model. A runner that holds it goes on: unload it first."""
