@@ -39,6 +39,9 @@ class Settings(BaseModel):
     load_seconds: float = Field(default=300.0, gt=0, le=DAY, description="Deadline for loading a model.")
     first_token_seconds: float = Field(default=120.0, gt=0, le=DAY, description="Deadline for an answer's first token.")
     between_tokens_seconds: float = Field(default=30.0, gt=0, le=DAY, description="Longest silence inside an answer.")
+    progress_seconds: float = Field(
+        default=300.0, gt=0, le=DAY, description="Longest standstill of a pull, an upload or a model being made."
+    )
     mission_calls: int = Field(default=40, ge=1, le=10_000, description="Most model calls one mission may spend.")
     mission_tokens: int = Field(
         default=60_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from batos.config import Settings
-from batos.errors import BatosError
+from batos.errors import BatosError, ModelMissing
 from batos.events import Events
 from batos.genesis import codex as codices
-from batos.inference.bridge import Answer, ChatRequest, ModelRow, Progress
+from batos.inference import blobs
+from batos.inference.bridge import Answer, ChatRequest, ModelCard, ModelRow, Progress, RunnerRow
 from batos.uvm import UVM, Seams, open_uvm
 
 Responder = Callable[[ChatRequest], str | BatosError]
@@ -88,6 +89,30 @@ class ScriptedBridge:
         """It is there at once."""
         self.rows[model] = _row(model)
         yield Progress("success")
+
+    async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
+        """A card that says little but that it is there; ModelMissing."""
+        if model not in self.rows:
+            raise ModelMissing(model)
+        weights = f"FROM /blobs/sha256-{self.rows[model].digest}"
+        return ModelCard(model, ("completion",), {}, weights, "", "", "llama", "", "")
+
+    async def ps(self) -> Sequence[RunnerRow]:
+        """Nothing is in memory."""
+        return ()
+
+    async def upload_blob(self, path: Path) -> str:
+        """The file's digest; nothing is kept."""
+        return blobs.measure(path)[0]
+
+    async def unload(self, model: str) -> bool:
+        """It is not in memory."""
+        return True
+
+    async def delete(self, model: str) -> None:
+        """It is gone at once; ModelMissing."""
+        if self.rows.pop(model, None) is None:
+            raise ModelMissing(model)
 
     async def aclose(self) -> None:
         """Nothing was opened."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
@@ -16,16 +15,16 @@ from batos.cognition import brief as briefs
 from batos.cognition import report
 from batos.cognition.brief import File
 from batos.cognition.contributions import APPLIERS
-from batos.cognition.mission import Conductor
+from batos.cognition.mission import Conductor, Inference
 from batos.cognition.router import Lesson, taught
-from batos.config import Settings, checkout_folder
-from batos.errors import BatosError, BriefError, ModelMissing, NotFound, OllamaTimeout, OllamaUnreachable, Refused
+from batos.config import Settings
+from batos.errors import BatosError, BriefError, NotFound, OllamaTimeout, OllamaUnreachable, Refused
 from batos.events import Events
-from batos.genesis import codex as codices
-from batos.genesis import graph, integrity, provision
 from batos.genesis.codex import Codex
-from batos.genesis.integrity import Finding
-from batos.genesis.plan import Daemon, Plan, plan
+from batos.genesis.convergence import Convergence, Footing, GenesisReport
+from batos.genesis.daemon import Daemon
+from batos.genesis.plan import Plan
+from batos.genesis.provision import OnProgress
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.image import LivingImage, Opening
@@ -33,13 +32,13 @@ from batos.image.publisher import Publisher
 from batos.image.records import Status
 from batos.inference.bridge import Bridge, Deadlines
 from batos.inference.journal import Journal
-from batos.inference.session import Limits, Thinks
+from batos.inference.session import Limits
 from batos.objects.prototype import own_slots
 
 _log = structlog.get_logger("batos")
 
 
-class Ollama(Daemon, Thinks, Protocol):
+class Ollama(Daemon, Inference, Protocol):
     """What the UVM needs of the bridge."""
 
     async def aclose(self) -> None:
@@ -57,20 +56,12 @@ class Seams:
 
 
 @dataclass(frozen=True, slots=True)
-class GenesisReport:
-    """What genesis found and did."""
+class _Ready:
+    """What missions begin with from now on; `number` is that of the check that found it so."""
 
-    plan: Plan
-    changes: tuple[str, ...]
-    findings: tuple[Finding, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `genesis --json`."""
-        return {
-            "plan": self.plan.as_dict(),
-            "changes": list(self.changes),
-            "audit": [finding.as_dict() for finding in self.findings],
-        }
+    number: int
+    footing: Footing
+    conductor: Conductor
 
 
 @dataclass(slots=True)
@@ -83,93 +74,65 @@ class UVM:
     bridge: Ollama
     events: Events
     clock: Callable[[], datetime]
+    convergence: Convergence
     _slots: asyncio.Semaphore
     #: Genesis' check is made by one mission while the others that begin wait for it.
     _checking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _conductor: Conductor | None = field(default=None)
+    _checks: int = 0
+    _ready: _Ready | None = None
+    #: The models that each running mission may think with: it keeps what it began with.
+    _thinking: dict[str, frozenset[str]] = field(default_factory=dict)
 
     # -- genesis
 
     def codex(self) -> Codex:
         """The home's codex; the shipped one is copied there first, file by file, where one is missing."""
-        folder = self.settings.home / "codex"
-        codices.install(folder)
-        return codices.load(folder)
+        return self.convergence.codex()
 
-    async def plan(self) -> Plan:
+    async def plan(self, *, prune: bool = False) -> Plan:
         """What genesis would do; changes nothing but the missing files of the codex."""
-        return await plan(await asyncio.to_thread(self.codex), self.settings.profile, self.bridge)
+        return await self.convergence.plan(prune=prune)
 
-    async def genesis(self, on_progress: provision.OnProgress | None = None) -> GenesisReport:
-        """Bring models and image to what the codex says, and verify; a second run changes nothing."""
-        before = await self.plan()
-        after = await self._carry_out(before, on_progress)
-        changes = await self._record(after)
-        with self.image.snapshot() as root:
-            findings = integrity.audit(root, after.codex, after, after.profile)
-        return GenesisReport(before, tuple(changes), findings)
+    async def genesis(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
+        """Bring models and image to what codex and adapters say, and verify; a second run changes nothing."""
+        async with self._checking:
+            return await self.convergence.run(on_progress, prune=prune)
 
-    async def _carry_out(self, todo: Plan, on_progress: provision.OnProgress | None = None) -> Plan:
-        statuses: dict[str, str] = {}
-
-        def tell(progress: provision.Progress) -> None:
-            # Bytes come many times a second; an event is another status of a step.
-            if statuses.get(progress.step) != progress.status:
-                statuses[progress.step] = progress.status
-                self.events.emit("genesis.step", step=progress.step, status=progress.status)
-            if on_progress is not None:
-                on_progress(progress)
-
-        return await provision.carry_out(todo, self.bridge, tell, modelfiles=self._modelfiles())
-
-    def _modelfiles(self) -> Path:
-        """Where generated Modelfiles go: at the top of a checkout whose home this is, else in the home."""
-        checkout = checkout_folder(self.settings.home)
-        return (checkout or self.settings.home) / "modelfiles"
-
-    async def _record(self, done: Plan) -> list[str]:
-        """Write codex, graph and models into the image, if they differ from what is there."""
-        digests = {row.name: row.digest for row in await self.bridge.list()}
-        models = {name: digests[name] for name in done.models.values() if name in digests}
-
-        def change(root: Any) -> list[str]:
-            changes = graph.build(root, done.codex, done.profile)
-            changes += graph.record_models(root, done.models)
-            if root[roots.GENESIS].get("models") != models:
-                root[roots.GENESIS]["models"] = models
-                changes.append("genesis.models recorded")
-            return changes
-
-        return await self.image.writer.apply(change)
+    def _in_use(self) -> frozenset[str]:
+        """The models that missions think with now, and those that missions left undone have begun with."""
+        begun = {record.model for mission in self.image.unfolded() for record in self.journal.read([mission])}
+        return frozenset(begun).union(*self._thinking.values())
 
     async def check(self) -> None:
         """The check at the start of every verb that thinks: the codex acts, models that only need making are made.
 
-        Raises ModelMissing when something must be pulled first, and what Ollama answers when it cannot be asked.
+        Raises ModelMissing when something must be pulled first, CodexError when a file is wrong, and what Ollama
+        answers when it cannot be asked.
         """
-        found = await self.plan()
-        if found.needs_pull and not all(step.optional for step in found.steps if step.kind == "pull"):
-            missing = next(step for step in found.steps if step.kind == "pull" and not step.optional)
-            raise ModelMissing(missing.name or "")
-        if not found.satisfied:
-            found = await self._carry_out(_without_pulls(found))
-        if not self._known(found):
-            await self._record(found)
-        digests = {row.name: row.digest for row in await self.bridge.list()}
-        self._conductor = await self._make_conductor(found.codex, digests)
+        async with self._checking:
+            await self._check()
 
-    def _known(self, found: Plan) -> bool:
-        with self.image.snapshot() as root:
-            kept = root[roots.GENESIS]
-            return bool(
-                kept.get("codex_digest") == found.codex.digest
-                and kept.get("profile") == found.profile
-                and set(kept.get("models", {})) == set(found.models.values())
-                and all(name in root for name in roots.OBJECTS)
-            )
+    async def _check(self) -> _Ready:
+        self._checks += 1
+        number, before = self._checks, self._ready
+        try:
+            footing = await self.convergence.check()
+        except (OllamaUnreachable, OllamaTimeout):
+            remembered = await asyncio.to_thread(self.convergence.remembered)
+            if remembered is None:
+                raise
+            footing = remembered
+        if before is not None and (before.footing.codex.digest, before.footing.digests) == (
+            footing.codex.digest,
+            footing.digests,
+        ):
+            self._ready = replace(before, number=number, footing=footing)
+        else:
+            self._ready = _Ready(number, footing, await self._make_conductor(footing))
+        return self._ready
 
-    async def _make_conductor(self, codex: Codex, digests: Mapping[str, str]) -> Conductor:
-        lessons = tuple(Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values())
+    async def _make_conductor(self, footing: Footing) -> Conductor:
+        lessons = tuple(Lesson(each.name, each.triggers, each.exemplars) for each in footing.codex.personas.values())
         limits = self.settings
         return Conductor(
             image=self.image,
@@ -181,23 +144,23 @@ class UVM:
             limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=self.events,
             clock=self.clock,
-            digests=digests,
+            digests=footing.digests,
         )
 
     async def ready(self) -> Conductor:
-        """The conductor, made once; when Ollama is away, what the image knows serves answers that are paid for."""
+        """The conductor of a mission that begins now: codex, adapters and models as they are.
+
+        When Ollama is away, what the image knows serves answers that are paid for.
+        """
+        return (await self._looked()).conductor
+
+    async def _looked(self) -> _Ready:
+        """Look, or share the look of a mission that came at the same time."""
+        come = self._checks
         async with self._checking:
-            if self._conductor is None:
-                try:
-                    await self.check()
-                except (OllamaUnreachable, OllamaTimeout):
-                    with self.image.snapshot() as root:
-                        models = dict(root[roots.GENESIS].get("models", {}))
-                    if not models:
-                        raise
-                    self._conductor = await self._make_conductor(await asyncio.to_thread(self.codex), models)
-            assert self._conductor is not None
-            return self._conductor
+            if self._ready is not None and self._ready.number > come:
+                return self._ready
+            return await self._check()
 
     # -- missions
 
@@ -257,15 +220,20 @@ class UVM:
         A mission whose answer is committed already is not run again. Refused: it runs just now, or has ended.
         """
         async with self._slots:
-            await (await self._ready_for(mission)).run(mission)
+            ready = await self._ready_for(mission)
+            self._thinking[mission] = ready.footing.models
+            try:
+                await ready.conductor.run(mission)
+            finally:
+                del self._thinking[mission]
         return self.mission(mission)
 
-    async def _ready_for(self, mission: str) -> Conductor:
-        """The conductor; a mission that cannot even begin is failed with the reason."""
+    async def _ready_for(self, mission: str) -> _Ready:
+        """What it begins with; a mission that cannot even begin is failed with the reason."""
         with self.image.snapshot() as root:
             word = self.image.find(root, mission)[1].word
         try:
-            return await self.ready()
+            return await self._looked()
         except BatosError as error:
             if word == "queued":
                 await self.image.move(mission, "failed", error)
@@ -340,18 +308,6 @@ def _left_behind(status: Status) -> BatosError:
     return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
 
 
-def _without_pulls(found: Plan) -> Plan:
-    """The plan with only what needs no network."""
-    return Plan(
-        found.codex,
-        found.profile,
-        found.version,
-        tuple(step for step in found.steps if step.kind != "pull"),
-        found.recipes,
-        found.stale,
-    )
-
-
 @asynccontextmanager
 async def open_uvm(settings: Settings, events: Events | None = None, seams: Seams | None = None) -> AsyncIterator[UVM]:
     """Open the image (it is this process's alone until the end) and the bridge; closes both."""
@@ -368,8 +324,13 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         )
         await image.prepare()
         journal = Journal(image.journal_db, image.journal_writer)
+        convergence = Convergence(settings, image, bridge, events, seams.clock)
+        uvm = UVM(
+            settings, image, journal, bridge, events, seams.clock, convergence, asyncio.Semaphore(settings.missions)
+        )
+        convergence.in_use = uvm._in_use
         try:
-            yield UVM(settings, image, journal, bridge, events, seams.clock, asyncio.Semaphore(settings.missions))
+            yield uvm
         finally:
             if image.refusing is None:
                 await journal.drain()
@@ -386,4 +347,5 @@ def deadlines(settings: Settings) -> Deadlines:
         load=settings.load_seconds,
         first_token=settings.first_token_seconds,
         between_tokens=settings.between_tokens_seconds,
+        progress=settings.progress_seconds,
     )

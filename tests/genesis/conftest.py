@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -14,11 +14,12 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
-from batos.errors import OllamaError, RequestRejected, StreamCut
+from batos.errors import ModelMissing, OllamaError, RequestRejected, StreamCut
 from batos.genesis import codex as codices
 from batos.genesis import modelname
 from batos.genesis.codex import Codex
-from batos.inference.catalogue import ModelRow, Progress
+from batos.inference import blobs
+from batos.inference.catalogue import ModelRow, Progress, RunnerRow
 
 Edit = Callable[[str, str, str], int]
 
@@ -76,6 +77,8 @@ class HandDaemon:
     made_of: dict[str, tuple[str, str | None, Mapping[str, Any]]] = field(default_factory=dict)
     speaks: str = "0.33.0"
     forgets: bool = False
+    blobs: set[str] = field(default_factory=set)
+    busy: set[str] = field(default_factory=set)
 
     async def version(self) -> str:
         self.asked.append("version")
@@ -102,16 +105,43 @@ class HandDaemon:
         yield Progress("success")
 
     async def create(
-        self, model: str, *, from_: str, system: str | None = None, parameters: Mapping[str, Any] | None = None
+        self,
+        model: str,
+        *,
+        from_: str,
+        system: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        adapters: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[Progress, None]:
         self.asked.append(f"create {model}")
         if model in self.refused:
             raise self.refused[model]
+        if modelname.with_tag(from_) not in self.rows:
+            raise ModelMissing(from_)
+        assert set((adapters or {}).values()) <= self.blobs, "a file that was not uploaded"
         yield Progress("writing manifest")
         if not self.forgets:
             self.has(model, self.rows[modelname.with_tag(from_)].size)
             self.made_of[model] = (from_, system, dict(parameters or {}))
         yield Progress("success")
+
+    async def ps(self) -> Sequence[RunnerRow]:
+        self.asked.append("ps")
+        return [RunnerRow(name, "", 1, 1, 4096, None) for name in sorted(self.busy)]
+
+    async def upload_blob(self, path: Path) -> str:
+        digest, _ = blobs.measure(path)
+        self.asked.append(f"upload {digest}")
+        self.blobs.add(digest)
+        return digest
+
+    async def unload(self, model: str) -> bool:
+        self.asked.append(f"unload {model}")
+        return model not in self.refused
+
+    async def delete(self, model: str) -> None:
+        self.asked.append(f"delete {model}")
+        del self.rows[modelname.with_tag(model)]
 
     def has(self, model: str, size: int = 1) -> None:
         """The daemon has this model from now on."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from batos.genesis import ledger
 from batos.genesis.codex import PILLARS, Codex, Persona
 from batos.genesis.graph import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.plan import Plan
@@ -31,8 +32,13 @@ class Finding:
         return {"id": self.id, "ok": self.ok, "what": self.what, "remedy": self.remedy}
 
 
-def audit(root: Any, codex: Codex, plan: Plan | None, profile: str = "default") -> tuple[Finding, ...]:
-    """Look at everything once and change nothing; `plan` is None where Ollama could not be asked."""
+def audit(
+    root: Any, codex: Codex, plan: Plan | None, profile: str = "default", extra: Sequence[Finding] = ()
+) -> tuple[Finding, ...]:
+    """Look at everything once and change nothing; `plan` is None where Ollama could not be asked.
+
+    `extra` are the findings of those who looked at what is not looked at here: adapters, the card's memory.
+    """
     complete = _root(root)
     findings = [_digest(root, codex), complete]
     if complete.ok:
@@ -40,7 +46,7 @@ def audit(root: Any, codex: Codex, plan: Plan | None, profile: str = "default") 
         findings.extend(_persona(root, persona) for persona in codex.personas.values())
     findings.extend(_window(codex, persona, profile) for persona in codex.personas.values())
     findings.extend(_models(root, plan, complete))
-    return tuple(findings)
+    return (*findings, *extra)
 
 
 def _digest(root: Any, codex: Codex) -> Finding:
@@ -115,19 +121,37 @@ def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding
     if plan is None:
         yield Finding("models", False, "Ollama could not be asked for its models", "Run `batos doctor`.")
         return
-    missing = [step for step in plan.steps if not step.optional]
     for step in plan.steps:
-        optional = " (optional)" if step.optional else ""
-        yield Finding(
-            f"models.{step.kind}", step.optional, f"to do{optional}: {step.label}, {step.reason}", _RUN_GENESIS
-        )
-    if not missing:
-        yield Finding("models.made", True, f"the {len(plan.models)} personas' models are there")
+        if step.kind in ("pull", "create", "upload"):
+            optional = " (optional)" if step.optional else ""
+            what = f"to do{optional}: {step.label}, {step.reason}"
+            yield Finding(f"models.{step.kind}", step.optional, what, _RUN_GENESIS)
+    if not any(step.kind in ("pull", "create") and not step.optional for step in plan.steps):
+        yield Finding("models.made", True, f"the {len(plan.recipes)} models of the personas are there")
+    if plan.stale:
+        remedy = f"Run `batos genesis --prune`, or by hand: ollama rm {' '.join(plan.stale)}"
+        what = f"{', '.join(plan.stale)}: nothing is made of it any more"
+        yield Finding("models.stale", True, what, remedy)
     if complete.ok:
-        recorded = {name: own_slots(root[prototype_name(name)]).get("persona_model") for name in plan.models}
-        differing = [name for name, model in plan.models.items() if recorded[name] != model]
-        if differing:
-            what = f"the image knows another model for {', '.join(differing)}"
-            yield Finding("models.recorded", False, what, _RUN_GENESIS)
-        else:
-            yield Finding("models.recorded", True, "the image knows the personas' models by name")
+        yield _recorded(root, plan)
+        yield _digests(root, plan)
+
+
+def _recorded(root: Any, plan: Plan) -> Finding:
+    recorded = {name: own_slots(root[prototype_name(name)]).get("persona_model") for name in plan.models}
+    differing = [name for name, model in plan.models.items() if recorded[name] != model]
+    if differing:
+        what = f"the image knows another model for {', '.join(differing)}"
+        return Finding("models.recorded", False, what, _RUN_GENESIS)
+    return Finding("models.recorded", True, "the image knows the personas' models by name")
+
+
+def _digests(root: Any, plan: Plan) -> Finding:
+    """Each model that is wanted is listed with the digest that was written down when it was made."""
+    made = ledger.known(root).models
+    listed = {name: row.digest for name in plan.recipes if (row := plan.listed.row(name)) is not None}
+    other = [name for name, digest in listed.items() if name not in made or made[name].digest != digest]
+    if other:
+        what = f"{', '.join(other)} is not what this image made under that name"
+        return Finding("models.digests", False, what, _RUN_GENESIS)
+    return Finding("models.digests", True, f"{len(listed)} models have the digests that the image wrote down")

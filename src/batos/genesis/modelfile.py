@@ -2,42 +2,73 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from batos.errors import CodexError, UsageError
-from batos.genesis.codex import Codex, digest_of
+from batos.genesis.codex import PILLARS, Codex, digest_of
 from batos.genesis.options import parameters
+from batos.genesis.shelf import Adapter
 
 _QUOTES = '"""'
+_WRITTEN = re.compile(r"# Written by `batos genesis` \(([0-9a-f]{12})\)")
+_OURS = re.compile(rf"batos-(?:{'|'.join(PILLARS)})(?:-[a-z0-9_.-]+)?:[0-9a-f]{{12}}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What one persona's model is made of; `base_digest` is the base's in the daemon's list (64 hex digits)."""
+    """What one model is made of: a persona's plain one, or the one with an adapter of that persona.
+
+    `base_digest` is the base's in the daemon's list (64 hex digits).
+    """
 
     persona: str
     base: str
     base_digest: str
     system: str
     parameters: Mapping[str, Any]
-    adapter_digests: tuple[str, ...] = ()
+    adapter: Adapter | None = None
+
+    @property
+    def adapter_digests(self) -> tuple[str, ...]:
+        """The digests of the adapter's files, sorted; none without an adapter."""
+        return () if self.adapter is None else tuple(sorted(self.adapter.digests.values()))
+
+    @property
+    def digest(self) -> str:
+        """sha256 (hex) of everything that the model is made of: base, text, parameters, adapter."""
+        return digest_of([self.base_digest, self.system, dict(self.parameters), list(self.adapter_digests)])
 
     @property
     def name(self) -> str:
-        """`batos-<persona>:<12 hex digits>`: another base, text, parameter or adapter is another name."""
-        made_of = [self.base_digest, self.system, dict(self.parameters), list(self.adapter_digests)]
-        return f"{family(self.persona)}:{digest_of(made_of)[:12]}"
+        """`batos-<persona>[-<adapter>]:<12 hex digits>`: made of anything else, it has another name."""
+        return f"{self.family}:{self.digest[:12]}"
+
+    @property
+    def family(self) -> str:
+        """The name without its tag, under which all models of a persona and adapter go."""
+        return family(self.persona, None if self.adapter is None else self.adapter.name)
+
+    @property
+    def label(self) -> str:
+        """For people: `ROBIN`, or `ROBIN with the adapter poet`."""
+        return self.persona if self.adapter is None else f"{self.persona} with the adapter {self.adapter.name}"
 
 
-def family(persona: str) -> str:
-    """The name without its tag, under which all models of a persona go."""
-    return f"batos-{persona.lower()}"
+def family(persona: str, adapter: str | None = None) -> str:
+    """`batos-robin`, or `batos-robin-poet`."""
+    return f"batos-{persona.lower()}" if adapter is None else f"batos-{persona.lower()}-{adapter.lower()}"
 
 
-def recipe(codex: Codex, persona: str, profile: str, base_digest: str) -> Recipe:
+def is_of_a_persona(name: str) -> bool:
+    """Whether a model's name is of the form that genesis gives: `batos-<persona>[-<adapter>]:<12 hex digits>`."""
+    return _OURS.fullmatch(name) is not None
+
+
+def recipe(codex: Codex, persona: str, profile: str, base_digest: str, adapter: Adapter | None = None) -> Recipe:
     """The recipe of a persona's model on a base that the daemon has."""
     return Recipe(
         persona=persona,
@@ -45,37 +76,42 @@ def recipe(codex: Codex, persona: str, profile: str, base_digest: str) -> Recipe
         base_digest=base_digest,
         system=codex.personas[persona].system,
         parameters=parameters(codex.options_for(persona, profile)),
+        adapter=adapter,
     )
 
 
-def text(made: Recipe) -> str:
-    """The Modelfile of a recipe, for `ollama create NAME -f FILE`.
+def text(made: Recipe, adapter: str = "") -> str:
+    """The Modelfile of a recipe, for `ollama create NAME -f FILE`; `adapter` is the path that its ADAPTER line names.
 
     CodexError if a text holds three double quotes in a row: a Modelfile has no way to write them.
     """
     lines = [
-        f"# {made.persona}, written by `batos genesis`; it is written again when the codex changes.",
-        f"# By hand: ollama create {family(made.persona)} -f {file_name(made.persona)}",
+        f"# {made.label}: made of the codex, and written again when that changes.",
+        f"# By hand: ollama create {made.family} -f {file_name(made)}",
         f"FROM {made.base}",
+        *([f"ADAPTER {adapter}"] if made.adapter is not None else []),
         *(line for name, value in sorted(made.parameters.items()) for line in _parameter(made.persona, name, value)),
         f"SYSTEM {_quoted(made.persona, 'core_identity', made.system)}",
     ]
-    return "\n".join(lines) + "\n"
+    body = "\n".join(lines) + "\n"
+    return f"# Written by `batos genesis` ({digest_of(body)[:12]})\n{body}"
 
 
-def file_name(persona: str) -> str:
-    """The name of a persona's Modelfile: `batos-robin.Modelfile`."""
-    return f"{family(persona)}.Modelfile"
+def file_name(made: Recipe) -> str:
+    """The name of a recipe's Modelfile: `batos-robin.Modelfile`, `batos-robin-poet.Modelfile`."""
+    return f"{made.family}.Modelfile"
 
 
-def write(folder: Path, recipes: Iterable[Recipe]) -> list[Path]:
-    """Write the Modelfiles whose content differs; answers their paths. A file is replaced whole or not at all.
+def write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write the Modelfiles whose content differs (file name to text), and remove those of ours that are no longer
+    wanted; answers the paths of both. A file is replaced whole or not at all; one that a person changed is not removed.
 
     UsageError: the folder cannot be made or written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [path for made in recipes if _replaced(path := folder / file_name(made.persona), text(made))]
+        written = [path for name, content in texts.items() if _replaced(path := folder / name, content)]
+        return [*written, *_removed(folder, texts)]
     except OSError as error:
         remedy = "Make it a folder that you may write, with room on its disk."
         raise UsageError(f"the Modelfiles cannot be written to {folder}: {error.strerror}", remedy=remedy) from error
@@ -89,6 +125,23 @@ def _replaced(path: Path, content: str) -> bool:
     beside.write_bytes(data)
     beside.replace(path)
     return True
+
+
+def _removed(folder: Path, wanted: Iterable[str]) -> list[Path]:
+    stale = [path for path in sorted(folder.glob("batos-*.Modelfile")) if path.name not in wanted and _is_ours(path)]
+    for path in stale:
+        path.unlink()
+    return stale
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the file is what genesis wrote, to the letter: its first line has the digest of the others."""
+    try:
+        first, _, body = path.read_text(encoding="utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return False
+    found = _WRITTEN.fullmatch(first)
+    return found is not None and found[1] == digest_of(body)[:12]
 
 
 def _parameter(persona: str, name: str, value: Any) -> list[str]:

@@ -18,9 +18,14 @@ def with_tag(name: str) -> str:
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
+def key(name: str) -> str:
+    """What two names share that are one model to the daemon, which matches without case."""
+    return with_tag(name).casefold()
+
+
 def same(one: str, other: str) -> bool:
-    """Whether two names are one model to the daemon, which matches without case."""
-    return with_tag(one).casefold() == with_tag(other).casefold()
+    """Whether two names are one model to the daemon."""
+    return key(one) == key(other)
 
 
 def fault(name: str) -> tuple[str, str] | None:

@@ -1,51 +1,27 @@
-"""What is missing between the codex and what Ollama has: pulls and makes, computed without changing anything."""
+"""What is missing between codex, adapters, Ollama and the image, computed without changing anything."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
 
-from batos.errors import OllamaUnfit
-from batos.genesis import modelname
+from batos.genesis import adapters, modelname
 from batos.genesis.codex import PILLARS, Codex
-from batos.genesis.modelfile import Recipe, family, recipe
-from batos.inference import catalogue
+from batos.genesis.daemon import Daemon, Listed, look
+from batos.genesis.ledger import Known
+from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
+from batos.genesis.shelf import Adapter, Shelf
 
-#: The oldest daemon whose wire is the one that the bridge knows.
-OLDEST = (0, 30)
-
-Kind = Literal["pull", "create"]
-
-
-class Daemon(Protocol):
-    """What genesis needs of the bridge."""
-
-    async def version(self) -> str:
-        """The daemon's version."""
-        ...
-
-    async def list(self) -> Sequence[catalogue.ModelRow]:
-        """The models it has."""
-        ...
-
-    def pull(self, model: str) -> AsyncGenerator[catalogue.Progress, None]:
-        """Fetch a model."""
-        ...
-
-    def create(
-        self, model: str, *, from_: str, system: str | None = None, parameters: Mapping[str, Any] | None = None
-    ) -> AsyncGenerator[catalogue.Progress, None]:
-        """Make a model from one it has."""
-        ...
+Kind = Literal["pull", "upload", "create", "graph", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One thing to do; `name` is None for a model whose name is known only when its base is there.
 
-    `size` is in bytes, None where nobody knows it before the pull. A failed optional step fails nothing.
+    `size` is in bytes, None where nobody knows it before. A failed optional step fails nothing.
     """
 
     kind: Kind
@@ -53,12 +29,13 @@ class Step:
     reason: str
     size: int | None = None
     persona: str | None = None
+    adapter: str | None = None
     optional: bool = False
 
     @property
     def label(self) -> str:
         """How the step is called where people see it: `pull llama3.1:8b`, `create batos-robin`."""
-        return f"{self.kind} {self.name or family(self.persona or '')}"
+        return f"{self.kind} {self.name or family(self.persona or '', self.adapter)}"
 
     def as_dict(self) -> dict[str, Any]:
         """The step as plain data."""
@@ -68,23 +45,34 @@ class Step:
             "reason": self.reason,
             "size": self.size,
             "persona": self.persona,
+            "adapter": self.adapter,
             "optional": self.optional,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps from what is to what the codex says, and what the personas' models are made of.
+    """The steps from what is to what is wanted, and what the personas' models are made of.
 
-    `recipes` has the personas whose base is there; `stale` are models that we made and no longer want.
+    `recipes` has all models that are wanted and whose base is known, by name; `models` the one that each persona
+    thinks with; `stale` those of our kind that nobody wants. `known` is None where no image was asked.
     """
 
     codex: Codex = field(repr=False)
     profile: str
-    version: str
+    listed: Listed
     steps: tuple[Step, ...]
     recipes: Mapping[str, Recipe]
+    models: Mapping[str, str]
     stale: tuple[str, ...] = ()
+    shelf: Shelf = field(default=Shelf(), repr=False)
+    chosen: Mapping[str, str | None] = field(default_factory=dict)
+    known: Known | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def version(self) -> str:
+        """The daemon's version."""
+        return self.listed.version
 
     @property
     def satisfied(self) -> bool:
@@ -97,9 +85,21 @@ class Plan:
         return any(step.kind == "pull" for step in self.steps)
 
     @property
-    def models(self) -> dict[str, str]:
-        """The name of each persona's model, whether it is made yet or not; without those whose base is missing."""
-        return {persona: made.name for persona, made in self.recipes.items()}
+    def adapters(self) -> dict[str, Adapter]:
+        """The adapter of each persona that thinks with one."""
+        return adapters.in_use(self.shelf, self.chosen)
+
+    def used(self, persona: str) -> Recipe | None:
+        """What a persona's model is made of; None while its base is not there."""
+        return self.recipes.get(self.models.get(persona, ""))
+
+    def of_kind(self, *kinds: Kind) -> tuple[Step, ...]:
+        """The steps of these kinds, in order."""
+        return tuple(step for step in self.steps if step.kind in kinds)
+
+    def digests(self) -> dict[str, str]:
+        """The digest of each model that the daemon has, by name."""
+        return {row.name: row.digest for row in self.listed.rows}
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as plain data, for `genesis --plan --json`."""
@@ -110,80 +110,185 @@ class Plan:
             "satisfied": self.satisfied,
             "needs_pull": self.needs_pull,
             "steps": [step.as_dict() for step in self.steps],
-            "models": self.models,
+            "models": dict(self.models),
+            "recipes": {name: _shown(made) for name, made in self.recipes.items()},
             "stale": list(self.stale),
         }
 
 
-async def plan(codex: Codex, profile: str, daemon: Daemon) -> Plan:
-    """Compare the codex with what Ollama lists: two requests, nothing changed.
+def _shown(made: Recipe) -> dict[str, Any]:
+    adapter = None if made.adapter is None else made.adapter.name
+    return {"persona": made.persona, "base": made.base, "adapter": adapter, "recipe": made.digest}
 
-    OllamaUnfit if the daemon is older than our wire; any other OllamaError if it cannot be asked.
+
+async def plan(
+    codex: Codex,
+    profile: str,
+    daemon: Daemon,
+    shelf: Shelf = Shelf(),  # noqa: B008  # a frozen value
+    chosen: Mapping[str, str | None] = MappingProxyType({}),
+    known: Known | None = None,
+) -> Plan:
+    """Compare codex and adapters with what Ollama lists and, where it is given, what the image knows: two requests.
+
+    `chosen` says which adapter a persona uses (`adapters.in_use`). Without `known` every model that is listed is
+    believed to be what its name says; with it a model must have the digest that was written down when it was made.
     """
-    version = _checked_version(await daemon.version())
-    rows = {modelname.with_tag(row.name).casefold(): row for row in await daemon.list()}
-    return compute(codex, profile, version, rows)
+    return compare(codex, profile, await look(daemon), shelf, chosen, known)
 
 
-def compute(codex: Codex, profile: str, version: str, rows: Mapping[str, catalogue.ModelRow]) -> Plan:
-    """The plan for a daemon that lists `rows` (by name with tag, folded)."""
-    chosen = codex.profile(profile)
-    steps = _pulls(codex, profile, rows)
-    recipes: dict[str, Recipe] = {}
+def compare(
+    codex: Codex, profile: str, listed: Listed, shelf: Shelf, chosen: Mapping[str, str | None], known: Known | None
+) -> Plan:
+    """The plan for a daemon that has been asked."""
+    recipes, waiting = _recipes(codex, profile, listed, shelf, known)
+    wanted = {made.name: made for made in recipes}
+    missing = [*waiting, *(step for made in recipes if (step := _create(made, listed, known)) is not None)]
+    ordered = sorted(missing, key=lambda step: list(PILLARS).index(step.persona or ""))
+    models = _models(recipes, shelf, chosen)
+    done = Plan(codex, profile, listed, (), wanted, models, _stale(recipes, listed), shelf, chosen, known)
+    steps = [*_pulls(codex, profile, listed), *_uploads(ordered, shelf), *ordered, *_graph(done), *_embedder(done)]
+    return replace(done, steps=tuple(steps))
+
+
+def pruned(found: Plan, keep: Collection[str]) -> Plan:
+    """The plan with a step for each stale model that this image made and nothing needs.
+
+    `keep` are models that somebody thinks with just now. What is listed under a name of ours and was not made by this
+    image, or has become another, is left to its owner.
+    """
+    made = {} if found.known is None else found.known.models
+    rows = {row.name: row for row in found.listed.rows}
+    deletes = tuple(
+        Step("delete", name, "nothing is made of it any more", rows[name].size, made[name].persona, made[name].adapter)
+        for name in found.stale
+        if name in made and made[name].digest == rows[name].digest and name not in keep
+    )
+    return replace(found, steps=(*found.steps, *deletes))
+
+
+def _recipes(
+    codex: Codex, profile: str, listed: Listed, shelf: Shelf, known: Known | None
+) -> tuple[list[Recipe], list[Step]]:
+    """What is to be made of what, and a step for each model that has to wait for its base."""
+    recipes: list[Recipe] = []
+    waiting: list[Step] = []
     for persona in PILLARS:
-        base = rows.get(_key(codex.model_for(persona, profile)))
-        if base is None:
-            missing = codex.model_for(persona, profile)
-            steps.append(Step("create", None, f"{persona}'s model waits for {missing}", persona=persona))
-            continue
-        made = recipes[persona] = recipe(codex, persona, profile, base.digest)
-        if _key(made.name) not in rows:
-            reason = _why_made(made, rows)
-            steps.append(Step("create", made.name, reason, size=0, persona=persona))
-    if _key(chosen.embedder) not in rows:
-        reason = "the embedder: memory searches by words alone without it"
-        steps.append(Step("pull", chosen.embedder, reason, optional=True))
-    return Plan(codex, profile, version, tuple(steps), recipes, _stale(recipes, rows))
+        base = codex.model_for(persona, profile)
+        row = listed.row(base)
+        digest = row.digest if row is not None else _remembered(persona, base, listed, known)
+        for adapter in (None, *shelf.of(persona)):
+            if digest is not None:
+                made = recipe(codex, persona, profile, digest, adapter)
+                if row is not None or _create(made, listed, known) is None:
+                    recipes.append(made)
+                    continue
+            name = None if adapter is None else adapter.name
+            waiting.append(Step("create", None, f"{persona}'s model waits for {base}", persona=persona, adapter=name))
+    return recipes, waiting
 
 
-def _pulls(codex: Codex, profile: str, rows: Mapping[str, catalogue.ModelRow]) -> list[Step]:
+def _remembered(persona: str, base: str, listed: Listed, known: Known | None) -> str | None:
+    """The digest that a base had which is no longer listed: models made of it have their weights still."""
+    entries = {} if known is None else known.models
+    for name, made in entries.items():
+        if made.persona == persona and made.base == base and listed.row(name) is not None:
+            return made.base_digest
+    return None
+
+
+def _create(made: Recipe, listed: Listed, known: Known | None) -> Step | None:
+    """The step that makes a model; None if it is there and is what was made."""
+    row = listed.row(made.name)
+    if row is not None and known is None:
+        return None
+    written = None if known is None else known.models.get(made.name)
+    if row is not None and written is not None and written.digest == row.digest:
+        return None
+    if row is not None:
+        reason = (
+            f"a model of that name is there, and this image did not make it for {made.label}"
+            if written is None
+            else f"the model of {made.label} is not the one that was made: somebody changed it"
+        )
+    elif written is not None:
+        reason = f"the model of {made.label} was deleted"
+    elif any(row.name.lower().startswith(f"{made.family}:") for row in listed.rows):
+        reason = f"codex, base or adapter is not what the model of {made.label} was made of"
+    else:
+        reason = f"{made.label} has no model yet"
+    adapter = None if made.adapter is None else made.adapter.name
+    return Step("create", made.name, reason, size=0, persona=made.persona, adapter=adapter)
+
+
+def _models(recipes: Iterable[Recipe], shelf: Shelf, chosen: Mapping[str, str | None]) -> dict[str, str]:
+    """The model that each persona thinks with; one whose model waits for its base has none."""
+    used = adapters.in_use(shelf, chosen)
+    return {made.persona: made.name for made in recipes if made.adapter is used.get(made.persona)}
+
+
+def _pulls(codex: Codex, profile: str, listed: Listed) -> list[Step]:
     wanted: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     uses = [(codex.model_for(persona, profile), persona) for persona in PILLARS]
     for name, use in [*uses, (codex.profile(profile).coder, "the coder")]:
-        names.setdefault(_key(name), name)
-        wanted.setdefault(_key(name), []).append(use)
+        names.setdefault(modelname.key(name), name)
+        wanted.setdefault(modelname.key(name), []).append(use)
     return [
-        Step("pull", names[key], f"{_listed(uses)} think{'s' if len(uses) == 1 else ''} with it")
-        for key, uses in wanted.items()
-        if key not in rows
+        Step("pull", names[key], f"{in_words(users)} think{'s' if len(users) == 1 else ''} with it")
+        for key, users in wanted.items()
+        if listed.row(names[key]) is None
     ]
 
 
-def _why_made(made: Recipe, rows: Mapping[str, catalogue.ModelRow]) -> str:
-    if any(key.startswith(f"{family(made.persona)}:") for key in rows):
-        return f"{made.persona}'s codex or base is not what its model was made of"
-    return f"{made.persona} has no model of its own yet"
+def _uploads(creates: Iterable[Step], shelf: Shelf) -> Iterator[Step]:
+    """One upload for each adapter of which a model is to be made."""
+    wanted = {(step.persona, step.adapter) for step in creates}
+    for adapter in shelf.adapters:
+        if (adapter.persona, adapter.name) in wanted:
+            name = f"{adapter.persona.lower()}/{adapter.name}"
+            reason = f"a model of {adapter.persona} is made with it; what Ollama has already is not sent"
+            yield Step("upload", name, reason, adapter.size, adapter.persona, adapter.name)
 
 
-def _stale(recipes: Mapping[str, Recipe], rows: Mapping[str, catalogue.ModelRow]) -> tuple[str, ...]:
-    ours = re.compile(rf"(?:{'|'.join(family(persona) for persona in recipes)}):[0-9a-f]{{12}}")
-    wanted = {_key(made.name) for made in recipes.values()}
-    return tuple(row.name for key, row in rows.items() if recipes and ours.fullmatch(key) and key not in wanted)
+def _graph(found: Plan) -> Iterator[Step]:
+    """The step that writes into the image what it does not know yet."""
+    known = found.known
+    if known is None:
+        return
+    reasons = []
+    if not known.complete:
+        reasons.append("its root is not complete")
+    if known.codex_digest != found.codex.digest:
+        reasons.append("it has no codex" if known.codex_digest is None else "its codex is an older one")
+    if known.profile not in (None, found.profile):
+        reasons.append(f"its profile is {known.profile!r}")
+    if known.used != found.models or not found.recipes.keys() <= known.models.keys():
+        reasons.append("it does not know the personas' models")
+    if known.adapters != {adapter.label: adapter.digest for adapter in found.shelf.adapters}:
+        reasons.append("its adapters are not those that are there")
+    gone = [name for name in known.models if found.listed.row(name) is None and name not in found.recipes]
+    if gone:
+        reasons.append("it remembers models that are gone")
+    if reasons:
+        yield Step("graph", "the image", in_words(reasons))
 
 
-def _key(name: str) -> str:
-    return modelname.with_tag(name).casefold()
+def _embedder(found: Plan) -> Iterator[Step]:
+    name = found.codex.profile(found.profile).embedder
+    if found.listed.row(name) is None:
+        reason = "the embedder: memory searches by words alone without it"
+        yield Step("pull", name, reason, optional=True)
 
 
-def _listed(uses: Iterable[str]) -> str:
-    *rest, last = uses
+def _stale(recipes: Iterable[Recipe], listed: Listed) -> tuple[str, ...]:
+    wanted = {modelname.key(made.name) for made in recipes}
+    if not wanted:
+        return ()
+    return tuple(row.name for row in listed.rows if is_of_a_persona(row.name) and modelname.key(row.name) not in wanted)
+
+
+def in_words(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *rest, last = names
     return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def _checked_version(version: str) -> str:
-    numbers = re.match(r"v?(\d+)\.(\d+)", version)
-    found = (int(numbers[1]), int(numbers[2])) if numbers else None
-    if found is not None and found != (0, 0) and found < OLDEST:
-        raise OllamaUnfit(f"this Ollama is {version}, and BAT OS needs 0.30 or newer")
-    return version

@@ -1,22 +1,28 @@
-"""Carrying a plan out: models pulled at once and made one by one, as often as it takes to reach what the codex says."""
+"""Carrying a plan out: models pulled at once and made one by one, as often as it takes to reach what is wanted."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from batos.errors import ModelMissing, OllamaError
-from batos.genesis import modelfile
+from batos.errors import ModelMissing, OllamaError, OllamaTimeout, UsageError
+from batos.genesis import remedies
+from batos.genesis.daemon import Daemon, look
+from batos.genesis.ledger import made_of
 from batos.genesis.modelfile import Recipe
-from batos.genesis.plan import Daemon, Plan, Step, plan
+from batos.genesis.plan import Plan, Step, compare
+from batos.genesis.shelf import Adapter
 from batos.inference import catalogue
 
-#: A pull that was cut goes on where it stopped; this is how often it is taken up.
+#: How often a pull is taken up that gets no further; one that does is taken up for as long as it does.
 PULL_ATTEMPTS = 3
+#: Seconds before a pull is taken up again, doubled each time it got no further.
+PULL_PAUSE = 0.25
+#: How often the plan is made anew when something vanishes while it is carried out.
+ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,78 +36,185 @@ class Progress:
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]
+#: Called when all bases are there and before anything is made of them; raises to refuse the plan.
+Gate: TypeAlias = Callable[[Plan], Awaitable[None]]
 
 
-async def carry_out(todo: Plan, daemon: Daemon, on_progress: OnProgress, *, modelfiles: Path | None = None) -> Plan:
-    """Pull what is missing, make the personas' models, look again; answers the plan as it then stands.
+async def carry_out(
+    todo: Plan,
+    daemon: Daemon,
+    on_progress: OnProgress,
+    *,
+    gates: Sequence[Gate] = (),
+    pull: bool = True,
+    patience: float = 300.0,
+) -> Plan:
+    """Pull what is missing, upload adapters, make the models, look again; answers the plan as it then stands.
 
-    Whatever was interrupted before is simply continued, and a plan that is satisfied sends nothing. With
-    `modelfiles` the Modelfiles are written there. OllamaError: a step that is not optional failed, or
-    a model that was reported as made is not there.
+    Whatever was interrupted before is simply continued, and a plan in which nothing is missing sends nothing. What
+    vanishes meanwhile (a base that somebody deletes) is planned for anew. What the image has to write down, and
+    models to delete, are left to the caller. With `pull` false nothing is pulled, and what waits for a base waits on. A
+    pull whose bytes stand still for `patience` seconds is cut and taken up again.
+
+    BatosError: what a gate refuses. OllamaError: a step that is not optional failed, or a model that was reported as
+    made is not there; the error names the step and says what to do.
     """
-    if not todo.steps:
-        _write(modelfiles, todo.recipes.values())
-        return todo
-    if todo.needs_pull:
-        await _pull_all([step for step in todo.steps if step.kind == "pull"], daemon, on_progress)
-        todo = await plan(todo.codex, todo.profile, daemon)
-    _write(modelfiles, todo.recipes.values())
-    for step in todo.steps:
-        if step.kind == "create":
-            await _create(step, todo, daemon, on_progress)
-    return await _verified(todo, daemon)
-
-
-def _write(folder: Path | None, recipes: Iterable[Recipe]) -> None:
-    if folder is not None:
-        modelfile.write(folder, recipes)
-
-
-async def _pull_all(steps: list[Step], daemon: Daemon, on_progress: OnProgress) -> None:
-    """All at once, each to its end: one that fails leaves the others their bytes."""
-    ended = await asyncio.gather(*(_pull(step, daemon, on_progress) for step in steps), return_exceptions=True)
-    for step, failure in zip(steps, ended, strict=True):
-        if isinstance(failure, OllamaError) and step.optional:
-            on_progress(Progress(step.label, f"left out: {failure.message}"))
-        elif failure is not None:
-            raise failure
-
-
-async def _pull(step: Step, daemon: Daemon, on_progress: OnProgress) -> None:
-    for attempt in range(1, PULL_ATTEMPTS + 1):
+    work = _Work(daemon, on_progress, gates, patience)
+    for number in range(1, ROUNDS + 1):
+        if not _left(todo, pull=pull):
+            return todo
         try:
-            await _report(step, daemon.pull(step.name or ""), on_progress)
-            return
-        except OllamaError as error:
-            if not error.retry or attempt == PULL_ATTEMPTS:
+            todo = await work.round(todo, pull=pull)
+        except ModelMissing as gone:
+            if number == ROUNDS or not pull:
                 raise
-            on_progress(Progress(step.label, f"cut ({error.message}); going on"))
+            on_progress(Progress("look again", gone.message))
+            todo = await work.again(todo)
+    left = _left(todo, pull=pull)
+    if left:
+        name = left[0].name or left[0].persona or ""
+        raise ModelMissing(name, f"Ollama reported {left[0].label} as done and does not list it")
+    return todo
 
 
-async def _create(step: Step, todo: Plan, daemon: Daemon, on_progress: OnProgress) -> None:
-    made = todo.recipes.get(step.persona or "")
-    if made is None:
-        raise ModelMissing(step.persona or "", f"{step.reason}, which Ollama does not list even after the pull")
-    lines = daemon.create(made.name, from_=made.base, system=made.system, parameters=dict(made.parameters))
-    await _report(step, lines, on_progress)
+def _left(todo: Plan, *, pull: bool) -> list[Step]:
+    """The steps that can be carried out and must be."""
+    steps = todo.of_kind("pull", "create") if pull else todo.of_kind("create")
+    return [step for step in steps if step.kind == "pull" or step.name is not None or pull]
 
 
-async def _report(step: Step, lines: AsyncGenerator[catalogue.Progress, None], on_progress: OnProgress) -> None:
-    layers: dict[str, tuple[int, int]] = {}
-    async with aclosing(lines):
-        async for line in lines:
-            if line.digest and line.total:
-                layers[line.digest] = (line.completed or 0, line.total)
-            total = sum(size for _, size in layers.values()) if layers else None
-            done = sum(completed for completed, _ in layers.values()) if layers else None
-            # What names no layer comes after the last byte, whose own line the daemon may leave out.
-            on_progress(Progress(step.label, line.status, done if line.digest else total, total))
+@dataclass(slots=True)
+class _Meter:
+    """How many bytes of a step are there, over all its layers and attempts."""
+
+    layers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    most: int = 0
+    #: When the bytes were last seen to grow, on the loop's clock.
+    grown: float = 0.0
+
+    def hear(self, line: catalogue.Progress, now: float) -> None:
+        """Take in one line of the daemon."""
+        if line.digest and line.total:
+            self.layers[line.digest] = (line.completed or 0, line.total)
+        if not line.digest or self.completed > self.most:
+            self.most, self.grown = max(self.most, self.completed), now
+
+    @property
+    def completed(self) -> int:
+        """The bytes that are there."""
+        return sum(completed for completed, _ in self.layers.values())
+
+    @property
+    def total(self) -> int | None:
+        """The bytes of all layers that were named so far; None before the first."""
+        return sum(size for _, size in self.layers.values()) if self.layers else None
 
 
-async def _verified(todo: Plan, daemon: Daemon) -> Plan:
-    after = await plan(todo.codex, todo.profile, daemon)
-    for step in after.steps:
-        if not step.optional:
-            name = step.name or step.persona or ""
-            raise ModelMissing(name, f"Ollama reported {step.label} as done and does not list it")
-    return after
+@dataclass(slots=True)
+class _Work:
+    """One genesis under way; `made` are the models that it made itself, which it believes."""
+
+    daemon: Daemon
+    on_progress: OnProgress
+    gates: Sequence[Gate]
+    patience: float
+    made: dict[str, Recipe] = field(default_factory=dict)
+
+    async def round(self, todo: Plan, *, pull: bool) -> Plan:
+        """Everything that the plan says, once."""
+        pulls = todo.of_kind("pull") if pull else ()
+        if pulls:
+            await self._pull_all(pulls, todo)
+            todo = await self.again(todo)
+        creates = [todo.recipes[step.name] for step in todo.of_kind("create") if step.name is not None]
+        if not creates:
+            return todo
+        for gate in self.gates:
+            await gate(todo)
+        uploads = {(step.persona, step.adapter): step for step in todo.of_kind("upload")}
+        for recipe in creates:
+            if recipe.adapter is not None:
+                await self._upload(recipe.adapter, uploads[recipe.persona, recipe.adapter.name])
+            await self._create(recipe)
+        return await self.again(todo)
+
+    async def again(self, todo: Plan) -> Plan:
+        """The plan for what the daemon lists now."""
+        listed = await look(self.daemon, todo.version)
+        known = todo.known
+        if known is not None:
+            rows = ((recipe, listed.row(name)) for name, recipe in self.made.items())
+            known = known.trusting({recipe.name: made_of(recipe, row, "") for recipe, row in rows if row is not None})
+        found = compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, known)
+        return replace(found, known=todo.known)
+
+    async def _pull_all(self, steps: Iterable[Step], todo: Plan) -> None:
+        """All at once, each to its end: one that fails leaves the others their bytes."""
+        steps, failures = tuple(steps), []
+        ended = await asyncio.gather(*(self._pull(step) for step in steps), return_exceptions=True)
+        for step, failure in zip(steps, ended, strict=True):
+            if failure is None:
+                continue
+            if not isinstance(failure, OllamaError):
+                raise failure
+            told = remedies.of_pull(failure, step, todo.codex, todo.profile)
+            if step.optional:
+                self.on_progress(Progress(step.label, f"left out: {told.message}"))
+            else:
+                failures.append(told)
+        if failures:
+            first, *others = failures
+            first.also = tuple(f"{other.message} {other.remedy}" for other in others)
+            raise first
+
+    async def _pull(self, step: Step) -> None:
+        """Pull until it is there; whatever cut it, one that got further is taken up where it stopped."""
+        meter, tries = _Meter(), 0
+        while True:
+            before = meter.most
+            try:
+                await self._report(step, self.daemon.pull(step.name or ""), meter)
+                return
+            except OllamaError as error:
+                further = meter.most > before
+                tries = 0 if further else tries + 1
+                if not further and (not error.retry or tries >= PULL_ATTEMPTS):
+                    raise
+                told = f"cut ({error.message}); going on"
+            self.on_progress(Progress(step.label, told, meter.most or None, meter.total))
+            await asyncio.sleep(PULL_PAUSE * 2**tries)
+
+    async def _upload(self, adapter: Adapter, step: Step) -> None:
+        self.on_progress(Progress(step.label, "sending what Ollama lacks", total=step.size))
+        for key, path in adapter.files.items():
+            if await self.daemon.upload_blob(path) != adapter.digests[key]:
+                remedy = "Let it be written to its end, then run `batos genesis` again."
+                raise UsageError(f"{path} changed while it was sent to Ollama", remedy=remedy)
+        self.on_progress(Progress(step.label, "success", step.size, step.size))
+
+    async def _create(self, recipe: Recipe) -> None:
+        step = Step("create", recipe.name, "")
+        lines = self.daemon.create(
+            recipe.name,
+            from_=recipe.base,
+            system=recipe.system,
+            parameters=dict(recipe.parameters),
+            adapters=None if recipe.adapter is None else dict(recipe.adapter.digests),
+        )
+        try:
+            await self._report(step, lines, _Meter())
+        except OllamaError as error:
+            raise remedies.of_create(error, step) from error
+        self.made[recipe.name] = recipe
+
+    async def _report(self, step: Step, lines: AsyncGenerator[catalogue.Progress, None], meter: _Meter) -> None:
+        clock = asyncio.get_running_loop().time
+        meter.grown = clock()
+        async with aclosing(lines):
+            async for line in lines:
+                meter.hear(line, clock())
+                if clock() - meter.grown > self.patience:
+                    raise OllamaTimeout("progress", self.patience)
+                # What names no layer comes after the last byte, whose own line the daemon may leave out.
+                done = meter.completed if line.digest else meter.total
+                self.on_progress(Progress(step.label, line.status, done, meter.total))

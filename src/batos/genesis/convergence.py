@@ -1,0 +1,248 @@
+"""Genesis over an open image: looks at codex, adapters, Ollama and image, and brings the last two to the first two."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from batos.config import Settings, checkout_folder
+from batos.errors import ModelMissing, OllamaError
+from batos.events import Events
+from batos.genesis import codex as codices
+from batos.genesis import adapters, graph, integrity, ledger, modelfile, provision, repository, stamps
+from batos.genesis.codex import PILLARS, Codex
+from batos.genesis.daemon import Daemon, look
+from batos.genesis.integrity import Finding
+from batos.genesis.ledger import Made
+from batos.genesis.plan import Plan, compare, in_words, pruned
+from batos.genesis.provision import Gate, OnProgress, Progress
+from batos.genesis.shelf import Shelf
+from batos.genesis.stamps import Stamp
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+
+#: Looks at what genesis itself does not know (adapters, the card's memory); answers findings for ALFRED's audit.
+Inspector: TypeAlias = Callable[[Plan], Awaitable[Sequence[Finding]]]
+
+
+@dataclass(frozen=True, slots=True)
+class GenesisReport:
+    """What genesis found and did; `plan` is what was to do when it began."""
+
+    plan: Plan
+    changes: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    audited_at: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `genesis --json`."""
+        return {
+            "plan": self.plan.as_dict(),
+            "changes": list(self.changes),
+            "audit": [finding.as_dict() for finding in self.findings],
+            "audited_at": self.audited_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """What a mission begins with and keeps: the codex as read, the digests of all models, those the personas use."""
+
+    codex: Codex
+    digests: Mapping[str, str]
+    models: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What the files say, and how they looked when they were read."""
+
+    stamp: Stamp
+    codex: Codex
+    shelf: Shelf
+
+
+@dataclass(slots=True)
+class Convergence:
+    """Genesis for one open image and one daemon; `in_use` names the models that missions think with just now."""
+
+    settings: Settings
+    image: LivingImage
+    daemon: Daemon
+    events: Events
+    clock: Callable[[], datetime]
+    in_use: Callable[[], frozenset[str]] = frozenset
+    gates: tuple[Gate, ...] = ()
+    inspectors: tuple[Inspector, ...] = ()
+    _last: _Read | None = field(default=None)
+    _version: str | None = field(default=None)
+
+    # -- reading
+
+    def codex(self) -> Codex:
+        """The home's codex, read again where a file changed; the shipped files are copied where one is missing.
+
+        CodexError: a file is wrong. What was read before is then used no more: nobody wrote that.
+        """
+        return self._read().codex
+
+    def _read(self) -> _Read:
+        folders = (self.settings.home / "codex", self._beside("adapters"))
+        if self._last is None or not stamps.stamp(*folders).covers(self._last.stamp):
+            codices.install(folders[0])
+            seen = stamps.stamp(*folders)
+            self._last = _Read(seen, codices.load(folders[0]), self.shelf())
+        return self._last
+
+    def shelf(self) -> Shelf:
+        """What the adapters folder holds."""
+        return adapters.discover(self._beside("adapters"), self.settings.home / "adapters.json")
+
+    def _beside(self, name: str) -> Path:
+        """A folder for people's eyes: at the top of a checkout whose home this is, else in the home."""
+        return (checkout_folder(self.settings.home) or self.settings.home) / name
+
+    async def plan(self, *, prune: bool = False) -> Plan:
+        """What genesis would do; changes nothing but the missing files of the codex."""
+        found = await self._compared()
+        return pruned(found, self.in_use()) if prune else found
+
+    async def _compared(self) -> Plan:
+        read = await asyncio.to_thread(self._read)
+        try:
+            listed = await look(self.daemon, self._version)
+        except OllamaError:
+            self._version = None  # what answers next may be another daemon
+            raise
+        self._version = listed.version
+        with self.image.snapshot() as root:
+            chosen, known = repository.choices(root), ledger.known(root)
+        return compare(read.codex, self.settings.profile, listed, read.shelf, chosen, known)
+
+    # -- bringing about
+
+    async def run(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
+        """Bring models and image to what is wanted, verify, and audit; a second run changes nothing."""
+        self._version = None
+        before = await self.plan(prune=prune)
+        tell = self._telling(on_progress)
+        after = await self._carry_out(before, tell, pull=True)
+        changes = await self._record(after, tell)
+        if prune:
+            changes += await self._prune(after, tell)
+        findings, at = await self._audit(after)
+        return GenesisReport(before, tuple(changes), findings, at)
+
+    async def check(self) -> Footing:
+        """The look at the start of a mission: what only needs making is made, what changed is written down.
+
+        At most two requests when nothing changed: the version is asked for once. ModelMissing: a persona's base must
+        be pulled first, which is not done behind somebody's back.
+        """
+        found = await self._compared()
+        waiting = [persona for persona in PILLARS if persona not in found.models]
+        if waiting:
+            raise _base_missing(found, waiting)
+        if any(step.name for step in found.of_kind("create")):
+            found = await self._carry_out(found, self._telling(None), pull=False)
+            await self._record(found, None)
+        elif found.of_kind("graph"):
+            await self._record(found, None)
+        return Footing(found.codex, found.digests(), frozenset(found.models.values()))
+
+    def remembered(self) -> Footing | None:
+        """What the image knows without Ollama: enough for answers that are paid for; None before a genesis."""
+        codex = self.codex()
+        with self.image.snapshot() as root:
+            models = ledger.known(root).models
+        if not models:
+            return None
+        return Footing(codex, {name: made.digest for name, made in models.items()}, frozenset())
+
+    async def _carry_out(self, todo: Plan, tell: OnProgress, *, pull: bool) -> Plan:
+        done = await provision.carry_out(
+            todo, self.daemon, tell, gates=self.gates, pull=pull, patience=self.settings.progress_seconds
+        )
+        await asyncio.to_thread(self._write_modelfiles, done)
+        return done
+
+    def _telling(self, on_progress: OnProgress | None) -> OnProgress:
+        statuses: dict[str, str] = {}
+
+        def tell(progress: Progress) -> None:
+            # Bytes come many times a second; an event is another status of a step.
+            if statuses.get(progress.step) != progress.status:
+                statuses[progress.step] = progress.status
+                self.events.emit("genesis.step", step=progress.step, status=progress.status)
+            if on_progress is not None:
+                on_progress(progress)
+
+        return tell
+
+    def _write_modelfiles(self, done: Plan) -> None:
+        texts = {modelfile.file_name(made): modelfile.text(made) for made in done.recipes.values()}
+        modelfile.write(self._beside("modelfiles"), texts)
+
+    async def _record(self, done: Plan, tell: OnProgress | None) -> list[str]:
+        """Write codex, graph and models into the image, where they differ from what is there."""
+        at = iso(self.clock())
+
+        def change(root: Any) -> list[str]:
+            changes = graph.build(root, done.codex, done.profile)
+            changes += graph.record_models(root, done.models)
+            changes += ledger.record(root, _made(done, ledger.known(root).models, at))
+            made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
+            return changes + repository.record(root, done.shelf, made, done.adapters.values())
+
+        changes = await self.image.writer.apply(change)
+        if changes and tell is not None:
+            tell(Progress("graph the image", f"{len(changes)} changes written"))
+        return changes
+
+    async def _prune(self, done: Plan, tell: OnProgress) -> list[str]:
+        """Delete what nobody wants and nobody uses; a model that is answering just now is left for the next time."""
+        deleted = []
+        for step in pruned(done, self.in_use()).of_kind("delete"):
+            name = step.name or ""
+            if name in {row.name for row in await self.daemon.ps()} and not await self.daemon.unload(name):
+                tell(Progress(step.label, "left: it is answering just now"))
+                continue
+            await self.daemon.delete(name)
+            deleted.append(name)
+            tell(Progress(step.label, "success"))
+        if not deleted:
+            return []
+        return await self._record(await self._compared(), None)
+
+    async def _audit(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
+        """ALFRED's System Integrity Audit: computed, and kept in the image when it differs from the last one."""
+        extra = [finding for inspect in self.inspectors for finding in await inspect(done)]
+        with self.image.snapshot() as root:
+            known = ledger.known(root)
+            found = compare(done.codex, done.profile, done.listed, done.shelf, done.chosen, known)
+            findings = integrity.audit(root, done.codex, found, done.profile, extra)
+        shown = [finding.as_dict() for finding in findings]
+        at = await self.image.writer.apply(lambda root: ledger.keep_audit(root, shown, iso(self.clock())))
+        return findings, at
+
+
+def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
+    """What the image has to remember: all wanted models, and older ones of ours for as long as Ollama has them."""
+    listed = {row.name: row for row in done.listed.rows}
+    wanted = {name: ledger.made_of(recipe, row, at) for name, recipe in done.recipes.items()
+              if (row := done.listed.row(name)) is not None}  # fmt: skip
+    older = {name: made for name, made in before.items() if name in listed and name not in wanted}
+    return {**older, **wanted}
+
+
+def _base_missing(found: Plan, waiting: Sequence[str]) -> ModelMissing:
+    base = found.codex.model_for(waiting[0], found.profile)
+    who = [persona for persona in waiting if found.codex.model_for(persona, found.profile) == base]
+    thinks = "think" if len(who) > 1 else "thinks"
+    missing = ModelMissing(base, f"Ollama has no model {base!r}, with which {in_words(who)} {thinks}")
+    missing.remedy = "Run `batos genesis`: it pulls what is missing. That may be gigabytes, so a question does not."
+    return missing

@@ -1,0 +1,92 @@
+"""What genesis asks of Ollama, and what it answers: its version and the models it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from batos.errors import OllamaUnfit
+from batos.genesis import modelname
+from batos.inference import catalogue
+
+#: The oldest daemon whose wire is the one that the bridge knows.
+OLDEST = (0, 30)
+
+Runners = Sequence[catalogue.RunnerRow]
+
+
+class Daemon(Protocol):
+    """What genesis needs of the bridge."""
+
+    async def version(self) -> str:
+        """The daemon's version."""
+        ...
+
+    async def list(self) -> Sequence[catalogue.ModelRow]:
+        """The models it has."""
+        ...
+
+    async def ps(self) -> Runners:
+        """The models in memory."""
+        ...
+
+    def pull(self, model: str) -> AsyncGenerator[catalogue.Progress, None]:
+        """Fetch a model."""
+        ...
+
+    async def upload_blob(self, path: Path) -> str:
+        """Give it a file, unless it has it; the file's digest."""
+        ...
+
+    def create(
+        self,
+        model: str,
+        *,
+        from_: str,
+        system: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        adapters: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[catalogue.Progress, None]:
+        """Make a model from one it has."""
+        ...
+
+    async def unload(self, model: str) -> bool:
+        """Take a model out of memory; whether it left."""
+        ...
+
+    async def delete(self, model: str) -> None:
+        """Delete a model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a daemon said: its version and the models it has."""
+
+    version: str
+    rows: tuple[catalogue.ModelRow, ...] = field(repr=False)
+
+    def row(self, name: str) -> catalogue.ModelRow | None:
+        """The model of that name; names are compared as the daemon does, without case."""
+        key = modelname.key(name)
+        return next((row for row in self.rows if modelname.key(row.name) == key), None)
+
+
+async def look(daemon: Daemon, version: str | None = None) -> Listed:
+    """Ask the daemon what it is and has: two requests, or one where the version is known.
+
+    OllamaUnfit if it is older than our wire; any other OllamaError if it cannot be asked.
+    """
+    checked = version or _checked_version(await daemon.version())
+    return Listed(checked, tuple(await daemon.list()))
+
+
+def _checked_version(version: str) -> str:
+    numbers = re.match(r"v?(\d+)\.(\d+)", version)
+    found = (int(numbers[1]), int(numbers[2])) if numbers else None
+    if found is not None and found != (0, 0) and found < OLDEST:
+        raise OllamaUnfit(f"this Ollama is {version}, and BAT OS needs 0.30 or newer")
+    return version

@@ -1,0 +1,114 @@
+"""What the image keeps of genesis: which models were made of what, by digest, and what ALFRED found last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from batos.genesis import repository
+from batos.genesis.graph import prototype_name
+from batos.genesis.modelfile import Recipe
+from batos.image import roots
+from batos.inference.catalogue import ModelRow
+from batos.objects.prototype import own_slots
+
+#: Who keeps the last audit, and in which slot: when it was first found so, and every finding.
+AUDITOR = prototype_name("ALFRED")
+AUDIT = "last_audit"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A model that genesis made. Digests are hex: the model's and its base's as the daemon lists them, the recipe's is
+    over all that went in; `at` is when it was written down."""
+
+    persona: str
+    digest: str
+    base: str
+    base_digest: str
+    recipe: str
+    adapter: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the image knows before genesis looks: the codex in it, the models made, and which each persona uses."""
+
+    codex_digest: str | None = None
+    profile: str | None = None
+    complete: bool = False
+    models: Mapping[str, Made] = field(default_factory=dict)
+    used: Mapping[str, str] = field(default_factory=dict)
+    #: The digest of each adapter that was there, by its label.
+    adapters: Mapping[str, str] = field(default_factory=dict)
+
+    def trusting(self, made: Mapping[str, Made]) -> Known:
+        """With further models believed: those that this very run has made."""
+        return replace(self, models={**self.models, **made})
+
+
+def known(root: Any) -> Known:
+    """Read it; an image before its first genesis knows nothing."""
+    kept = root.get(roots.GENESIS, {})
+    prototypes = {name: root[key] for name in _personas() if (key := prototype_name(name)) in root}
+    used = {name: own_slots(each).get("persona_model") for name, each in prototypes.items()}
+    return Known(
+        codex_digest=kept.get("codex_digest"),
+        profile=kept.get("profile"),
+        complete=all(name in root for name in (*roots.OBJECTS, *roots.RECORDS)),
+        models={name: Made(**entry) for name, entry in kept.get("models", {}).items() if isinstance(entry, Mapping)},
+        used={name: model for name, model in used.items() if model},
+        adapters={label: proxy["digest"] for label, proxy in repository.proxies(root).items() if proxy["present"]},
+    )
+
+
+def made_of(recipe: Recipe, row: ModelRow, at: str) -> Made:
+    """What is written down of a model that the daemon lists."""
+    return Made(
+        persona=recipe.persona,
+        digest=row.digest,
+        base=recipe.base,
+        base_digest=recipe.base_digest,
+        recipe=recipe.digest,
+        adapter=None if recipe.adapter is None else recipe.adapter.name,
+        at=at,
+    )
+
+
+def record(root: Any, models: Mapping[str, Made]) -> list[str]:
+    """Write the models down, whole, where they differ in more than the time; answers what changed."""
+    kept = root[roots.GENESIS]
+    before = {name: entry for name, entry in kept.get("models", {}).items() if isinstance(entry, Mapping)}
+    after = {name: asdict(made) for name, made in models.items()}
+    for name, entry in after.items():
+        if name in before and {**before[name], "at": ""} == {**entry, "at": ""}:
+            entry["at"] = before[name]["at"]
+    changes = [f"genesis.models.{name} {'changed' if name in before else 'recorded'}"
+               for name, entry in after.items() if before.get(name) != entry]  # fmt: skip
+    changes += [f"genesis.models.{name} forgotten" for name in before if name not in after]
+    if changes or kept.get("models") != after:
+        kept["models"] = after
+    return changes
+
+
+def keep_audit(root: Any, findings: Iterable[Mapping[str, Any]], at: str) -> str:
+    """Keep the findings with ALFRED if they are not those of the last audit; answers since when they hold."""
+    found = [dict(each) for each in findings]
+    last = last_audit(root)
+    if last is not None and last["findings"] == found:
+        return str(last["at"])
+    setattr(root[AUDITOR], AUDIT, {"at": at, "findings": found})
+    return at
+
+
+def last_audit(root: Any) -> dict[str, Any] | None:
+    """The last audit that differed from the one before: {"at", "findings"}; None before the first."""
+    auditor = root.get(AUDITOR)
+    found: dict[str, Any] | None = None if auditor is None else own_slots(auditor).get(AUDIT)
+    return found
+
+
+def _personas() -> Iterable[str]:
+    return (name.removesuffix("_prototype_obj").upper() for name in roots.OBJECTS if name.endswith("_prototype_obj"))
