@@ -4,6 +4,7 @@ BatosError
 ├── UsageError                    exit 2  what the person gave is wrong
 │   ├── ConfigError                       a setting
 │   ├── CodexError                        a codex file (file, line)
+│   ├── AdapterError                      an adapter's files, or the base that it does not fit
 │   ├── BriefError                        a mission brief (field)
 │   ├── NotFound                          no such mission, object, model file
 │   └── SchemaError                       a decision schema the daemon would not enforce
@@ -103,6 +104,17 @@ class CodexError(UsageError):
         super().__init__(f"{where}: {message}", remedy=remedy, field=field)
         self.file = file
         self.line = line
+
+
+class AdapterError(UsageError):
+    """An adapter's files are wrong, or it does not fit its persona's base; `labels` names each (`ROBIN/warm`)."""
+
+    code = "adapter"
+    remedy = "`batos adapters check` tells everything that is wrong, and what to do."
+
+    def __init__(self, message: str, *, labels: tuple[str, ...] = (), remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy, field="adapters")
+        self.labels = labels
 
 
 class BriefError(UsageError):
