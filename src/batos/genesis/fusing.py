@@ -1,0 +1,118 @@
+"""Adapters before they become models: held against their bases, refused in time, and told to ALFRED's audit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from batos.errors import AdapterError, ModelMissing
+from batos.genesis import misfits
+from batos.genesis.codex import Codex
+from batos.genesis.integrity import Finding
+from batos.genesis.plan import Plan
+from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
+from batos.inference.catalogue import ModelCard
+
+
+class Shows(Protocol):
+    """What the checks need of the bridge."""
+
+    async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
+        """What a model is, with its tensors if `verbose`."""
+        ...
+
+
+async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[Fault, ...]:
+    """Why adapters would not load on the bases that they are paired with; one request for each base.
+
+    A base that is not there is no fault of its adapters: nothing is made of it either.
+    """
+    cards: dict[str, ModelCard | None] = {}
+    faults: list[Fault] = []
+    for adapter, base in wanted:
+        if base not in cards:
+            cards[base] = await _card(base, daemon)
+        card = cards[base]
+        if card is not None:
+            faults.extend(misfits.misfits(adapter, card))
+    return tuple(faults)
+
+
+async def _card(base: str, daemon: Shows) -> ModelCard | None:
+    try:
+        return await daemon.show(base, verbose=True)
+    except ModelMissing:
+        return None
+
+
+def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
+    """The refusal of adapters that do not fit: called when all bases are there, before anything is sent.
+
+    It looks at those of which a model is to be made: the others were held against their bases before theirs was.
+    AdapterError names the first fault and tells the others `also`.
+    """
+
+    async def refuse(todo: Plan) -> None:
+        recipes = [todo.recipes[step.name] for step in todo.steps if step.kind == "create" and step.name is not None]
+        pairs = [(made.adapter, made.base) for made in recipes if made.adapter is not None]
+        faults = await unfit(pairs, daemon)
+        if faults:
+            raise refusal(faults)
+
+    return refuse
+
+
+def refusal(faults: Sequence[Fault]) -> AdapterError:
+    """The error for adapters that are not used, at least one."""
+    first, *others = faults
+    labels = tuple(dict.fromkeys(fault.label for fault in faults))
+    error = AdapterError(str(first), labels=labels, remedy=f"{first.remedy} Or take it out of its folder.")
+    error.also = tuple(f"{fault}. {fault.remedy}" for fault in others)
+    return error
+
+
+def findings(
+    shelf: Shelf, choices: Mapping[str, str | None], used: Mapping[str, Adapter], codex: Codex, profile: str = "default"
+) -> list[Finding]:
+    """What the audit says of the adapters: faults, what personas think with, choices that are gone, doubts, costs."""
+    found = [Finding("adapters.files", False, str(fault), fault.remedy) for fault in shelf.faults]
+    if not shelf.faults and shelf.adapters:
+        count = len(shelf.adapters)
+        found.append(Finding("adapters.files", True, f"the files of {count} adapter{'s' * (count != 1)} are sound"))
+    for persona, choice in choices.items():
+        if choice not in (None, NONE) and persona not in used:
+            what = f"{persona}'s adapter {choice!r} is gone or refused, so {persona} thinks with its bare base"
+            remedy = f"Put it back, or choose: `batos adapters use {persona} NAME`, or `none`."
+            found.append(Finding("adapters.choice", False, what, remedy))
+    for persona, adapter in used.items():
+        found.append(Finding("adapters.choice", True, f"{persona} thinks with the adapter {adapter.name}"))
+    for adapter in shelf.adapters:
+        found += [
+            Finding("adapters.doubt", True, f"{adapter.label}: {doubt}")
+            for doubt in misfits.doubts(adapter, codex.model_for(adapter.persona, profile))
+        ]
+    cost = reloading(used, codex, profile)
+    if cost:
+        found.append(Finding("adapters.reload", True, cost))
+    return found
+
+
+def reloading(used: Mapping[str, Adapter], codex: Codex, profile: str = "default") -> str:
+    """What it costs that personas of one base think with different adapters; "" where it costs nothing.
+
+    The daemon holds one runner for a base: a persona with another adapter, or with none, makes it load again.
+    """
+    by_base: dict[str, list[str]] = {}
+    for persona in codex.personas:
+        by_base.setdefault(codex.model_for(persona, profile), []).append(persona)
+    split = [
+        f"{', '.join(personas[:-1])} and {personas[-1]} share {base}"
+        for base, personas in by_base.items()
+        if len({used[persona].digest if persona in used else "" for persona in personas}) > 1
+    ]
+    if not split:
+        return ""
+    return (
+        f"{'; '.join(split)}, and not one adapter: Ollama holds one runner for a base and loads it again each time "
+        "another adapter is needed"
+    )
