@@ -11,38 +11,15 @@ from typing import Any
 from batos.emulator import gojson, names, prompts, sampling, templates
 from batos.emulator.daemon import Daemon, Lines, stream
 from batos.emulator.faults import Fault
-from batos.emulator.gojson import Fields, encode
+from batos.emulator.gojson import encode
 from batos.emulator.http import Answer, Request
 from batos.emulator.models import Model
 from batos.emulator.prompts import Manner, Turn
 from batos.emulator.replies import JSON, ApiError, Cut, Reply, Stream
+from batos.emulator.requests import Fields
 from batos.emulator.scheduler import Ask, Runner
 
 DIED = "an error was encountered while running the model: unexpected EOF"
-_COMMON = {
-    "model": "string",
-    "stream": "bool",
-    "format": "any",
-    "keep_alive": "any",
-    "options": "map[string]interface {}",
-    "think": "any",
-    "truncate": "bool",
-    "shift": "bool",
-    "logprobs": "bool",
-    "top_logprobs": "int",
-    "_debug_render_only": "bool",
-}
-CHAT = {**_COMMON, "messages": "[]api.Message", "tools": "api.Tools"}
-GENERATE = {
-    **_COMMON,
-    "prompt": "string",
-    "suffix": "string",
-    "system": "string",
-    "template": "string",
-    "raw": "bool",
-    "images": "any",
-    "context": "[]int",
-}
 _IDLE_RATE = 50.0  # tokens a second of an answer without end where the machine is otherwise instant
 
 
@@ -84,7 +61,7 @@ def _reply(text: str) -> Reply:
 
 async def chat(daemon: Daemon, request: Request) -> Answer:
     """POST /api/chat."""
-    fields, fault = await daemon.open(request, "ChatRequest", CHAT)
+    fields, fault = await daemon.open(request, "ChatRequest")
     call = _call(daemon, fields, fault, chat=True)
     messages = fields.get("messages", [])
     if not messages and call.keep_alive == 0:
@@ -96,7 +73,7 @@ async def chat(daemon: Daemon, request: Request) -> Answer:
 
 async def generate(daemon: Daemon, request: Request) -> Answer:
     """POST /api/generate."""
-    fields, fault = await daemon.open(request, "GenerateRequest", GENERATE)
+    fields, fault = await daemon.open(request, "GenerateRequest")
     call = _call(daemon, fields, fault, chat=False)
     prompt = fields.get("prompt", "")
     if not prompt and call.keep_alive == 0:

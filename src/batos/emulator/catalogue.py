@@ -12,17 +12,6 @@ from batos.emulator.names import Name
 from batos.emulator.replies import ApiError, Reply
 from batos.emulator.store import digest_in
 
-_SHOW = {
-    "model": "string",
-    "name": "string",
-    "system": "string",
-    "template": "string",
-    "verbose": "bool",
-    "options": "map[string]interface {}",
-}
-_DELETE = {"model": "string", "name": "string"}
-_COPY = {"source": "string", "destination": "string"}
-
 
 async def version(daemon: Daemon, request: Request) -> Answer:
     """GET /api/version."""
@@ -46,7 +35,7 @@ async def ps(daemon: Daemon, request: Request) -> Answer:
 
 async def show(daemon: Daemon, request: Request) -> Answer:
     """POST /api/show."""
-    fields, _ = await daemon.open(request, "ShowRequest", _SHOW)
+    fields, _ = await daemon.open(request, "ShowRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
     if not asked:
         raise ApiError(400, "model is required")
@@ -59,7 +48,7 @@ async def show(daemon: Daemon, request: Request) -> Answer:
 
 async def pull(daemon: Daemon, request: Request) -> Answer:
     """POST /api/pull."""
-    fields, fault = await daemon.open(request, "PullRequest", pulls.SHAPE)
+    fields, fault = await daemon.open(request, "PullRequest")
     name = names.select(str(fields.get("model") or fields.get("name") or ""))
     if name.scheme == "http" and not fields.get("insecure"):
         url = f"https://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
@@ -87,14 +76,14 @@ async def _pulled(daemon: Daemon, name: Name) -> Lines:
 
 async def create(daemon: Daemon, request: Request) -> Answer:
     """POST /api/create."""
-    fields, fault = await daemon.open(request, "CreateRequest", making.SHAPE)
+    fields, fault = await daemon.open(request, "CreateRequest")
     lines = making.creating(making.check(daemon, fields))
     return await (stream(lines, fault, daemon.clock) if fields.get("stream", True) else whole(lines))
 
 
 async def delete(daemon: Daemon, request: Request) -> Answer:
     """DELETE /api/delete: what is loaded stays loaded."""
-    fields, _ = await daemon.open(request, "DeleteRequest", _DELETE)
+    fields, _ = await daemon.open(request, "DeleteRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
     if not asked:
         raise ApiError(400, "model is required")
@@ -112,7 +101,7 @@ async def delete(daemon: Daemon, request: Request) -> Answer:
 
 async def copy(daemon: Daemon, request: Request) -> Answer:
     """POST /api/copy."""
-    fields, _ = await daemon.open(request, "CopyRequest", _COPY)
+    fields, _ = await daemon.open(request, "CopyRequest")
     found = {}
     for side in ("source", "destination"):
         raw = str(fields.get(side, ""))

@@ -10,11 +10,12 @@ from typing import Any
 from batos.emulator import adapters, cards, store
 from batos.emulator.cards import NOT_GGUF, Card
 from batos.emulator.daemon import Daemon, Lines, line
-from batos.emulator.gojson import Fields, layer_text
+from batos.emulator.gojson import layer_text
 from batos.emulator.names import Name, parse
 from batos.emulator.pull import pulling
 from batos.emulator.registry import CHATML
 from batos.emulator.replies import ApiError
+from batos.emulator.requests import Fields
 from batos.emulator.store import Layer, digest_in
 from batos.emulator.templates import fault as template_fault
 

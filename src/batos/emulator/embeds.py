@@ -8,21 +8,12 @@ from typing import Any
 
 from batos.emulator import embedding, gojson, names, sampling, tokens
 from batos.emulator.daemon import Daemon, reply
-from batos.emulator.gojson import Fields
 from batos.emulator.http import Answer, Request
 from batos.emulator.models import Model
 from batos.emulator.replies import ApiError
+from batos.emulator.requests import Fields
 from batos.emulator.scheduler import Ask
 
-_EMBED = {
-    "model": "string",
-    "input": "any",
-    "truncate": "bool",
-    "dimensions": "int",
-    "options": "map[string]interface {}",
-    "keep_alive": "any",
-}
-_LEGACY = {"model": "string", "prompt": "string", "options": "map[string]interface {}", "keep_alive": "any"}
 _NO_EMBEDDINGS = "This server does not support embeddings. Start it with `--embeddings`"
 _TOO_LONG = "the input length exceeds the context length"
 _MARKS = 2  # the tokens at the ends of every text
@@ -69,7 +60,7 @@ def _vectors(ask: Ask, texts: Sequence[str], truncate: bool) -> tuple[list[list[
 
 async def embed(daemon: Daemon, request: Request) -> Answer:
     """POST /api/embed."""
-    fields, _ = await daemon.open(request, "EmbedRequest", _EMBED)
+    fields, _ = await daemon.open(request, "EmbedRequest")
     began = perf_counter_ns()
     alive = gojson.keep_alive(fields.get("keep_alive"))
     asked = str(fields.get("model", ""))
@@ -92,7 +83,7 @@ async def embed(daemon: Daemon, request: Request) -> Answer:
 
 async def legacy(daemon: Daemon, request: Request) -> Answer:
     """POST /api/embeddings, one text and one vector."""
-    fields, _ = await daemon.open(request, "EmbeddingRequest", _LEGACY)
+    fields, _ = await daemon.open(request, "EmbeddingRequest")
     alive = gojson.keep_alive(fields.get("keep_alive"))
     asked = str(fields.get("model", ""))
     if not asked:

@@ -10,9 +10,9 @@ from typing import Any
 
 from batos.emulator import gojson, instances, language, sampling, schema, sources, tokens
 from batos.emulator.faults import Fault
-from batos.emulator.gojson import Fields
 from batos.emulator.models import Model
 from batos.emulator.replies import ApiError
+from batos.emulator.requests import Fields
 from batos.emulator.scheduler import Ask
 
 _FORMAT = 'invalid format: {}; expected "json" or a valid JSON Schema object'

@@ -1,0 +1,306 @@
+"""JSON texts read as Go's decoder reads them: what it accepts, and its words for what it does not."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from math import copysign, isinf
+from sys import float_info
+from typing import Any
+
+NESTED = 10_000  # containers within one another, the bound of Go's scanner
+EMPTY = "EOF"
+_CUT = "unexpected EOF"
+_SAFE = 2**53  # whole numbers up to here are the same as float64
+_DIGITS = 308  # of the largest number that float64 holds
+_BLANKS = re.compile(rb"[ \t\r\n]*")
+_PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
+_NUMBER = re.compile(rb"[0-9]*")
+_HEXADECIMAL = b"0123456789abcdefABCDEF"
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))")
+_NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_WORDS = {b"t": (b"true", True), b"f": (b"false", False), b"n": (b"null", None)}
+
+
+class GoError(Exception):
+    """What Go's decoder says of a text; `EMPTY` where there is none."""
+
+
+class Literal(str):
+    """The digits of a number as they were sent."""
+
+    __slots__ = ()
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object with its fields in the order sent, repeated ones included."""
+
+    __slots__ = ()
+
+
+def _replaced(fault: UnicodeError) -> tuple[str, int]:
+    """One replacement character for every byte that is no UTF-8."""
+    assert isinstance(fault, UnicodeDecodeError)
+    return "\ufffd" * (fault.end - fault.start), fault.end
+
+
+codecs.register_error("batos-go", _replaced)
+
+
+class _Unusual(Exception):
+    """A text that Python reads otherwise than Go: it is read the slow way."""
+
+
+def _whole(digits: str) -> int | float:
+    if len(digits) > _DIGITS:
+        raise _Unusual
+    value = int(digits)
+    return value if -_SAFE <= value <= _SAFE else float(value)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if isinf(value):
+        raise _Unusual
+    return value
+
+
+def _constant(name: str) -> Any:
+    raise _Unusual
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Unusual
+    return found
+
+
+_DECODER = json.JSONDecoder(
+    parse_constant=_constant, parse_int=_whole, parse_float=_real, object_pairs_hook=_object, strict=True
+)
+
+
+def quick(body: bytes) -> Any:
+    """The first value of a text by the fast decoder: dicts, lists, numbers; GoError where `exact` has to be asked."""
+    try:
+        text = body.decode("utf-8")
+        if _SURROGATE.search(text):
+            raise _Unusual
+        return _DECODER.raw_decode(text, len(text) - len(text.lstrip(" \t\r\n")))[0]
+    except (_Unusual, ValueError, RecursionError):
+        raise GoError(_CUT) from None
+
+
+def exact(body: bytes) -> Any:
+    """The first value of a text, numbers as Literal and objects as Pairs; GoError with Go's words."""
+    return _Scanner(body).value()
+
+
+def plain(node: Any) -> tuple[Any, str]:
+    """A node of either reading as Go puts it into an `any`, and the first number that float64 does not hold."""
+    if isinstance(node, Literal):
+        return number(node)
+    if isinstance(node, Pairs):
+        fields = [(key, *plain(value)) for key, value in node]
+        return {key: value for key, value, _ in fields}, next((huge for _, _, huge in fields if huge), "")
+    if isinstance(node, list):
+        items = [plain(item) for item in node]
+        return [value for value, _ in items], next((huge for _, huge in items if huge), "")
+    return node, ""
+
+
+def number(digits: Literal) -> tuple[int | float, str]:
+    """The float64 of a number's digits, as an int where it is a whole one; its digits when that is too small for it."""
+    value = float(digits)
+    if isinf(value):
+        return copysign(float_info.max, value), digits
+    return (int(digits) if digits.lstrip("-").isdigit() and abs(value) <= _SAFE else value), ""
+
+
+def quoted(byte: int) -> str:
+    """A byte as Go shows it in the text of a syntax error."""
+    character = chr(byte)
+    if character == "'":
+        return "'\\''"
+    named = {"\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+    if character in named:
+        return f"'{named[character]}'"
+    if byte < 0x20 or byte == 0x7F:
+        return f"'\\x{byte:02x}'"
+    return f"'{character}'" if byte < 0x7F or (byte > 0xA0 and byte != 0xAD) else f"'\\u00{byte:02x}'"
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    high, low, code, other = found.groups()
+    if high:
+        return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
+    if code:
+        point = int(code, 16)
+        return "\ufffd" if 0xD800 <= point <= 0xDFFF else chr(point)
+    return _NAMED.get(other, other)
+
+
+class _Scanner:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+        self._open: list[tuple[list[Any], str]] = []  # containers, each with the key it stands under
+
+    def value(self) -> Any:
+        """Containers are kept on a list and not on Python's stack, so that depth costs memory alone."""
+        self._blank()
+        if self._at == len(self._data):
+            raise GoError(EMPTY)
+        key = ""
+        while True:
+            opened = self._container(key)
+            if opened is not None:
+                if not self._closes(opened):
+                    self._open.append((opened, key))
+                    key = self._key() if isinstance(opened, Pairs) else ""
+                    continue
+                node: Any = opened
+            else:
+                node = self._scalar()
+            while self._open:
+                container, above = self._open[-1]
+                container.append((key, node) if isinstance(container, Pairs) else node)
+                if self._goes_on(container):
+                    key = self._key() if isinstance(container, Pairs) else ""
+                    break
+                self._open.pop()
+                node, key = container, above
+            else:
+                return node
+
+    def _blank(self) -> None:
+        found = _BLANKS.match(self._data, self._at)
+        self._at = found.end() if found else self._at
+
+    def _next(self) -> int:
+        """The byte at hand, which has to be there."""
+        if self._at >= len(self._data):
+            raise GoError(_CUT)
+        return self._data[self._at]
+
+    def _wrong(self, context: str) -> GoError:
+        return GoError(f"invalid character {quoted(self._next())} {context}")
+
+    def _container(self, key: str) -> list[Any] | None:
+        """A container that begins here."""
+        self._blank()
+        byte = self._next()
+        if byte not in b"{[":
+            return None
+        if len(self._open) >= NESTED:
+            raise self._wrong("exceeded max depth")
+        self._at += 1
+        return Pairs() if byte == ord("{") else []
+
+    def _closes(self, container: list[Any]) -> bool:
+        """Whether the container just opened is empty."""
+        self._blank()
+        closing = ord("}") if isinstance(container, Pairs) else ord("]")
+        if self._next() != closing:
+            return False
+        self._at += 1
+        return True
+
+    def _goes_on(self, container: list[Any]) -> bool:
+        """Whether a comma follows; False at the end of the container."""
+        self._blank()
+        byte = self._next()
+        keyed = isinstance(container, Pairs)
+        if byte == ord(",") or byte == ord("}" if keyed else "]"):
+            self._at += 1
+            return byte == ord(",")
+        raise self._wrong("after object key:value pair" if keyed else "after array element")
+
+    def _key(self) -> str:
+        self._blank()
+        if self._next() != ord('"'):
+            raise self._wrong("looking for beginning of object key string")
+        key = self._string()
+        self._blank()
+        if self._next() != ord(":"):
+            raise self._wrong("after object key")
+        self._at += 1
+        return key
+
+    def _scalar(self) -> Any:
+        byte = self._data[self._at : self._at + 1]
+        if byte == b'"':
+            return self._string()
+        if byte == b"-" or byte.isdigit():
+            return self._number()
+        if byte not in _WORDS:
+            raise self._wrong("looking for beginning of value")
+        word, value = _WORDS[byte]
+        for expected in word:
+            if self._next() != expected:
+                raise self._wrong(f"in literal {word.decode()} (expecting {quoted(expected)})")
+            self._at += 1
+        return value
+
+    def _number(self) -> Literal:
+        start = self._at
+        if self._next() == ord("-"):
+            self._at += 1
+            self._digit("in numeric literal")
+        if self._next() == ord("0"):
+            self._at += 1
+        else:
+            self._digits()
+        if self._follows(b"."):
+            self._digit("after decimal point in numeric literal")
+            self._digits()
+        if self._follows(b"eE"):
+            self._follows(b"+-")
+            self._digit("in exponent of numeric literal")
+            self._digits()
+        return Literal(self._data[start : self._at].decode())
+
+    def _follows(self, any_of: bytes) -> bool:
+        found = self._at < len(self._data) and self._data[self._at] in any_of
+        self._at += found
+        return found
+
+    def _digit(self, context: str) -> None:
+        if not 0x30 <= self._next() <= 0x39:
+            raise self._wrong(context)
+
+    def _digits(self) -> None:
+        found = _NUMBER.match(self._data, self._at)
+        self._at = found.end() if found else self._at
+
+    def _string(self) -> str:
+        """The string at hand, its escapes replaced and what is no UTF-8 too."""
+        self._at += 1
+        start = self._at
+        while True:
+            found = _PLAIN.match(self._data, self._at)
+            self._at = found.end() if found else self._at
+            byte = self._next()
+            if byte == ord('"'):
+                break
+            if byte != ord("\\"):
+                raise self._wrong("in string literal")
+            self._escape()
+        text = self._data[start : self._at].decode("utf-8", "batos-go")
+        self._at += 1
+        return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+
+    def _escape(self) -> None:
+        self._at += 1
+        byte = self._next()
+        if byte not in b'bfnrtu\\/"':
+            raise self._wrong("in string escape code")
+        self._at += 1
+        if byte == ord("u"):
+            for _ in range(4):
+                if self._next() not in _HEXADECIMAL:
+                    raise self._wrong("in \\u hexadecimal character escape")
+                self._at += 1
