@@ -101,9 +101,11 @@ class ScriptedBridge:
         """Nothing is in memory."""
         return ()
 
-    async def upload_blob(self, path: Path) -> str:
+    async def upload_blob(
+        self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None
+    ) -> str:
         """The file's digest; nothing is kept."""
-        return blobs.measure(path)[0]
+        return blobs.measure(path, digest).digest
 
     async def unload(self, model: str) -> bool:
         """It is not in memory."""

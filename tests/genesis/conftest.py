@@ -19,7 +19,7 @@ from batos.genesis import codex as codices
 from batos.genesis import modelname
 from batos.genesis.codex import Codex
 from batos.inference import blobs
-from batos.inference.catalogue import ModelRow, Progress, RunnerRow
+from batos.inference.catalogue import ModelCard, ModelRow, Progress, RunnerRow
 
 Edit = Callable[[str, str, str], int]
 
@@ -129,11 +129,20 @@ class HandDaemon:
         self.asked.append("ps")
         return [RunnerRow(name, "", 1, 1, 4096, None) for name in sorted(self.busy)]
 
-    async def upload_blob(self, path: Path) -> str:
-        digest, _ = blobs.measure(path)
-        self.asked.append(f"upload {digest}")
-        self.blobs.add(digest)
-        return digest
+    async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
+        self.asked.append(f"show {model}")
+        if modelname.with_tag(model) not in self.rows:
+            raise ModelMissing(model)
+        weights = f"FROM /blobs/sha256-{self.rows[modelname.with_tag(model)].digest}"
+        return ModelCard(model, ("completion",), {}, weights, "", "", "llama", "", "")
+
+    async def upload_blob(
+        self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None
+    ) -> str:
+        file = blobs.measure(path, digest)
+        self.asked.append(f"upload {path.name}")
+        self.blobs.add(file.digest)
+        return file.digest
 
     async def unload(self, model: str) -> bool:
         self.asked.append(f"unload {model}")

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from batos.config import Settings, checkout_folder
 from batos.errors import ModelMissing, OllamaError
 from batos.events import Events
+from batos.genesis import (
+    adapters,
+    fitting,
+    fusing,
+    graph,
+    integrity,
+    ledger,
+    modelfile,
+    provision,
+    repository,
+    staging,
+    stamps,
+)
 from batos.genesis import codex as codices
-from batos.genesis import adapters, graph, integrity, ledger, modelfile, provision, repository, stamps
 from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.daemon import Daemon, look
 from batos.genesis.integrity import Finding
 from batos.genesis.ledger import Made
 from batos.genesis.plan import Plan, compare, in_words, pruned
-from batos.genesis.provision import Gate, OnProgress, Progress
+from batos.genesis.provision import OnProgress, Progress
 from batos.genesis.shelf import Shelf
 from batos.genesis.stamps import Stamp
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-
-#: Looks at what genesis itself does not know (adapters, the card's memory); answers findings for ALFRED's audit.
-Inspector: TypeAlias = Callable[[Plan], Awaitable[Sequence[Finding]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +85,6 @@ class Convergence:
     events: Events
     clock: Callable[[], datetime]
     in_use: Callable[[], frozenset[str]] = frozenset
-    gates: tuple[Gate, ...] = ()
-    inspectors: tuple[Inspector, ...] = ()
     _last: _Read | None = field(default=None)
     _version: str | None = field(default=None)
 
@@ -140,10 +147,13 @@ class Convergence:
     async def check(self) -> Footing:
         """The look at the start of a mission: what only needs making is made, what changed is written down.
 
-        At most two requests when nothing changed: the version is asked for once. ModelMissing: a persona's base must
-        be pulled first, which is not done behind somebody's back.
+        At most two requests when nothing changed: the version is asked for once. AdapterError: the adapter that
+        a persona was given is there and broken. ModelMissing: a base must be pulled, which is not done unasked.
         """
         found = await self._compared()
+        broken = [each for each in found.shelf.faults if each.name and found.chosen.get(each.persona) == each.name]
+        if broken:
+            raise fusing.refusal(broken)
         waiting = [persona for persona in PILLARS if persona not in found.models]
         if waiting:
             raise _base_missing(found, waiting)
@@ -164,9 +174,9 @@ class Convergence:
         return Footing(codex, {name: made.digest for name, made in models.items()}, frozenset())
 
     async def _carry_out(self, todo: Plan, tell: OnProgress, *, pull: bool) -> Plan:
-        done = await provision.carry_out(
-            todo, self.daemon, tell, gates=self.gates, pull=pull, patience=self.settings.progress_seconds
-        )
+        gates = (fusing.gate(self.daemon), fitting.gate(self.settings, self.daemon))
+        patience = self.settings.progress_seconds
+        done = await provision.carry_out(todo, self.daemon, tell, gates=gates, pull=pull, patience=patience)
         await asyncio.to_thread(self._write_modelfiles, done)
         return done
 
@@ -184,8 +194,13 @@ class Convergence:
         return tell
 
     def _write_modelfiles(self, done: Plan) -> None:
-        texts = {modelfile.file_name(made): modelfile.text(made) for made in done.recipes.values()}
-        modelfile.write(self._beside("modelfiles"), texts)
+        folder = self._beside("modelfiles")
+        texts = {}
+        for made in done.recipes.values():
+            adapter = "" if made.adapter is None else staging.named(folder, staging.stage(folder, made.adapter))
+            texts[modelfile.file_name(made)] = modelfile.text(made, adapter)
+        modelfile.write(folder, texts)
+        staging.tidy(folder, done.shelf.adapters)
 
     async def _record(self, done: Plan, tell: OnProgress | None) -> list[str]:
         """Write codex, graph and models into the image, where they differ from what is there."""
@@ -220,7 +235,7 @@ class Convergence:
 
     async def _audit(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
         """ALFRED's System Integrity Audit: computed, and kept in the image when it differs from the last one."""
-        extra = [finding for inspect in self.inspectors for finding in await inspect(done)]
+        extra = fusing.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
         with self.image.snapshot() as root:
             known = ledger.known(root)
             found = compare(done.codex, done.profile, done.listed, done.shelf, done.chosen, known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,10 @@ class Daemon(Protocol):
         """The models it has."""
         ...
 
+    async def show(self, model: str, *, verbose: bool = False) -> catalogue.ModelCard:
+        """What a model is, with its tensors if `verbose`."""
+        ...
+
     async def ps(self) -> Runners:
         """The models in memory."""
         ...
@@ -37,8 +41,10 @@ class Daemon(Protocol):
         """Fetch a model."""
         ...
 
-    async def upload_blob(self, path: Path) -> str:
-        """Give it a file, unless it has it; the file's digest."""
+    async def upload_blob(
+        self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None
+    ) -> str:
+        """Give it a file, unless it has it; the file's digest, which is computed where it is not given."""
         ...
 
     def create(

@@ -72,7 +72,7 @@ def _uses(plan: Plan, profile: str) -> list[tuple[str, _Use]]:
     """Who uses which model: the personas, the coder, and the embedder, which is kept off the card."""
     codex, found = plan.codex, []
     for persona in PILLARS:
-        made = plan.recipes.get(persona) if profile == plan.profile else None
+        made = plan.used(persona) if profile == plan.profile else None
         adapters = made.adapter_digests if made else ()
         use = _Use(persona, codex.options_for(persona, profile), adapters)
         found.append((codex.model_for(persona, profile), use))

@@ -185,11 +185,17 @@ class _Work:
             await asyncio.sleep(PULL_PAUSE * 2**tries)
 
     async def _upload(self, adapter: Adapter, step: Step) -> None:
-        self.on_progress(Progress(step.label, "sending what Ollama lacks", total=step.size))
+        def hear(sent: int, size: int) -> None:
+            self.on_progress(Progress(step.label, "sending", sent, size))
+
         for key, path in adapter.files.items():
-            if await self.daemon.upload_blob(path) != adapter.digests[key]:
-                remedy = "Let it be written to its end, then run `batos genesis` again."
-                raise UsageError(f"{path} changed while it was sent to Ollama", remedy=remedy)
+            try:
+                await self.daemon.upload_blob(path, adapter.digests[key], hear)
+            except OllamaError as error:
+                raise remedies.of_create(error, step) from error
+            except OSError as error:
+                remedy = "Make it readable, or copy it again; then run `batos genesis`."
+                raise UsageError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
         self.on_progress(Progress(step.label, "success", step.size, step.size))
 
     async def _create(self, recipe: Recipe) -> None:
