@@ -19,12 +19,13 @@ from batos.front.console import Console, Terminated
 
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
 VERBS: dict[str, tuple[str, str]] = {
-    "genesis": ("batos.front.upkeep", "Bring models and image to what the codex says."),
+    "genesis": ("batos.front.genesis", "Bring models and image to what the codex says."),
     "ask": ("batos.front.missions", "Ask, and wait for the answer."),
     "missions": ("batos.front.missions", "List the newest missions."),
     "show": ("batos.front.missions", "Show a mission: states, calls, tokens, provenance, prompts."),
     "resume": ("batos.front.missions", "Run what an ended process left undone."),
     "inspect": ("batos.front.missions", "Look at an object of the image, or at one of its slots."),
+    "adapters": ("batos.front.adapters", "List, check and choose the adapters that personas think with."),
     "doctor": ("batos.front.upkeep", "Check Ollama, models, codex and image, and say what to do."),
     "ps": ("batos.front.upkeep", "Show which models are in memory and which are on disk."),
     "config": ("batos.front.upkeep", "Show every setting, its value and where it came from."),

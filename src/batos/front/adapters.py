@@ -1,0 +1,264 @@
+"""The verbs about adapters: list what is there, check it, choose which one a persona thinks with."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from batos.config import Settings, checkout_folder
+from batos.errors import AdapterError, NotFound, OllamaError
+from batos.events import Events
+from batos.front.console import size, table
+from batos.front.options import Called, common, run
+from batos.genesis import codex as codices
+from batos.genesis import fusing, misfits, modelname, repository
+from batos.genesis.adapters import discover, in_use
+from batos.genesis.codex import PILLARS, Codex
+from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
+from batos.inference.bridge import Bridge
+from batos.uvm import deadlines, open_uvm
+
+
+@click.group()
+def adapters() -> None:
+    """List, check and choose the adapters that personas think with."""
+
+
+def _shelf(settings: Settings) -> Shelf:
+    """What the adapters folder holds, beside the codex: in a checkout at its top, else in the home."""
+    folder = (checkout_folder(settings.home) or settings.home) / "adapters"
+    return discover(folder, settings.home / "adapters.json")
+
+
+def _codex(settings: Settings) -> Codex:
+    folder: Path = settings.home / "codex"
+    codices.install(folder)
+    return codices.load(folder)
+
+
+# -- list
+
+
+@adapters.command("list")
+@common
+def list_(called: Called) -> int:
+    """Show every adapter: whose it is, how large, on which base, and whether it is in use."""
+    rows, faults = run(_listed(called))
+    if called.console.as_json:
+        called.console.document({"adapters": rows, "faults": [fault.as_dict() for fault in faults]})
+        return 0
+    shown = [
+        [row["persona"], row["name"], row["kind"], str(row["rank"]), size(row["size"]), row["base"], row["state"]]
+        for row in rows
+    ]
+    shown += [[fault.persona, fault.name, "", "", "", "", f"refused: {fault.what}"] for fault in faults]
+    heads = ("persona", "adapter", "kind", "rank", "size", "base", "state")
+    called.console.write(table(shown, heads) if shown else "There are no adapters.")
+    if faults:
+        called.console.say("`batos adapters check` says what to do.", dim=True)
+    return 0
+
+
+async def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
+    settings = called.settings
+    shelf, codex = _shelf(settings), _codex(settings)
+    async with open_uvm(settings, Events(log=True)) as uvm:
+        with uvm.image.snapshot() as root:
+            used, proxies = in_use(shelf, repository.choices(root)), repository.proxies(root)
+    rows = []
+    for adapter in shelf.adapters:
+        proxy = proxies.get(adapter.label, {})
+        made = proxy.get("model") if proxy.get("digest") == adapter.digest else None
+        state = "not yet made" if made is None else "ready"
+        if used.get(adapter.persona) is adapter:
+            state = "in use" if made is not None else "in use once it is made"
+        rows.append({**_shown(adapter), "base": codex.model_for(adapter.persona, settings.profile), "state": state,
+                     "model": made})  # fmt: skip
+    return rows, shelf.faults
+
+
+def _shown(adapter: Adapter) -> dict[str, Any]:
+    return {
+        "persona": adapter.persona,
+        "name": adapter.name,
+        "kind": adapter.kind,
+        "rank": adapter.rank,
+        "alpha": adapter.alpha,
+        "size": adapter.size,
+        "digest": adapter.digest,
+        "architecture": adapter.architecture,
+        "trained_on": adapter.base,
+    }
+
+
+# -- check
+
+
+@dataclass(slots=True)
+class _Checked:
+    """What a check found; `unchecked` says what could not be looked at."""
+
+    adapters: list[Adapter]
+    faults: list[Fault]
+    unchecked: list[str] = field(default_factory=list)
+
+
+@adapters.command()
+@click.argument("which", metavar="[PERSONA[/NAME]]", required=False, default="")
+@common
+def check(called: Called, which: str) -> int:
+    """Check files, header and fit of all adapters, or of a persona's; exit 1 when something is wrong.
+
+    They are held against their bases as Ollama shows them; where it cannot be asked, that is said.
+    """
+    codex = _codex(called.settings)
+    found = _asked_for(_shelf(called.settings), which)
+    run(_hold(called.settings, codex, found))
+    doubts = {
+        adapter.label: misfits.doubts(adapter, codex.model_for(adapter.persona, called.settings.profile))
+        for adapter in found.adapters
+    }
+    _tell_check(called, found, doubts)
+    return 1 if found.faults else 0
+
+
+def _asked_for(shelf: Shelf, which: str) -> _Checked:
+    """The part of the shelf that is meant; NotFound with what comes near."""
+    if not which:
+        return _Checked(list(shelf.adapters), list(shelf.faults))
+    named, _, name = which.partition("/")
+    persona = _persona(named)
+    adapters = [each for each in shelf.of(persona) if not name or each.name.casefold() == name.casefold()]
+    faults = [each for each in shelf.faults
+              if each.persona == persona and (not name or each.name.casefold() == name.casefold())]  # fmt: skip
+    if name and not adapters and not faults:
+        raise _unknown(shelf, persona, name)
+    return _Checked(adapters, faults)
+
+
+def _persona(named: str) -> str:
+    if named.upper() in PILLARS:
+        return named.upper()
+    near = difflib.get_close_matches(named.upper(), PILLARS, 1)
+    remedy = f"Did you mean {near[0]}?" if near else f"The personas are {', '.join(PILLARS)}."
+    raise NotFound(f"there is no persona {named!r}", field="persona", remedy=remedy)
+
+
+def _unknown(shelf: Shelf, persona: str, name: str) -> NotFound:
+    known = [each.name for each in shelf.of(persona)]
+    near = difflib.get_close_matches(name, known, 1)
+    remedy = f"There are: {', '.join(known)}." if known else f"Put one into adapters/{persona.lower()}/NAME/."
+    if near:
+        remedy = f"Did you mean {near[0]!r}?"
+    return NotFound(f"{persona} has no adapter {name!r}", field="name", remedy=remedy)
+
+
+async def _hold(settings: Settings, codex: Codex, found: _Checked) -> None:
+    """Hold what is sound against its base; what cannot be asked for is noted."""
+    pairs = [(adapter, codex.model_for(adapter.persona, settings.profile)) for adapter in found.adapters]
+    if not pairs:
+        return
+    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+        try:
+            there = {modelname.key(row.name) for row in await bridge.list()}
+            faults = await fusing.unfit(pairs, bridge)
+        except OllamaError as error:
+            found.unchecked.append(f"whether they fit their bases: {error.message}")
+            return
+    for base in dict.fromkeys(base for _, base in pairs):
+        if modelname.key(base) not in there:
+            found.unchecked.append(f"whether they fit {base}: Ollama does not have it yet")
+    unfit = {fault.label for fault in faults}
+    found.adapters = [adapter for adapter in found.adapters if adapter.label not in unfit]
+    found.faults += faults
+
+
+def _tell_check(called: Called, found: _Checked, doubts: Mapping[str, Sequence[str]]) -> None:
+    console = called.console
+    if console.as_json:
+        sound = [{**_shown(each), "doubts": list(doubts[each.label])} for each in found.adapters]
+        faults = [fault.as_dict() for fault in found.faults]
+        console.document({"ok": not faults, "sound": sound, "faults": faults, "unchecked": found.unchecked})
+        return
+    for adapter in found.adapters:
+        said = f"rank {adapter.rank}, {size(adapter.size)}, {len(adapter.pairs)} matrices"
+        console.write(f"  ok     {adapter.label}: {adapter.kind}, {said}")
+        for doubt in doubts[adapter.label]:
+            console.write(f"         {doubt}")
+    for fault in found.faults:
+        console.write(f"  WRONG  {fault}")
+        console.write(f"         {fault.remedy}")
+    for what in found.unchecked:
+        console.write(f"  not checked: {what}")
+    if not found.adapters and not found.faults:
+        console.write("There are no adapters.")
+
+
+# -- use
+
+
+@adapters.command()
+@click.argument("persona")
+@click.argument("name", metavar="NAME|none")
+@common
+def use(called: Called, persona: str, name: str) -> int:
+    """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
+    told = run(_use(called, _persona(persona), name))
+    if called.console.as_json:
+        called.console.document(told)
+        return 0
+    if not called.quiet:
+        chosen = told["adapter"]
+        said = "its bare base" if chosen is None else f"the adapter {chosen}"
+        when = "from its next mission on" if told["changed"] else "already"
+        called.console.write(f"{told['persona']} thinks with {said} {when}.")
+        for note in told["notes"]:
+            called.console.write(f"  {note}")
+    return 0
+
+
+async def _use(called: Called, persona: str, name: str) -> dict[str, Any]:
+    settings = called.settings
+    shelf, codex = _shelf(settings), _codex(settings)
+    adapter = None if name.casefold() == NONE else _chosen(shelf, persona, name)
+    notes = [] if adapter is None else await _fits(settings, codex, adapter)
+    async with open_uvm(settings, Events(log=True)) as uvm:
+        chosen = None if adapter is None else adapter.name
+        changed = await uvm.image.writer.apply(lambda root: repository.choose(root, persona, chosen))
+        with uvm.image.snapshot() as root:
+            used = in_use(shelf, repository.choices(root))
+    cost = fusing.reloading(used, codex, settings.profile)
+    return {
+        "persona": persona,
+        "adapter": chosen,
+        "changed": changed,
+        "notes": [*notes, *([f"The price: {cost}."] if cost else [])],
+    }
+
+
+def _chosen(shelf: Shelf, persona: str, name: str) -> Adapter:
+    adapter = shelf.find(persona, name)
+    if adapter is not None:
+        return adapter
+    faults = [each for each in shelf.faults if each.persona == persona and each.name.casefold() == name.casefold()]
+    if faults:
+        raise fusing.refusal(faults)
+    raise _unknown(shelf, persona, name)
+
+
+async def _fits(settings: Settings, codex: Codex, adapter: Adapter) -> list[str]:
+    """Refuse what would not load; where Ollama cannot say, the next mission's check will."""
+    base = codex.model_for(adapter.persona, settings.profile)
+    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+        try:
+            faults = await fusing.unfit([(adapter, base)], bridge)
+        except OllamaError as error:
+            return [f"Not checked against {base}: {error.message}."]
+    if faults:
+        raise AdapterError(str(faults[0]), labels=(adapter.label,), remedy=faults[0].remedy)
+    return list(misfits.doubts(adapter, base))
