@@ -44,7 +44,7 @@ def _by_role(turns: dict[str, str], opening: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One chat format: the daemon's name of it, a Go template that writes it, stop sequences, Jinja texts that mean it."""
+    """One chat format: the daemon's name of it, a Go template that writes it, stops, Jinja texts that mean it."""
 
     name: str
     template: str
@@ -205,7 +205,7 @@ def nearest(text: str) -> Format | None:
 
 
 def distance(one: str, two: str, limit: int) -> int:
-    """The edits (one character added, dropped or changed) between two texts; `limit` where they are that many or more."""
+    """The edits (a character added, dropped or changed) between two texts; `limit` where they are that many."""
     if abs(len(one) - len(two)) >= limit:
         return limit
     before = [*range(len(two) + 1)]
@@ -219,4 +219,4 @@ def distance(one: str, two: str, limit: int) -> int:
         if min(now) >= limit:
             return limit
         before = now
-    return min(before[-1], limit)
+    return int(min(before[-1], limit))
