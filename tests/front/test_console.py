@@ -97,8 +97,8 @@ def test_colour_is_for_terminals(monkeypatch: pytest.MonkeyPatch, err: TextIO, n
     shown = Console.of(io.StringIO(), err, as_json=False)
     assert shown.colour == colour
     shown.say("a note", dim=True)
-    shown.rewrite("50 %")
-    shown.wipe()
+    shown.redraw(["50 %", "20 %"])
+    shown.redraw([])
     assert isinstance(err, io.StringIO)
     assert ("\x1b" in err.getvalue()) == colour
 
@@ -107,8 +107,8 @@ def test_programs_hear_no_notes() -> None:
     """With --json nothing of what is for people is said, on neither stream."""
     shown, out, err = console(as_json=True, colour=True)
     shown.say("a note")
-    shown.rewrite("50 %")
-    shown.wipe()
+    shown.redraw(["50 %", "20 %"])
+    shown.redraw([])
     assert out.getvalue() + err.getvalue() == ""
 
 
@@ -190,8 +190,8 @@ def test_notes_that_nobody_can_read_are_dropped(request: pytest.FixtureRequest, 
     out = io.StringIO()
     shown = Console(out, request.getfixturevalue(stream), as_json=False, colour=True)
     shown.say("a note", dim=True)
-    shown.rewrite("50 %")
-    shown.wipe()
+    shown.redraw(["50 %", "20 %"])
+    shown.redraw([])
     shown.error(Refused("no"))
     shown.write("the answer")
     assert out.getvalue() == "the answer\n"

@@ -44,6 +44,8 @@ class Console:
     colour: bool
     #: Why a result could not be written, if so.
     lost: str = ""
+    #: How many lines of the last redrawing stand at the bottom of the terminal.
+    _standing: int = 0
 
     @classmethod
     def of(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
@@ -109,16 +111,13 @@ class Console:
             shown = plain(text)
             self._note(f"\x1b[2m{shown}\x1b[0m\n" if dim and self.colour else f"{shown}\n")
 
-    def rewrite(self, text: str) -> None:
-        """Progress that replaces the line before it, on a terminal; nothing elsewhere."""
-        if self.colour and not self.as_json:
+    def redraw(self, lines: Sequence[str]) -> None:
+        """Lines that stand in the place of those of the call before, on a terminal; nothing elsewhere."""
+        if self.colour and not self.as_json and (lines or self._standing):
             width = shutil.get_terminal_size().columns - 1
-            self._note(f"\r\x1b[K{plain(text)[:width]}")
-
-    def wipe(self) -> None:
-        """Take the replaced line away."""
-        if self.colour and not self.as_json:
-            self._note("\r\x1b[K")
+            up = f"\x1b[{self._standing}A" if self._standing else ""
+            self._note(f"\r{up}\x1b[J" + "".join(f"{plain(line)[:width]}\n" for line in lines))
+            self._standing = len(lines)
 
     def _note(self, text: str) -> None:
         with suppress(OSError):  # where nobody can read notes, the work goes on without them

@@ -1,0 +1,145 @@
+"""Progress of several things at once: a line each, redrawn on a terminal; lines that stand elsewhere."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from batos.front.console import Console, size
+from batos.genesis.provision import Progress
+
+#: Seconds between two drawings: more often nobody sees, and each is a write.
+PACE = 0.1
+#: Seconds over which the rate is measured: what a line gave lately, not what it gave at its best.
+_WINDOW = 5.0
+_WIDTH = 20
+_LAYER = re.compile(r"pulling [0-9a-f]+")
+
+
+@dataclass(slots=True)
+class Bar:
+    """One thing that grows. `samples` are (time, bytes) of the last seconds, the oldest first."""
+
+    name: str
+    status: str = ""
+    completed: int | None = None
+    total: int | None = None
+    samples: list[tuple[float, int]] = field(default_factory=list)
+
+    def hear(self, progress: Progress, now: float) -> None:
+        """How far it is now."""
+        self.status, self.total = progress.status, progress.total or self.total
+        if progress.completed is None:
+            return
+        if self.completed is None or progress.completed < self.completed:
+            self.samples.clear()  # the first bytes were there before: they say nothing of the rate
+        self.completed = progress.completed
+        if not self.samples or now > self.samples[-1][0]:
+            self.samples.append((now, progress.completed))
+        while len(self.samples) > 2 and self.samples[1][0] <= now - _WINDOW:
+            del self.samples[0]
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes a second lately; None before there is something to measure."""
+        if len(self.samples) < 2:
+            return None
+        (begun, before), (now, after) = self.samples[0], self.samples[-1]
+        return (after - before) / (now - begun)
+
+    @property
+    def tenths(self) -> int:
+        """How many tenths of it are there; lines that stand are told at each."""
+        return 10 * (self.completed or 0) // self.total if self.total else 0
+
+    def line(self) -> str:
+        """`pull llama3.1:8b  [#####...............]  1.2 of 4.6 GiB, 40.1 MiB/s, 1 min 27 s left`."""
+        if not self.total or self.completed is None:
+            return f"{self.name}  {self.status}"
+        filled = min(_WIDTH, _WIDTH * self.completed // self.total)
+        drawn = f"[{'#' * filled}{'.' * (_WIDTH - filled)}]"
+        told = f"{size(self.completed)} of {size(self.total)}"
+        rate = self.rate
+        if self.completed >= self.total:
+            told = size(self.total)
+        elif rate is not None and rate <= 0:
+            told += ", standing still"
+        elif rate is not None:
+            told += f", {size(rate)}/s, {lasting((self.total - self.completed) / rate)} left"
+        return f"{self.name}  {drawn}  {told}"
+
+
+class Bars:
+    """Hears the progress of steps and tells it: to people as bars or lines, to a program as events."""
+
+    def __init__(self, console: Console, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._quiet = quiet
+        self._clock = clock
+        self._bars: dict[str, Bar] = {}
+        self._told: dict[str, str] = {}
+        self._drawn = float("-inf")
+
+    def hear(self, progress: Progress) -> None:
+        """How far a step is."""
+        if self._console.as_json:
+            self._event(progress)
+            return
+        if self._quiet:
+            return
+        if progress.total is not None and progress.status != "success":
+            self._grow(progress)
+        if _is_news(progress.status) and self._told.get(progress.step) != progress.status:
+            self._told[progress.step] = progress.status
+            if progress.status == "success":
+                self._bars.pop(progress.step, None)
+            self._console.redraw([])
+            self._console.say(f"  {progress.step}: {_worded(progress)}", dim=True)
+            self._console.redraw([each.line() for each in self._bars.values()])
+
+    def _grow(self, progress: Progress) -> None:
+        bar, now = self._bars.setdefault(progress.step, Bar(progress.step)), self._clock()
+        tenths = bar.tenths
+        bar.hear(progress, now)
+        if self._console.colour:
+            if now - self._drawn >= PACE:
+                self._drawn = now
+                self._console.redraw([each.line() for each in self._bars.values()])
+        elif bar.tenths > tenths:
+            self._console.say(f"  {bar.line()}")
+
+    def _event(self, progress: Progress) -> None:
+        keys = {"completed": progress.completed, "total": progress.total}
+        self._console.event("genesis.step", {"step": progress.step, "status": progress.status, **keys})
+
+    def close(self) -> None:
+        """Take the bars away: what happened stands in lines."""
+        self._bars.clear()
+        self._console.redraw([])
+
+
+def _is_news(status: str) -> bool:
+    """Whether people are told: not of every layer that is named by its digest."""
+    return "layer" not in status and _LAYER.fullmatch(status) is None
+
+
+def _worded(progress: Progress) -> str:
+    if progress.status == "success":
+        return f"done, {size(progress.total)}" if progress.total else "done"
+    return progress.status
+
+
+def lasting(seconds: float) -> str:
+    """A time for people.
+
+    >>> lasting(42.4), lasting(87), lasting(7_500)
+    ('42 s', '1 min 27 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3_600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3_600} h {whole % 3_600 // 60} min"

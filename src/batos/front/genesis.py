@@ -1,0 +1,88 @@
+"""The verb `genesis`: what is to be done, doing it with its progress, and ALFRED's audit of what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from batos.events import Events
+from batos.front.bars import Bars
+from batos.front.console import Console, counted, size
+from batos.front.options import Called, common, run
+from batos.front.upkeep import tell_findings
+from batos.genesis.convergence import GenesisReport
+from batos.genesis.plan import Plan
+from batos.uvm import open_uvm
+
+
+@click.command()
+@click.option("--plan", "plan_only", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--prune", is_flag=True, help="Delete the models of ours that nothing is made of any more.")
+@common
+def genesis(called: Called, plan_only: bool, prune: bool) -> int:
+    """Bring models and image to what codex and adapters say. A second run changes nothing."""
+    return run(_genesis(called, plan_only=plan_only, prune=prune))
+
+
+async def _genesis(called: Called, *, plan_only: bool, prune: bool) -> int:
+    console = called.console
+    async with open_uvm(called.settings, Events(log=True)) as uvm:
+        if plan_only:
+            _tell_plan(console, await uvm.plan(prune=prune))
+            return 0
+        bars = Bars(console, quiet=called.quiet)
+        try:
+            report = await uvm.genesis(bars.hear, prune=prune)
+        finally:
+            bars.close()
+    _tell_genesis(console, report, quiet=called.quiet)
+    return 0 if all(finding.ok for finding in report.findings) else 1
+
+
+def _tell_plan(console: Console, plan: Plan) -> None:
+    if console.as_json:
+        console.document(plan.as_dict())
+        return
+    if not plan.steps:
+        console.write("Nothing is to be done.")
+    for step in plan.steps:
+        optional = " (optional)" if step.optional else ""
+        weight = f", {size(step.size)}" if step.kind in ("pull", "upload") else ""
+        console.write(f"{step.label}{weight}{optional}: {step.reason}")
+    _tell_stale(console, plan)
+
+
+def _tell_stale(console: Console, plan: Plan) -> None:
+    """Name the models that nothing is made of any more and that are not about to be deleted."""
+    deleted = {step.name for step in plan.of_kind("delete")}
+    left = [name for name in plan.stale if name not in deleted]
+    if left:
+        console.say(f"Nothing is made any more of {', '.join(left)}.")
+        console.say(f"`batos genesis --prune` removes what this image made; by hand: ollama rm {' '.join(left)}")
+
+
+def _tell_genesis(console: Console, report: GenesisReport, *, quiet: bool) -> None:
+    if console.as_json:
+        console.document(report.as_dict())
+        return
+    findings = [finding.as_dict() for finding in report.findings]
+    wrong = [finding for finding in findings if not finding["ok"]]
+    if not quiet:
+        console.write(_summary(report))
+        passed = len(findings) - len(wrong)
+        console.write(f"ALFRED's System Integrity Audit: {counted(passed, 'check')} passed, {len(wrong)} failed.")
+        _tell_stale(console, report.plan)
+    tell_findings(console, wrong)
+
+
+def _summary(report: GenesisReport) -> str:
+    done: dict[str, Any] = {}
+    for step in report.plan.steps:
+        done[step.kind] = done.get(step.kind, 0) + 1
+    words = {"pull": "model", "upload": "adapter", "create": "model", "delete": "model"}
+    verbs = {"pull": "pulled", "upload": "sent", "create": "made", "delete": "deleted"}
+    told = [f"{counted(done[kind], words[kind])} {verbs[kind]}" for kind in words if kind in done]
+    if report.changes:
+        told.append(f"{counted(len(report.changes), 'change')} of the image")
+    return f"{', '.join(told)}." if told else "Nothing had to be done."
