@@ -184,6 +184,6 @@ async def test_a_file_of_faults(start: Start, tmp_path: Path) -> None:
     async with start(faults=file) as client:
         assert (await client.http.post("/api/chat", json=WHOLE)).status_code == 418
     file.write_text('[{"do": "dance"}]')
-    with pytest.raises(ConfigError, match="no such fault"):
+    with pytest.raises(ConfigError, match='is "dance", not a fault'):
         async with start(faults=file):
             pass

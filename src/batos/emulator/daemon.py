@@ -14,17 +14,20 @@ from batos.emulator import faults as orders
 from batos.emulator import gojson, models, registry
 from batos.emulator.clocks import Clock, SystemClock
 from batos.emulator.faults import Fault, Faults
-from batos.emulator.gojson import Fields
 from batos.emulator.http import Request
+from batos.emulator.memory import GIB
 from batos.emulator.models import Model
 from batos.emulator.names import Name
 from batos.emulator.options import Options, Settings
 from batos.emulator.registry import Registry
 from batos.emulator.replies import BARE_JSON, JSON, ApiError, Begun, Cut, Reply, Stream
-from batos.emulator.scheduler import GIB, KILLED, Scheduler
+from batos.emulator.requests import Fields
+from batos.emulator.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
 from batos.emulator.store import Manifest, Store
 
 REMEMBERED = 2_000
+INJECTED = "injected fault"
+_LOADING = ("kill_load", "oom", "spill")
 Lines = AsyncGenerator[list[bytes], None]
 _SAMPLED = (
     "model",
@@ -76,6 +79,7 @@ class Daemon:
         """Close the log and remove what was uploaded to no folder."""
         if self._log is not None:
             self._log.close()
+        self.scheduler.close()
         self.store.close()
 
     # requests
@@ -96,9 +100,9 @@ class Daemon:
             self._log.write(json.dumps({**entry, "body": sampled}) + "\n")
             self._log.flush()
 
-    async def open(self, request: Request, struct: str, shape: Mapping[str, str]) -> tuple[Fields, Fault | None]:
+    async def open(self, request: Request, struct: str) -> tuple[Fields, Fault | None]:
         """The fields of a request and the fault that strikes it; waits the latency. ApiError when it is refused."""
-        fields = Fields(struct, shape, request.body)
+        fields = Fields(struct, request.body)
         self.note(request, fields.given)
         if self.options.latency_ms:
             await self.clock.sleep(self.options.latency_ms / 1000)
@@ -111,19 +115,15 @@ class Daemon:
         if fault is None:
             return None
         if fault.do == "status":
-            raise ApiError(int(fault.number("status", 500)), str(fault.given.get("error", "injected fault")))
+            raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
         if fault.do == "cut" and (request.method == "GET" or not fault.number("after", 1)):
             raise Cut
         if fault.do == "stall" and request.method == "GET":
             await self.clock.sleep(fault.number("seconds", 60))
-        if fault.do == "kill_load":
-            self.scheduler.reload_everything()
-            self.scheduler.kill_next_load = str(fault.given.get("error", KILLED))
-        elif fault.do == "slow_load":
-            self.scheduler.delay_next_load = fault.number("seconds", 1)
-        elif fault.do == "spill":
-            self.scheduler.reload_everything()
-            self.scheduler.next_share = fault.number("share", 0.5)
+        if fault.do == "slow_load":
+            self.scheduler.delay_s = fault.number("seconds", 1)
+        elif fault.do in _LOADING:
+            self.scheduler.trouble = _trouble(fault)
         return fault
 
     # models
@@ -148,6 +148,15 @@ class Daemon:
     def wire_time(self) -> str:
         """Now, as `created_at` prints it."""
         return gojson.stamp(self.clock.now_ns())
+
+
+def _trouble(fault: Fault) -> Trouble:
+    """What a fault does to the load of its request."""
+    if fault.do == "kill_load":
+        return Trouble(error=fault.text("error", KILLED))
+    if fault.do == "oom":
+        return Trouble(error=NO_MEMORY, attempts=int(fault.number("attempts", 2)))
+    return Trouble(share=fault.number("share", 0.5))
 
 
 def _appending(path: Path) -> TextIO:
@@ -233,6 +242,6 @@ async def _interrupt(fault: Fault, clock: Clock) -> None:
     if fault.do == "cut":
         raise Cut
     if fault.do == "error_line":
-        raise ApiError(int(fault.number("status", 500)), str(fault.given.get("error", "injected fault")))
+        raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
     if fault.do == "stall":
         await clock.sleep(fault.number("seconds", 60))

@@ -49,27 +49,36 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The daemon's own variables, read as it reads them; a window of 0 goes by the GPU, `max_loaded` 0 is three."""
+    """The daemon's own variables, read as it reads them; a window of 0 goes by the GPU, `max_loaded` 0 is three.
+
+    `warnings` tells of those that it could not read and left at their default, as its log does.
+    """
 
     max_queue: int = 512
     parallel: int = 1
     max_loaded: int = 0
     window: int = 0
     keep_alive_ns: int = _FIVE_MINUTES
+    load_timeout_ns: int = _FIVE_MINUTES
+    cache_type: str = ""
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, options: Options) -> Settings:
         """From the options' environment; ConfigError for an impossible parallelism."""
-        environ = options.environ or {}
-        parallel = max(1, _count(environ, "OLLAMA_NUM_PARALLEL", 1)) if options.parallel is None else options.parallel
-        if parallel < 1:
+        if options.parallel is not None and options.parallel < 1:
             raise ConfigError("--parallel is at least 1", field="parallel")
+        found = _Variables(options.environ or {})
+        parallel = max(1, found.count("OLLAMA_NUM_PARALLEL", 1))
         return cls(
-            _count(environ, "OLLAMA_MAX_QUEUE", 512),
-            parallel,
-            _count(environ, "OLLAMA_MAX_LOADED_MODELS", 0),
-            _count(environ, "OLLAMA_CONTEXT_LENGTH", 0),
-            _lasting(environ.get("OLLAMA_KEEP_ALIVE", "")),
+            found.count("OLLAMA_MAX_QUEUE", 512),
+            parallel if options.parallel is None else options.parallel,
+            found.count("OLLAMA_MAX_LOADED_MODELS", 0),
+            found.count("OLLAMA_CONTEXT_LENGTH", 0),
+            found.lasting("OLLAMA_KEEP_ALIVE", zero_is_for_ever=False),
+            found.lasting("OLLAMA_LOAD_TIMEOUT", zero_is_for_ever=True),
+            found.text("OLLAMA_KV_CACHE_TYPE"),
+            tuple(found.warnings),
         )
 
 
@@ -78,19 +87,34 @@ def process_environ() -> Mapping[str, str]:
     return os.environ
 
 
-def _count(environ: Mapping[str, str], name: str, default: int) -> int:
-    """A number as the daemon reads it: what is none falls back to the default."""
-    text = environ.get(name, "").strip().strip("\"'")
-    return int(text) if text.isdecimal() else default
+@dataclass(slots=True)
+class _Variables:
+    """An environment as the daemon reads it: blanks and quotes at the ends are no part of a value."""
 
+    environ: Mapping[str, str]
+    warnings: list[str] = field(default_factory=list)
 
-def _lasting(text: str) -> int:
-    """OLLAMA_KEEP_ALIVE in nanoseconds: a duration or whole seconds, negative for ever."""
-    text = text.strip().strip("\"'")
-    if not text:
-        return _FIVE_MINUTES
-    try:
-        asked = int(text) * 10**9 if text.lstrip("-").isdecimal() else duration(text)
-    except ValueError:
-        return _FIVE_MINUTES
-    return FOR_EVER if asked < 0 else asked
+    def text(self, name: str) -> str:
+        return self.environ.get(name, "").strip().strip("\"'")
+
+    def count(self, name: str, default: int) -> int:
+        """A number without a sign, of 64 bits; anything else is told of and counts as the default."""
+        text = self.text(name)
+        if not text:
+            return default
+        if text.isascii() and text.isdigit() and int(text) < 2**64:
+            return int(text)
+        self.warnings.append(f"invalid environment variable, using default: {name}={text!r}, default {default}")
+        return default
+
+    def lasting(self, name: str, *, zero_is_for_ever: bool) -> int:
+        """A duration, or whole seconds; negative for ever. What is neither counts as five minutes, without a word."""
+        text = self.text(name)
+        asked = _FIVE_MINUTES
+        try:
+            asked = duration(text)
+        except ValueError:
+            digits = text[1:] if text[:1] in ("-", "+") else text
+            if digits.isascii() and digits.isdigit():
+                asked = max(-FOR_EVER, min(int(text) * 10**9, FOR_EVER))
+        return FOR_EVER if asked < 0 or (zero_is_for_ever and not asked) else asked

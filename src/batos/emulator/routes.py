@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 
-from batos.emulator import answering, catalogue, embeds
-from batos.emulator.daemon import Daemon, refusal, reply
+from batos.emulator import answering, catalogue, control, embeds
+from batos.emulator.daemon import Daemon, refusal
 from batos.emulator.http import Answer, Request, plain
 from batos.emulator.replies import ApiError, Reply
-from batos.errors import ConfigError
 
 Handler = Callable[[Daemon, Request], Awaitable[Answer]]
 _ORIGINS = ("app://", "file://", "tauri://", "vscode-webview://", "vscode-file://")
@@ -22,23 +20,6 @@ _LOCAL_HOSTS = (".localhost", ".local", ".internal")
 async def _root(daemon: Daemon, request: Request) -> Answer:
     daemon.note(request)
     return Reply(200, b"Ollama is running", "text/plain; charset=utf-8")
-
-
-async def _fault(daemon: Daemon, request: Request) -> Answer:
-    """POST /_emulator/fault: one fault or a list; DELETE takes all back."""
-    if request.method == "DELETE":
-        daemon.faults.clear()
-        return reply({"faults": 0})
-    try:
-        daemon.faults.add(json.loads(request.body))
-    except (ValueError, ConfigError) as fault:
-        raise ApiError(400, str(fault)) from None
-    return reply({"faults": len(daemon.faults.orders)})
-
-
-async def _log(daemon: Daemon, request: Request) -> Answer:
-    """GET /_emulator/log: what was asked, oldest first."""
-    return reply({"requests": list(daemon.requests)})
 
 
 _ROUTES: dict[str, dict[str, Handler]] = {
@@ -59,8 +40,9 @@ _ROUTES: dict[str, dict[str, Handler]] = {
 _BLOBS: dict[str, Handler] = {"HEAD": catalogue.blob, "POST": catalogue.blob}
 _METHODS = ("HEAD", "GET", "POST", "DELETE")
 _CONTROL: dict[str, dict[str, Handler]] = {
-    "/_emulator/fault": {"POST": _fault, "DELETE": _fault},
-    "/_emulator/log": {"GET": _log},
+    "/_emulator/fault": {"GET": control.fault, "POST": control.fault, "DELETE": control.fault},
+    "/_emulator/log": {"GET": control.log},
+    "/_emulator/state": {"GET": control.state},
 }
 
 
