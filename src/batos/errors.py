@@ -15,6 +15,7 @@ BatosError
 │   ├── OllamaUnfit                       too old, or lacks what is asked for
 │   ├── ModelMissing                      it does not have the model (404)
 │   ├── ModelUnsuitable                   the model cannot do this (no chat, no embeddings, no tools)
+│   ├── PullFailed                retry   the registry did not give a model, or gave it damaged
 │   ├── ModelLoadFailed           retry   the runner died or ran out of memory while loading
 │   ├── ContextOverflow                   the prompt does not fit the window (exact counts)
 │   ├── RequestRejected                   any other refusal (400, 500), with its text
@@ -93,17 +94,17 @@ class ConfigError(UsageError):
 
 
 class CodexError(UsageError):
-    """A codex file is wrong; `file` and `line` say where."""
+    """A codex file is wrong; `file`, `line` and `what` are the message's parts, `faults` all that were found."""
 
     code = "codex"
+    faults: tuple[CodexError, ...] = ()
 
     def __init__(
         self, message: str, *, file: str, line: int | None = None, remedy: str = "", field: str | None = None
     ) -> None:
         where = file if line is None else f"{file}:{line}"
         super().__init__(f"{where}: {message}", remedy=remedy, field=field)
-        self.file = file
-        self.line = line
+        self.file, self.line, self.what = file, line, message
 
 
 class AdapterError(UsageError):
@@ -152,11 +153,7 @@ class OllamaUnreachable(OllamaError):
 
 
 class OllamaTimeout(OllamaError):
-    """One phase of a call took longer than its deadline.
-
-    `phase` is connect, load, first_token or between_tokens; of a call that runs no model, reply; of a pull, create or
-    upload, progress.
-    """
+    """One phase took too long: connect, load, first_token, between_tokens; reply of what runs no model, progress."""
 
     code = "ollama_timeout"
     retry = True
@@ -189,8 +186,8 @@ class ModelMissing(OllamaError):
     code = "model_missing"
     remedy = "Run `batos genesis`: it pulls and makes what is missing."
 
-    def __init__(self, model: str, message: str = "") -> None:
-        super().__init__(message or f"Ollama has no model {model!r}", field="model")
+    def __init__(self, model: str, message: str = "", *, remedy: str = "") -> None:
+        super().__init__(message or f"Ollama has no model {model!r}", remedy=remedy, field="model")
         self.model = model
 
 
@@ -199,6 +196,14 @@ class ModelUnsuitable(OllamaError):
 
     code = "model_unsuitable"
     remedy = "Name a model that can in the codex; `ollama show MODEL` lists what a model is capable of."
+
+
+class PullFailed(OllamaError):
+    """The registry did not give a model, or what came of it was damaged; bytes that came are kept by the daemon."""
+
+    code = "pull_failed"
+    retry = True
+    remedy = "The daemon has no way to the registry: pull the model when there is a network."
 
 
 class ModelLoadFailed(OllamaError):
@@ -217,8 +222,7 @@ class ContextOverflow(OllamaError):
     remedy = "Shorten the question or the files, or raise num_ctx in the codex."
 
     def __init__(self, prompt_tokens: int | None, window: int | None, message: str = "") -> None:
-        counts = f"the prompt has {prompt_tokens} tokens and the window holds {window}"
-        super().__init__(message or counts)
+        super().__init__(message or f"the prompt has {prompt_tokens} tokens and the window holds {window}")
         self.prompt_tokens = prompt_tokens
         self.window = window
 
@@ -229,8 +233,8 @@ class RequestRejected(OllamaError):
     code = "request_rejected"
     exit_code = 1
 
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, status: int | None = None, *, remedy: str = "", field: str | None = None) -> None:
+        super().__init__(message, remedy=remedy, field=field)
         self.status = status
 
 
@@ -266,10 +270,7 @@ class WireError(AnswerError):
 
 
 class Runaway(AnswerError):
-    """The model gave blanks, one token, or any tokens without end; `kind` says which, `wasted` counts the tokens.
-
-    The third is the `kind` "length": far more came than num_predict allows, thinking and empty tokens included.
-    """
+    """The model gave blanks, one token, or (`kind` "length") far more than num_predict; `wasted` counts the tokens."""
 
     code = "runaway"
     remedy = "Ask again with other words, or use another model: this one lost its way."

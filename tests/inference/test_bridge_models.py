@@ -12,6 +12,7 @@ from tests.inference.rawserver import END, HEAD, exchanges, line, recorded, repl
 from batos.errors import (
     ModelMissing,
     OllamaUnfit,
+    PullFailed,
     RequestRejected,
     StreamCut,
     UsageError,
@@ -90,7 +91,7 @@ async def test_pull(bridge_to: MakeBridge) -> None:
 
 @pytest.mark.parametrize(
     ("number", "kind", "remedy"),
-    [(459, ModelMissing, "Correct the model"), (461, RequestRejected, "network"), (458, RequestRejected, "doctor")],
+    [(459, ModelMissing, "Correct the model"), (461, PullFailed, "network"), (458, RequestRejected, "HTTPS")],
 )
 async def test_pull_failures(bridge_to: MakeBridge, number: int, kind: type[Exception], remedy: str) -> None:
     """Errors of a pull come as 200 and an error line: the model is unknown, or the registry is out of reach."""

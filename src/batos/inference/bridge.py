@@ -12,7 +12,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import httpx
 
-from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout, StreamCut, UsageError
+from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout, UsageError
 from batos.inference import blobs, catalogue, failures
 from batos.inference.catalogue import Embedding, ModelCard, ModelRow, Progress, RunnerRow
 from batos.inference.chat import (
@@ -260,13 +260,13 @@ class Bridge:
                 except OllamaTimeout:
                     raise
                 except Exception as raw:
-                    raise failures.translate(raw, self._peer, model=model, began=began) from raw
+                    raise failures.of_progress(raw, self._peer, model=model, began=began) from raw
                 began = True
                 step = catalogue.progress(line)
                 status = step.status
                 yield step
         if status != "success":
-            raise StreamCut(f"the daemon stopped reporting on {model!r} at {status or 'nothing'!r}")
+            raise failures.not_finished(model, status)
 
     async def has_blob(self, digest: str) -> bool:
         """Whether the daemon has the blob `sha256:<64 hex digits>`."""

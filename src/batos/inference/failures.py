@@ -16,64 +16,33 @@ from batos.errors import (
     ContextOverflow,
     ModelLoadFailed,
     ModelMissing,
-    ModelUnsuitable,
     OllamaBusy,
     OllamaError,
     OllamaTimeout,
     OllamaUnfit,
     OllamaUnreachable,
     RequestRejected,
-    RunnerDied,
     StreamCut,
     UsageError,
     WireError,
 )
 from batos.inference.client import ResponseError
 from batos.inference.counts import MOST
+from batos.inference.sayings import Saying, field_in, saying_in
 
 _TEXT_LIMIT = 600
 
-# What the daemon says, in lower case, and what it means. Order matters: the first that occurs decides.
-_SAYINGS: tuple[tuple[str, type[OllamaError]], ...] = (
-    ("exceeds the available context size", ContextOverflow),
-    ("the input length exceeds the context length", ContextOverflow),
-    ("the prompt is longer than the context length", ContextOverflow),
-    ("server busy", OllamaBusy),
-    ("binary not found", OllamaUnfit),
-    ("requires mlx support", OllamaUnfit),
-    ("newer version of ollama", OllamaUnfit),
-    ("process has terminated", ModelLoadFailed),
-    ("out-of-memory", ModelLoadFailed),
-    ("out of memory", ModelLoadFailed),
-    ("timed out waiting for llama-server", ModelLoadFailed),
-    ("requires more system memory", ModelLoadFailed),
-    ("error starting llama-server", ModelLoadFailed),
-    ("request canceled", ModelLoadFailed),
-    ("an error was encountered while running the model", RunnerDied),
-    ("has unexpectedly stopped", RunnerDied),
-    ("does not support", ModelUnsuitable),
-    ("loras are not yet implemented", ModelUnsuitable),
-    ("pull model manifest: file does not exist", ModelMissing),
-)
-
 _BY_STATUS: dict[int, type[OllamaError]] = {
-    405: OllamaUnfit,
     499: ModelLoadFailed,
-    501: ModelUnsuitable,
+    501: OllamaUnfit,
     502: OllamaUnreachable,
     503: OllamaBusy,
     504: OllamaUnreachable,
 }
 
-_REMEDIES: tuple[tuple[str, str], ...] = (
-    ("dial tcp", "The daemon has no way to the registry: pull the model when there is a network."),
-    ("max retries exceeded", "The registry does not answer: try again later, what was loaded so far is kept."),
-    ("json_schema", "This is a defect of the decision's schema: please report it."),
-    ("grammar", "This is a defect of the decision's schema: please report it."),
-    ("must be of type", "Correct that option in the codex."),
-    ("cloud", "Only local models are used: name another in the codex."),
-    ("digest mismatch", "The file changed while it was uploaded: try again."),
-)
+_NOT_OLLAMA = "Check that OLLAMA_HOST names an Ollama daemon, 0.30 or newer, and that no proxy stands between."
+_GOES_ON = "Run `batos genesis` again: what came so far is kept, and it goes on from there."
+_OTHER_HOST = "Use the daemon's IP address in OLLAMA_HOST, or a name that it knows as its own."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +73,35 @@ def translate(raw: Exception, peer: Peer, *, model: str = "", began: bool = Fals
     return WireError(f"Ollama sent what is not its protocol: {_fact(raw)}")
 
 
+def of_progress(raw: Exception, peer: Peer, *, model: str, began: bool) -> BatosError:
+    """`translate` for a pull or create, which goes on where it was cut."""
+    failed = translate(raw, peer, model=model, began=began)
+    if isinstance(failed, StreamCut):
+        failed.remedy = _GOES_ON
+    return failed
+
+
 def refused(error: Any, status: int | None, model: str = "") -> OllamaError:
     """The error for a refusal: `error` is text, or the dict the client made of it; inside a stream the status is -1."""
     text, detail = unfold(error)
-    low = text.lower()
-    inside = status is None or status < 0
-    code = None if inside else status
+    code = None if status is None or status < 0 else status
     if detail.get("type") == "exceed_context_size_error" or "n_prompt_tokens" in detail:
         return ContextOverflow(_count(detail, "n_prompt_tokens"), _count(detail, "n_ctx"))
-    for saying, kind in _SAYINGS:
-        if saying in low:
-            return _make(kind, text, model)
-    if code == 404:
-        return ModelMissing(model, text) if "model" in low and "not found" in low else _not_ollama(text)
+    saying = None if code in (502, 504) else saying_in(text)  # those are not the daemon's
+    if saying is not None:
+        return _told(saying, text, code, model)
+    if code == 404 and "model" in text.lower() and "not found" in text.lower():
+        return ModelMissing(model, text)
+    if code in (404, 405):
+        return OllamaUnfit(f"the address answers but lacks what is asked for: {text or code}", remedy=_NOT_OLLAMA)
     if code in _BY_STATUS:
-        return _make(_BY_STATUS[code], text, model)
+        kind = _BY_STATUS[code]
+        return kind(text or f"{(kind.__doc__ or kind.code).partition(chr(10))[0].rstrip('.')} ({code})")
     if code is not None and code < 400:
         return WireError(f"Ollama answered with the status {code}, which it never does")
-    return _rejected(text, code)
+    if code == 403 and not text:
+        return RequestRejected("the daemon refuses this host name (403)", code, remedy=_OTHER_HOST)
+    return RequestRejected(f"Ollama refused: {text or 'it gave no reason'}", code)
 
 
 def unfold(error: Any) -> tuple[str, Mapping[str, Any]]:
@@ -155,29 +135,21 @@ def not_done(text: str = "") -> AnswerError:
     return StreamCut(f"the answer ended{came} without the daemon saying that it was done")
 
 
-def _make(kind: type[OllamaError], text: str, model: str) -> OllamaError:
-    if kind is ContextOverflow:
+def not_finished(model: str, status: str) -> AnswerError:
+    """A pull or create whose lines ended before its success; `status` is the last, "" if there was none."""
+    return StreamCut(f"the daemon stopped reporting on {model!r} at {status or 'nothing'!r}", remedy=_GOES_ON)
+
+
+def _told(saying: Saying, text: str, code: int | None, model: str) -> OllamaError:
+    """The error that a saying stands for, with its remedy and the field that is meant."""
+    if saying.kind is ContextOverflow:
         return ContextOverflow(None, None, text)
-    if kind is ModelMissing:
-        missing = ModelMissing(model, f"the registry has no model {model!r}")
-        missing.remedy = "Correct the model's name in the codex."
-        return missing
-    return kind(text or kind.__doc__ or kind.code)
-
-
-def _not_ollama(text: str) -> OllamaError:
-    return OllamaUnfit(f"the address answers but lacks what is asked for: {text or 'not found'}")
-
-
-def _rejected(text: str, code: int | None) -> OllamaError:
-    if code == 403 and not text:
-        rejected = RequestRejected("the daemon refuses this host name (403)", code)
-        rejected.remedy = "Use the daemon's IP address in OLLAMA_HOST, or a name that it knows as its own."
-        return rejected
-    rejected = RequestRejected(f"Ollama refused: {text or 'it gave no reason'}", code)
-    low = text.lower()
-    rejected.remedy = next((remedy for sign, remedy in _REMEDIES if sign in low), rejected.remedy)
-    return rejected
+    field = field_in(text) or saying.field
+    if saying.kind is ModelMissing:
+        return ModelMissing(model, f"the registry has no model {model!r}", remedy=saying.remedy)
+    if saying.kind is RequestRejected:
+        return RequestRejected(f"Ollama refused: {text}", code, remedy=saying.remedy, field=field)
+    return saying.kind(text, remedy=saying.remedy, field=field)
 
 
 def _of_request(raw: Exception) -> bool:

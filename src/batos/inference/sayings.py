@@ -1,0 +1,160 @@
+"""What the daemon says when it refuses: each saying with the error it stands for, what to do, and the field meant."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from batos.errors import (
+    ContextOverflow,
+    ModelLoadFailed,
+    ModelMissing,
+    ModelUnsuitable,
+    OllamaBusy,
+    OllamaError,
+    OllamaUnfit,
+    PullFailed,
+    RequestRejected,
+    RunnerDied,
+)
+
+DEFECT = "This request should never have been sent, or something between cut it: please report it with the log."
+_SCHEMA = "This is a defect of the decision's schema: please report it."
+_NAME = "Write the model's name as `ollama list` shows it: model:tag."
+_KEEP = 'Write keep_alive as seconds (a number), or as a duration with its unit, such as "5m".'
+_EMBEDDER = "Name an embedding model as `embedder` in mind.toml, such as all-minilm."
+_TALKER = "Name a model that answers questions in the codex: this one only embeds."
+_PROGRAM = "Install Ollama anew: a part of it is missing."
+_NO_TRUST = "The registry speaks no HTTPS that the daemon trusts: pull by hand, or name another one."
+_ROOM = "Free space on the disk where the daemon keeps its models, then try again."
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A part of what the daemon says, in lower case; "" for a remedy leaves that of the error's class."""
+
+    sign: str
+    kind: type[OllamaError]
+    remedy: str = ""
+    field: str | None = None
+
+
+def _of(kind: type[OllamaError], *signs: str) -> tuple[Saying, ...]:
+    return tuple(Saying(sign, kind) for sign in signs)
+
+
+#: The first that occurs in a text decides.
+SAYINGS: tuple[Saying, ...] = (
+    *_of(ContextOverflow, "exceeds the available context size", "the input length exceeds the context length"),
+    *_of(ContextOverflow, "the prompt is longer than the context length"),
+    *_of(OllamaBusy, "server busy"),
+    Saying("binary not found", OllamaUnfit, _PROGRAM),
+    Saying("requires mlx support", OllamaUnfit, "Name another model in the codex: this one needs MLX."),
+    Saying("newer version of ollama", OllamaUnfit, "Install the newest Ollama, or name another model in the codex."),
+    *_of(ModelLoadFailed, "process has terminated", "out-of-memory", "out of memory", "request canceled"),
+    *_of(ModelLoadFailed, "timed out waiting for llama-server", "requires more system memory"),
+    *_of(ModelLoadFailed, "error starting llama-server"),
+    *_of(RunnerDied, "an error was encountered while running the model", "has unexpectedly stopped"),
+    # What a model cannot do.
+    Saying(
+        "does not support thinking",
+        ModelUnsuitable,
+        "Write `think = false` in the persona's options, or name a model that can think.",
+        "think",
+    ),
+    Saying("does not support tools", ModelUnsuitable, "Name a model that can call tools in the codex.", "tools"),
+    Saying("does not support multimodal", ModelUnsuitable, "Ask without images, or name a model that sees."),
+    Saying("does not support embeddings", ModelUnsuitable, _EMBEDDER, "model"),
+    Saying("does not support chat", ModelUnsuitable, _TALKER, "model"),
+    Saying("does not support generate", ModelUnsuitable, _TALKER, "model"),
+    Saying("does not support insert", ModelUnsuitable, "", "suffix"),
+    Saying("raw mode does not support", RequestRejected, DEFECT),
+    Saying("does not support", ModelUnsuitable, "", "model"),
+    Saying("loras are not yet implemented", ModelUnsuitable, "Name a base that takes adapters.", "adapters"),
+    # A pull.
+    Saying("pull model manifest: file does not exist", ModelMissing, "Correct the model's name in the codex.", "model"),
+    Saying("insecure protocol http", RequestRejected, _NO_TRUST, "model"),
+    Saying("tls: ", RequestRejected, _NO_TRUST, "model"),
+    Saying("x509: ", RequestRejected, _NO_TRUST, "model"),
+    Saying("no space left on device", RequestRejected, _ROOM),
+    Saying("file must be downloaded again", PullFailed, "What came was damaged and is thrown away: pull again."),
+    Saying("max retries exceeded", PullFailed, "The registry does not answer: pull later, what came so far is kept."),
+    *_of(PullFailed, "pull model manifest:", "dial tcp", "download stalled"),
+    # Names, values and bodies.
+    Saying("cloud is disabled", RequestRejected, "Only local models are used: name another in the codex.", "model"),
+    Saying("not both:", RequestRejected, _NAME, "model"),
+    Saying("invalid model name", RequestRejected, _NAME, "model"),
+    Saying("model is required", RequestRejected, _NAME, "model"),
+    Saying('" is invalid', RequestRejected, _NAME, "model"),
+    Saying('option "', RequestRejected, "Correct that option in the codex.", "options"),
+    Saying("time: ", RequestRejected, _KEEP, "keep_alive"),
+    Saying("unsupported type: ", RequestRejected, _KEEP, "keep_alive"),
+    Saying("invalid think value", RequestRejected, "Write `think` as true or false in the persona's options.", "think"),
+    Saying("invalid format:", RequestRejected, _SCHEMA, "format"),
+    Saying("json_schema", RequestRejected, _SCHEMA, "format"),
+    Saying("grammar", RequestRejected, _SCHEMA, "format"),
+    Saying("top_logprobs must be", RequestRejected, DEFECT, "top_logprobs"),
+    Saying("invalid input type", RequestRejected, DEFECT, "input"),
+    Saying("missing request body", RequestRejected, DEFECT),
+    Saying("unexpected eof", RequestRejected, DEFECT),
+    Saying("invalid character ", RequestRejected, DEFECT),
+    Saying("json: cannot unmarshal", RequestRejected, DEFECT),
+    Saying(" is too short - '", RequestRejected, DEFECT),
+    # Making a model.
+    Saying(
+        "only one adapter is currently supported",
+        RequestRejected,
+        "Give one GGUF adapter: merge them into one before.",
+        "adapters",
+    ),
+    Saying(
+        "unsupported architecture",
+        RequestRejected,
+        "Only bases of the llama and gemma2 families take an adapter as safetensors: convert it to GGUF.",
+        "adapters",
+    ),
+    Saying(
+        "not in gguf format", RequestRejected, "The file is no GGUF, or was cut: convert or copy it again.", "adapters"
+    ),
+    Saying(
+        "adapter_config.json: no such file",
+        RequestRejected,
+        "Put adapter_config.json beside the adapter's weights.",
+        "adapters",
+    ),
+    Saying("unknown type", RequestRejected, "Give the adapter's files as .safetensors or .gguf.", "adapters"),
+    Saying(
+        "no such file or directory",
+        RequestRejected,
+        "The daemon lost a file of its store: run `batos genesis`, which sends and pulls what is missing.",
+    ),
+    Saying("digest mismatch", RequestRejected, "The file changed while it was uploaded: try again.", "digest"),
+    Saying("invalid digest format", RequestRejected, DEFECT, "digest"),
+    Saying("file path must be relative", RequestRejected, DEFECT, "files"),
+    Saying("neither 'from' or 'files'", RequestRejected, DEFECT, "from"),
+    Saying("unsupported quantization type", RequestRejected, "Name one of those that it lists.", "quantize"),
+    Saying("template error:", RequestRejected, "Correct the model's template.", "template"),
+    Saying("template: ", RequestRejected, "Correct the model's template.", "template"),
+)
+
+_OPTION = re.compile(r'option "(\w+)" must be')
+_GO_FIELD = re.compile(r"Go struct field \w+\.([\w.]+) of type")
+
+
+def saying_in(text: str) -> Saying | None:
+    """The saying that a text holds, None if it holds none."""
+    low = text.lower()
+    return next((saying for saying in SAYINGS if saying.sign in low), None)
+
+
+def field_in(text: str) -> str | None:
+    """The field of the request that the text itself names, in our spelling, None if it names none.
+
+    >>> field_in('option "num_ctx" must be of type integer')
+    'options.num_ctx'
+    """
+    option = _OPTION.search(text)
+    if option:
+        return f"options.{option[1]}"
+    field = _GO_FIELD.search(text)
+    return field[1] if field else None
