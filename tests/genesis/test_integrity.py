@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.genesis.conftest import Edit, HandDaemon
 from ZODB.Connection import Connection
 
 from batos.genesis import codex as codices
-from batos.genesis import graph
+from batos.genesis import graph, ledger
 from batos.genesis.codex import Codex
 from batos.genesis.integrity import Finding, audit
-from batos.genesis.plan import plan
+from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
+from batos.inference.catalogue import ModelRow
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -23,18 +25,26 @@ def wrong(findings: tuple[Finding, ...]) -> dict[str, str]:
     return {finding.id: finding.what for finding in findings if not finding.ok}
 
 
+def record(root: Any, made: Plan) -> None:
+    """Write models and digests down, as genesis does."""
+    graph.record_models(root, made.models)
+    rows = ((name, recipe, made.listed.row(name)) for name, recipe in made.recipes.items())
+    ledger.record(root, {name: ledger.made_of(recipe, row, "now") for name, recipe, row in rows if row is not None})
+
+
 async def test_all_is_well(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
     """After a whole genesis nothing is wrong, and the audit wrote nothing."""
     root = connection.root()
     graph.build(root, codex)
     made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
-    graph.record_models(root, made.models)
+    record(root, made)
     connection.transaction_manager.commit()
     connection.transaction_manager.begin()
     findings = audit(root, codex, made)
     assert wrong(findings) == {}
-    assert {finding.id for finding in findings} >= {"codex.digest", "image.root", "image.states", "persona.robin",
-                                                    "window.alfred", "models.made", "models.recorded"}  # fmt: skip
+    models = {"models.made", "models.recorded", "models.digests"}
+    expected = {"codex.digest", "image.root", "image.states", "persona.robin", "window.alfred", *models}
+    assert {finding.id for finding in findings} >= expected
     assert not connection._registered_objects
     assert findings[0].as_dict()["ok"] is True
 
@@ -87,4 +97,49 @@ async def test_models_not_recorded(connection: Connection, codex: Codex, daemon:
     root = connection.root()
     graph.build(root, codex)
     made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
-    assert "ROBIN, BRICK, BABS, ALFRED" in wrong(audit(root, codex, made))["models.recorded"]
+    found = wrong(audit(root, codex, made))
+    assert set(found) == {"models.recorded", "models.digests"}
+    assert "ROBIN, BRICK, BABS, ALFRED" in found["models.recorded"]
+
+
+async def test_models_of_another_digest(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
+    """A model that was changed after it was written down is found by its digest."""
+    root = connection.root()
+    graph.build(root, codex)
+    made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
+    record(root, made)
+    name = made.models["BRICK"]
+    daemon.rows[name] = ModelRow(name, "f" * 64, 1)
+    found = wrong(audit(root, codex, await plan(codex, "default", daemon)))
+    assert set(found) == {"models.digests"}
+    assert name in found["models.digests"]
+
+
+async def test_stale_models_are_named(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
+    """A model that nothing is made of is no fault; it is named, with what removes it."""
+    root = connection.root()
+    graph.build(root, codex)
+    made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
+    record(root, made)
+    daemon.has("batos-babs:0123456789ab")
+    (stale,) = (one for one in audit(root, codex, await plan(codex, "default", daemon)) if one.id == "models.stale")
+    assert stale.ok
+    assert "ollama rm batos-babs:0123456789ab" in stale.remedy
+
+
+def test_what_others_found_is_told(connection: Connection, codex: Codex) -> None:
+    """Findings of those who looked at adapters and memory stand behind ALFRED's own, as they are."""
+    extra = Finding("budget.fits", False, "it does not fit", "Take a smaller one.")
+    assert audit(connection.root(), codex, None, extra=[extra])[-1] is extra
+
+
+def test_an_audit_is_kept_when_it_differs(connection: Connection, codex: Codex) -> None:
+    """The last audit has its findings and since when they hold; the same findings again write nothing."""
+    root = connection.root()
+    assert ledger.last_audit(root) is None
+    graph.build(root, codex)
+    found = [Finding("codex.digest", True, "well").as_dict()]
+    assert ledger.keep_audit(root, found, "monday") == "monday"
+    assert ledger.keep_audit(root, found, "tuesday") == "monday"
+    assert ledger.last_audit(root) == {"at": "monday", "findings": found}
+    assert ledger.keep_audit(root, [], "wednesday") == "wednesday"

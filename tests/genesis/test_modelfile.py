@@ -13,14 +13,23 @@ from batos.errors import CodexError, UsageError
 from batos.genesis import modelfile, modelname
 from batos.genesis.codex import Codex
 from batos.genesis.modelfile import Recipe
+from batos.genesis.shelf import Adapter
 
 RECIPE = Recipe("ROBIN", "llama3.1:8b", "ab" * 32, "You are ROBIN.", {"num_ctx": 4096, "temperature": 0.8})
+
+WARM = Adapter("ROBIN", "Warm", "gguf", {"adapter.gguf": Path("warm.gguf")}, {"adapter.gguf": f"sha256:{'a' * 64}"},
+               8, 16.0, "llama", None)  # fmt: skip
+
+
+def texts(*recipes: Recipe) -> dict[str, str]:
+    """The Modelfiles of recipes, as they are written."""
+    return {modelfile.file_name(made): modelfile.text(made) for made in recipes}
 
 
 def test_text() -> None:
     """A Modelfile has its base, its parameters sorted, and the persona's text."""
     made = replace(RECIPE, parameters={"temperature": 0.8, "num_ctx": 4096, "use_mmap": True, "stop": ["a", 'say "b"']})
-    assert modelfile.text(made).splitlines()[2:] == [
+    assert modelfile.text(made).splitlines()[3:] == [
         "FROM llama3.1:8b",
         "PARAMETER num_ctx 4096",
         'PARAMETER stop "a"',
@@ -59,7 +68,7 @@ def test_system_round_trip(system: str) -> None:
             {"base_digest": "cd" * 32},
             {"system": "You are ROBIN!"},
             {"parameters": {"num_ctx": 4096, "temperature": 0.9}},
-            {"adapter_digests": ("sha256:1",)},
+            {"adapter": WARM},
         ]
     )
 )
@@ -80,12 +89,50 @@ def test_recipe_of_a_persona(codex: Codex) -> None:
     assert made.parameters == {"num_ctx": 4096, "num_predict": 1024, "temperature": 0.2, "top_p": 0.9}
 
 
+def test_recipe_with_an_adapter() -> None:
+    """An adapter is part of the name and the digest, and an ADAPTER line of the Modelfile."""
+    made = replace(RECIPE, adapter=WARM)
+    assert made.name.startswith("batos-robin-warm:")
+    assert made.label == "ROBIN with the adapter Warm"
+    assert modelfile.file_name(made) == "batos-robin-warm.Modelfile"
+    assert modelfile.text(made, "./adapters/warm").splitlines()[3:5] == ["FROM llama3.1:8b", "ADAPTER ./adapters/warm"]
+
+
+@pytest.mark.parametrize("name", [RECIPE.name, replace(RECIPE, adapter=WARM).name, "BATOS-ROBIN:0123456789ab"])
+def test_names_of_our_form(name: str) -> None:
+    """What genesis names is known by its form, without regard to case."""
+    assert modelfile.is_of_a_persona(name)
+
+
+@pytest.mark.parametrize("name", ["batos-robin:handmade", "batos-joker:0123456789ab", "robin:0123456789ab"])
+def test_names_of_another_form(name: str) -> None:
+    """What people name is not taken for ours."""
+    assert not modelfile.is_of_a_persona(name)
+
+
 def test_write_only_what_differs(tmp_path: Path) -> None:
     """A Modelfile is written when its content differs, whole, under a name that does not change."""
-    assert modelfile.write(tmp_path, [RECIPE]) == [tmp_path / "batos-robin.Modelfile"]
-    assert modelfile.write(tmp_path, [RECIPE]) == []
-    assert modelfile.write(tmp_path, [replace(RECIPE, system="Other.")]) == [tmp_path / "batos-robin.Modelfile"]
+    assert modelfile.write(tmp_path, texts(RECIPE)) == [tmp_path / "batos-robin.Modelfile"]
+    assert modelfile.write(tmp_path, texts(RECIPE)) == []
+    assert modelfile.write(tmp_path, texts(replace(RECIPE, system="Other."))) == [tmp_path / "batos-robin.Modelfile"]
     assert [path.name for path in tmp_path.iterdir()] == ["batos-robin.Modelfile"]
+
+
+def test_what_we_wrote_and_nobody_wants_goes(tmp_path: Path) -> None:
+    """A Modelfile of an adapter that is gone is removed if it is as it was written; a person's own files stay."""
+    modelfile.write(tmp_path, texts(RECIPE, replace(RECIPE, adapter=WARM), replace(RECIPE, persona="BABS")))
+    edited = tmp_path / "batos-babs.Modelfile"
+    edited.write_text(edited.read_text(encoding="utf-8") + "PARAMETER seed 7\n", encoding="utf-8")
+    for name, content in (("batos-mine.Modelfile", b"FROM x\n"), ("batos-odd.Modelfile", b"\xff"), ("notes", b"")):
+        (tmp_path / name).write_bytes(content)
+    assert modelfile.write(tmp_path, texts(RECIPE)) == [tmp_path / "batos-robin-warm.Modelfile"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "batos-babs.Modelfile",
+        "batos-mine.Modelfile",
+        "batos-odd.Modelfile",
+        "batos-robin.Modelfile",
+        "notes",
+    ]
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
@@ -94,10 +141,10 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "folder" / "batos-robin.Modelfile").mkdir(parents=True)
     for folder in (tmp_path / "file", tmp_path / "folder"):
         with pytest.raises(UsageError, match=str(folder)) as raised:
-            modelfile.write(folder, [RECIPE])
+            modelfile.write(folder, texts(RECIPE))
         assert raised.value.remedy
     (tmp_path / "batos-robin.Modelfile").write_bytes(b"\xff\xfe")
-    assert modelfile.write(tmp_path, [RECIPE]) == [tmp_path / "batos-robin.Modelfile"]
+    assert modelfile.write(tmp_path, texts(RECIPE)) == [tmp_path / "batos-robin.Modelfile"]
 
 
 @pytest.mark.parametrize(

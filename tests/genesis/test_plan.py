@@ -12,9 +12,34 @@ from tests.genesis.conftest import Edit, HandDaemon
 from batos.errors import OllamaUnfit
 from batos.genesis import codex as codices
 from batos.genesis.codex import Codex
-from batos.genesis.plan import plan
+from batos.genesis.ledger import Known, made_of
+from batos.genesis.plan import Plan, plan, pruned
+from batos.genesis.shelf import Adapter, Shelf
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
+
+
+WARM = Adapter("ROBIN", "warm", "gguf", {"adapter.gguf": Path("warm.gguf")}, {"adapter.gguf": f"sha256:{'a' * 64}"},
+               8, 16.0, "llama", None, size=4_096)  # fmt: skip
+WISE = Adapter("ROBIN", "wise", "gguf", {"adapter.gguf": Path("wise.gguf")}, {"adapter.gguf": f"sha256:{'b' * 64}"},
+               8, 16.0, "llama", None, size=1_024)  # fmt: skip
+
+
+def remembering(found: Plan) -> Known:
+    """What an image knows that wrote down everything the daemon lists of this plan."""
+    made = {name: made_of(recipe, row, "then") for name, recipe in found.recipes.items()
+            if (row := found.listed.row(name)) is not None}  # fmt: skip
+    labels = {adapter.label: adapter.digest for adapter in found.shelf.adapters}
+    return Known(found.codex.digest, found.profile, True, made, found.models, labels)
+
+
+async def complete(codex: Codex, daemon: HandDaemon, shelf: Shelf = Shelf()) -> Plan:  # noqa: B008  # a frozen value
+    """The daemon has everything that is wanted; the plan that says so."""
+    daemon.has(BASE)
+    daemon.has("all-minilm")
+    for name in (await plan(codex, "default", daemon, shelf)).recipes:
+        daemon.has(name)
+    return await plan(codex, "default", daemon, shelf)
 
 
 async def test_nothing_there(codex: Codex, daemon: HandDaemon) -> None:
@@ -84,7 +109,7 @@ async def test_changed_codex_is_another_model(codex: Codex, daemon: HandDaemon, 
     found = await plan(codices.load(folder), "default", daemon)
     assert {name for name in before if before[name] != found.models[name]} == {"ROBIN", "BRICK"}
     assert set(found.stale) == {before["ROBIN"], before["BRICK"]}
-    assert found.steps[0].reason == "ROBIN's codex or base is not what its model was made of"
+    assert found.steps[0].reason == "codex, base or adapter is not what the model of ROBIN was made of"
     daemon.rows[BASE] = daemon.rows["batos-robin:handmade"]
     assert not set(found.models.values()) & set((await plan(codex, "default", daemon)).models.values())
 
@@ -96,7 +121,7 @@ async def test_decision_mode_is_no_parameter(codex: Codex, daemon: HandDaemon, f
     edit("robin.toml", 'mode = "direct"', 'mode = "two_phase"')
     after = await plan(codices.load(folder), "default", daemon)
     assert before.models == after.models
-    assert "mode" not in after.recipes["ROBIN"].parameters
+    assert "mode" not in after.recipes[after.models["ROBIN"]].parameters
 
 
 async def test_personas_with_models_of_their_own(codex: Codex, daemon: HandDaemon, folder: Path, edit: Edit) -> None:
@@ -143,5 +168,118 @@ async def test_plain_data(codex: Codex, daemon: HandDaemon) -> None:
         "reason": "ROBIN, BRICK, BABS, ALFRED and the coder think with it",
         "size": None,
         "persona": None,
+        "adapter": None,
         "optional": False,
     }
+
+
+async def test_image_that_knows_everything(codex: Codex, daemon: HandDaemon) -> None:
+    """When the daemon lists what the image wrote down, nothing is to be done."""
+    known = remembering(await complete(codex, daemon))
+    found = await plan(codex, "default", daemon, known=known)
+    assert (found.steps, found.stale) == ((), ())
+
+
+async def test_image_that_knows_nothing(codex: Codex, daemon: HandDaemon) -> None:
+    """Models that somebody else made under our names are made again, and the image is to be written."""
+    await complete(codex, daemon)
+    found = await plan(codex, "default", daemon, known=Known())
+    assert [step.kind for step in found.steps] == ["create"] * 4 + ["graph"]
+    assert "this image did not make it for ROBIN" in found.steps[0].reason
+    assert "its root is not complete" in found.steps[-1].reason
+
+
+async def test_model_with_another_digest(codex: Codex, daemon: HandDaemon) -> None:
+    """A model of ours that somebody changed is made again under the same name; one that was deleted too."""
+    before = await complete(codex, daemon)
+    known = remembering(before)
+    changed, deleted = before.models["BABS"], before.models["BRICK"]
+    daemon.rows[changed] = daemon.rows[BASE]
+    del daemon.rows[deleted]
+    daemon.has(changed)
+    daemon.rows[changed] = type(daemon.rows[changed])(changed, "f" * 64, 1)
+    found = await plan(codex, "default", daemon, known=known)
+    assert [(step.name, step.reason) for step in found.steps] == [
+        (deleted, "the model of BRICK was deleted"),
+        (changed, "the model of BABS is not the one that was made: somebody changed it"),
+    ]
+
+
+async def test_base_that_was_deleted(codex: Codex, daemon: HandDaemon) -> None:
+    """Without its base's name a model still thinks: it is known, and only the base is pulled again."""
+    before = await complete(codex, daemon)
+    del daemon.rows[BASE]
+    found = await plan(codex, "default", daemon, known=remembering(before))
+    assert found.models == before.models
+    assert [(step.kind, step.name) for step in found.steps] == [("pull", BASE)]
+    del daemon.rows[before.models["BABS"]]
+    found = await plan(codex, "default", daemon, known=remembering(before))
+    assert set(found.models) == {"ROBIN", "BRICK", "ALFRED"}
+    assert [(step.kind, step.persona) for step in found.steps[:2]] == [("pull", None), ("create", "BABS")]
+
+
+async def test_adapters_are_models_of_their_own(codex: Codex, daemon: HandDaemon) -> None:
+    """Each adapter is sent once and makes a model beside the persona's plain one; the first is what it thinks with."""
+    daemon.has(BASE)
+    found = await plan(codex, "default", daemon, Shelf((WARM, WISE)))
+    uploads = [(step.name, step.size) for step in found.of_kind("upload")]
+    assert uploads == [("robin/warm", 4_096), ("robin/wise", 1_024)]
+    families = [step.label.partition(":")[0] for step in found.of_kind("create")]
+    assert families[:3] == ["create batos-robin", "create batos-robin-warm", "create batos-robin-wise"]
+    assert len(families) == 6
+    assert found.models["ROBIN"].startswith("batos-robin-warm:")
+    assert found.used("ROBIN") is found.recipes[found.models["ROBIN"]]
+
+
+@pytest.mark.parametrize(("choice", "family"), [("none", "batos-robin"), ("wise", "batos-robin-wise")])
+async def test_chosen_adapter(codex: Codex, daemon: HandDaemon, choice: str, family: str) -> None:
+    """A persona thinks with the adapter that was chosen for it, or with its plain base; all are made all the same."""
+    daemon.has(BASE)
+    found = await plan(codex, "default", daemon, Shelf((WARM, WISE)), {"ROBIN": choice})
+    assert found.models["ROBIN"].partition(":")[0] == family
+    assert len(found.recipes) == 6
+
+
+async def test_adapter_of_another_content(codex: Codex, daemon: HandDaemon) -> None:
+    """Another content under the same name is another model; the old one is stale, as is that of an adapter gone."""
+    before = await complete(codex, daemon, Shelf((WARM, WISE)))
+    known = remembering(before)
+    other = Adapter(**{**{name: getattr(WARM, name) for name in Adapter.__slots__},
+                       "digests": {"adapter.gguf": f"sha256:{'c' * 64}"}})  # fmt: skip
+    found = await plan(codex, "default", daemon, Shelf((other,)), known=known)
+    assert [step.kind for step in found.steps] == ["upload", "create", "graph"]
+    assert "adapter is not what the model of ROBIN with the adapter warm was made of" in found.steps[1].reason
+    assert set(found.stale) == {before.models["ROBIN"], *(name for name in before.recipes if "wise" in name)}
+
+
+async def test_prune(codex: Codex, daemon: HandDaemon, folder: Path, edit: Edit) -> None:
+    """Pruned is what this image made and nobody wants or uses; what others made or changed is left to them."""
+    before = await complete(codex, daemon)
+    known = remembering(before)
+    for name in ("batos-robin:0123456789ab", "batos-brick:handmade", "mine:latest"):
+        daemon.has(name)
+    for persona in ("robin", "brick", "babs"):
+        edit(f"{persona}.toml", "temperature = ", "top_k = 7\ntemperature = ")
+    row = daemon.rows[before.models["BRICK"]]
+    daemon.rows[row.name] = type(row)(row.name, "f" * 64, 1)
+    found = await plan(codices.load(folder), "default", daemon, known=known)
+    mine = {before.models[persona] for persona in ("ROBIN", "BRICK", "BABS")}
+    assert set(found.stale) == {*mine, "batos-robin:0123456789ab"}
+    assert not found.of_kind("delete")
+    deletes = pruned(found, {before.models["BABS"]}).of_kind("delete")
+    assert [step.name for step in deletes] == [before.models["ROBIN"]]
+
+
+async def test_models_that_are_gone_are_forgotten(codex: Codex, daemon: HandDaemon, folder: Path, edit: Edit) -> None:
+    """What the image remembers, nobody wants and the daemon no longer has is taken out of the image."""
+    before = await complete(codex, daemon)
+    edit("robin.toml", "temperature = ", "top_k = 7\ntemperature = ")
+    changed = codices.load(folder)
+    after = await plan(changed, "default", daemon)
+    daemon.has(after.models["ROBIN"])
+    both = remembering(await plan(changed, "default", daemon)).trusting(remembering(before).models)
+    found = await plan(changed, "default", daemon, known=both)
+    assert not found.steps
+    del daemon.rows[before.models["ROBIN"]]
+    found = await plan(changed, "default", daemon, known=both)
+    assert [(step.kind, step.reason) for step in found.steps] == [("graph", "it remembers models that are gone")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 from tests.genesis.conftest import HandDaemon
@@ -15,39 +15,31 @@ from batos.genesis.provision import Progress, carry_out
 BASE = "llama3.1:8b-instruct-q4_K_M"
 
 
-async def run(codex: Codex, daemon: HandDaemon, folder: Path | None = None) -> list[Progress]:
+async def run(codex: Codex, daemon: HandDaemon) -> list[Progress]:
     """Plan and carry out; the progress that was told."""
     told: list[Progress] = []
-    after = await carry_out(await plan(codex, "default", daemon), daemon, told.append, modelfiles=folder)
+    after = await carry_out(await plan(codex, "default", daemon), daemon, told.append)
     assert after.satisfied
     return told
 
 
-def stamps(folder: Path) -> dict[Path, int]:
-    """When each file of a folder was written."""
-    return {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-
-
-async def test_from_nothing(codex: Codex, daemon: HandDaemon, tmp_path: Path) -> None:
-    """From an empty daemon: both pulls, then four models with their own text and parameters, and their Modelfiles."""
-    told = await run(codex, daemon, tmp_path / "modelfiles")
+async def test_from_nothing(codex: Codex, daemon: HandDaemon) -> None:
+    """From an empty daemon: both pulls, then four models with their own text and parameters."""
+    told = await run(codex, daemon)
     made = daemon.made_of
     assert [name.partition(":")[0] for name in made] == ["batos-robin", "batos-brick", "batos-babs", "batos-alfred"]
     base, system, parameters = next(iter(made.values()))
     assert (base, system) == (BASE, codex.personas["ROBIN"].system)
     assert parameters == {"num_ctx": 4096, "num_predict": 1024, "temperature": 0.8, "top_p": 0.9}
     assert Progress(f"pull {BASE}", "pulling 0a0b", 2450, 4900) in told
-    assert len(list((tmp_path / "modelfiles").glob("*.Modelfile"))) == 4
 
 
-async def test_second_run_sends_nothing(codex: Codex, daemon: HandDaemon, tmp_path: Path) -> None:
-    """When everything is there, the plan's two requests are all that is sent, and no file is written."""
-    await run(codex, daemon, tmp_path)
-    written = stamps(tmp_path)
+async def test_second_run_sends_nothing(codex: Codex, daemon: HandDaemon) -> None:
+    """When everything is there, the plan's two requests are all that is sent."""
+    await run(codex, daemon)
     daemon.asked.clear()
-    assert await run(codex, daemon, tmp_path) == []
+    assert await run(codex, daemon) == []
     assert daemon.asked == ["version", "list"]
-    assert stamps(tmp_path) == written
 
 
 async def test_cut_pull_is_taken_up(codex: Codex, daemon: HandDaemon) -> None:
@@ -95,7 +87,7 @@ async def test_interrupted_genesis_continues(codex: Codex, daemon: HandDaemon) -
     assert [asked for asked in daemon.asked if asked.startswith("create")] == [f"create {name}" for name in names[2:]]
 
 
-async def after_base(codex: Codex, daemon: HandDaemon) -> dict[str, str]:
+async def after_base(codex: Codex, daemon: HandDaemon) -> Mapping[str, str]:
     """The names of the models once the base is there."""
     daemon.has(BASE)
     return (await plan(codex, "default", daemon)).models

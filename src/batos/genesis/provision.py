@@ -61,7 +61,7 @@ async def carry_out(
     """
     work = _Work(daemon, on_progress, gates, patience)
     for number in range(1, ROUNDS + 1):
-        if not _left(todo, pull=pull):
+        if not _left(todo, pull=pull) and not (number == 1 and pull and todo.needs_pull):
             return todo
         try:
             todo = await work.round(todo, pull=pull)
@@ -78,9 +78,9 @@ async def carry_out(
 
 
 def _left(todo: Plan, *, pull: bool) -> list[Step]:
-    """The steps that can be carried out and must be."""
+    """The steps that can be carried out and must be; a model that waits for its base cannot be made without a pull."""
     steps = todo.of_kind("pull", "create") if pull else todo.of_kind("create")
-    return [step for step in steps if step.kind == "pull" or step.name is not None or pull]
+    return [step for step in steps if not step.optional and (pull or step.name is not None)]
 
 
 @dataclass(slots=True)

@@ -1,0 +1,183 @@
+"""Geneses as processes that are killed: forked from one that has everything imported, so that many take no time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+from tests.image.living import living
+
+from batos.config import Settings
+from batos.events import Events
+from batos.front import cli
+from batos.genesis import ledger, repository
+from batos.image.filestorage import SoundFileStorage
+from batos.image.image import Opening
+from batos.uvm import Seams, open_uvm
+
+#: Small models under the names that the codex has, so that an adapter of the tests fits the base.
+REGISTRY = {
+    "only": True,
+    "models": [
+        {"name": "llama3.1:8b-instruct-q4_K_M", "size": 600_000},
+        {"name": "all-minilm:latest", "architecture": "bert", "size": 46_000, "template": "", "embeds": True},
+    ],
+}
+
+
+def forking() -> ForkServerContext:
+    """Where processes come from that are ready at once: forked from a server that has the verbs imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "batos.front.genesis", "batos.front.stand_in"])
+    return context
+
+
+def run_verb(arguments: list[str], environ: Mapping[str, str], out: Path) -> None:
+    """A `batos` command in a process of its own; both streams go to a file."""
+    for name in [name for name in os.environ if name.startswith(("BATOS_", "OLLAMA_"))]:
+        del os.environ[name]
+    os.environ.update(environ)
+    into = os.open(out, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    os.dup2(into, 1)
+    os.dup2(into, 2)
+    cli.main(arguments)
+
+
+def run_dying(home: Path, url: str, nth: int, after: bool) -> None:
+    """A genesis that kills itself at the image's commit number `nth`: before it is written, or after."""
+    commits = 0
+
+    class Storage(SoundFileStorage):
+        def tpc_finish(self, *given: Any) -> Any:
+            nonlocal commits
+            commits += 1
+            if commits == nth and not after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            finished = super().tpc_finish(*given)
+            if commits == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return finished
+
+    def opening(found: Opening) -> Opening:
+        return replace(found, image_factory=lambda: Storage(str(home / "live_image.fs"), blob_dir=str(home / "blobs")))
+
+    async def genesis() -> None:
+        settings = Settings(home=home, user="tester", ollama_host=url)
+        async with open_uvm(settings, Events(log=False), Seams(opening=opening)) as uvm:
+            await uvm.genesis()
+
+    home.mkdir(exist_ok=True)
+    asyncio.run(genesis())
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A home, and an emulator that runs as a process with its log and its store in files."""
+
+    folder: Path
+    url: str
+    context: ForkServerContext
+
+    @property
+    def home(self) -> Path:
+        """The home."""
+        return self.folder / "home"
+
+    def genesis(self, *arguments: str) -> ForkServerProcess:
+        """`batos genesis`, begun."""
+        environ = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.url, "BATOS_DEBUG_LOOP": "0"}
+        given = (["genesis", "--json", *arguments], environ, self.folder / "out")
+        return _started(self.context, run_verb, given)
+
+    def dying(self, nth: int, *, after: bool) -> ForkServerProcess:
+        """A genesis that kills itself at a commit of the image, begun."""
+        return _started(self.context, run_dying, (self.home, self.url, nth, after))
+
+    def converged(self, *arguments: str) -> dict[str, Any]:
+        """A genesis to its end, which must be good; what it reported."""
+        process = self.genesis(*arguments)
+        process.join(30)
+        out = (self.folder / "out").read_text(encoding="utf-8")
+        assert process.exitcode == 0, out
+        document = json.loads(out.splitlines()[-1])
+        assert document["ok"], document
+        found: dict[str, Any] = document["data"]
+        return found
+
+    def requests(self) -> list[dict[str, Any]]:
+        """What the emulator was asked, oldest first."""
+        log = self.folder / "log"
+        return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+    def killed_after(self, nth: int) -> None:
+        """A genesis that is killed as soon as the emulator's log shows its n-th request."""
+        log, process = self.folder / "log", self.genesis()
+        deadline = time.monotonic() + 20
+        while not log.exists() or log.read_bytes().count(b"\n") < nth:
+            assert process.is_alive(), f"it ended before request {nth}: {(self.folder / 'out').read_text()}"
+            assert time.monotonic() < deadline, f"no request {nth}"
+            time.sleep(0.001)
+        process.kill()
+        process.join(10)
+        assert process.exitcode == -signal.SIGKILL
+
+    def store(self) -> dict[str, Any]:
+        """What the daemon holds: the digest of each model, which names its layers, and the blobs that are there."""
+        with urllib.request.urlopen(f"{self.url}/api/tags") as reply:
+            tags = {row["name"]: row["digest"] for row in json.load(reply)["models"]}
+        blobs = {path.name for path in (self.folder / "store" / "blobs").iterdir() if path.name.startswith("sha256")}
+        return {"tags": tags, "blobs": blobs}
+
+    async def image(self) -> dict[str, Any]:
+        """What the image holds of genesis, without times."""
+        async with living(self.home) as image:
+            with image.snapshot() as root:
+                known = ledger.known(root)
+                models = {name: {**asdict(made), "at": ""} for name, made in known.models.items()}
+                audit = ledger.last_audit(root)
+                assert audit is not None
+                return {
+                    "codex": known.codex_digest,
+                    "used": dict(known.used),
+                    "models": models,
+                    "adapters": repository.proxies(root),
+                    "audit": audit["findings"],
+                }
+
+
+def _started(context: ForkServerContext, target: Callable[..., None], given: tuple[Any, ...]) -> ForkServerProcess:
+    process = context.Process(target=target, args=given, daemon=True)
+    process.start()
+    return process
+
+
+@contextmanager
+def world(folder: Path, context: ForkServerContext, *arguments: str) -> Iterator[World]:
+    """An empty home and an emulator with an empty store."""
+    folder.mkdir()
+    (folder / "registry.json").write_text(json.dumps(REGISTRY), encoding="utf-8")
+    given = ["--port", "0", "--registry", "registry.json", "--log", "log", "--store", "store", *arguments]
+    paths = [str(folder / each) if each in ("registry.json", "log", "store") else each for each in given]
+    said = folder / "said"
+    daemon = _started(context, run_verb, (["emulator", *paths], {}, said))
+    try:
+        deadline = time.monotonic() + 20
+        while not (found := said.exists() and [word for word in said.read_text().split() if word.startswith("http")]):
+            assert daemon.is_alive(), said.read_text()
+            assert time.monotonic() < deadline, "the emulator does not come up"
+            time.sleep(0.005)
+        yield World(folder, found[0], context)
+    finally:
+        daemon.terminate()
+        daemon.join(10)
