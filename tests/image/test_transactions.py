@@ -312,3 +312,18 @@ async def test_an_unreadable_disk_is_an_image_error(stage: Stage) -> None:
     with pytest.raises(ImageError, match="Input/output"), stage.image.transaction(stage.mission):
         raise OSError(5, "Input/output error")
     assert stage.image.refusing is None
+
+
+async def test_what_nobody_marked_is_forgotten_with_the_abort(stage: Stage) -> None:
+    """A list that was changed in place without a mark is not seen by the mission that is given the connection next."""
+
+    def put(root: Any) -> None:
+        stage.image.find(root, stage.mission)[2].notes = ["kept"]
+
+    await stage.image.writer.apply(put)
+    with pytest.raises(Refused), stage.image.transaction(stage.mission) as transaction:
+        thought_in(stage.image, transaction, stage.mission).notes.append("never committed")
+        raise Refused("no")
+    with stage.image.transaction(stage.mission) as again:
+        assert again._connection is transaction._connection
+        assert thought_in(stage.image, again, stage.mission).notes == ["kept"]

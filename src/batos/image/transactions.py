@@ -89,6 +89,9 @@ class MissionTransaction:
         try:
             if self._open():
                 self._manager.abort()
+                # A container that was changed in place by who forgot to mark its object is no change that the abort
+                # knows of: the connection goes back to the pool, and the next mission would see it.
+                self._connection.cacheMinimize()
         finally:
             self._connection.close()
 
