@@ -14,11 +14,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What benches are made of, and not benches themselves.
-PARTS = ("report.py", "null_*.py", "*_side.py")
+PARTS = ("report.py", "null_*.py", "wire_*.py", "*_side.py")
 BENCHES = sorted(
     path.name for path in (ROOT / "bench").glob("*.py") if not any(path.match(pattern) for pattern in PARTS)
 )
 KEYS: Mapping[str, tuple[str, ...]] = {
+    "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
     "mission_overhead.py": (
         "ratio",
         "cpu_ms_added",
