@@ -27,6 +27,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "txn.abort": ("what", "reason"),
     "txn.conflict": ("what",),
     "genesis.step": ("step", "status"),
+    "vram.sample": ("model", "runner", "where", "size", "size_vram"),
+    "vram.spill": ("model", "runner", "where", "size", "size_vram"),
 }
 
 _log = structlog.get_logger("batos")

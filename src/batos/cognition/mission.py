@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
-from batos.cognition import preparing
+from batos.cognition import preparing, provenance
 from batos.cognition.evidence import Evidence
 from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.machine import begin
@@ -27,6 +27,7 @@ from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
 from batos.image.transactions import MissionTransaction
 from batos.inference.journal import Journal
+from batos.inference.placement import Looks, Watch
 from batos.inference.session import Limits, Session, Thinks
 from batos.objects.message import send
 from batos.objects.prototype import own_slots
@@ -52,7 +53,13 @@ class Attempt:
         if self.running is not None:
             shown["route"] = self.running.route.as_dict()
             shown["cost"] = self.running.session.cost.as_dict()
+            placements = provenance.placements(self.running.session)
+            shown["provenance"] = {"placements": placements} if placements else None
         return shown
+
+
+class Inference(Thinks, Looks, Protocol):
+    """What missions need of the bridge."""
 
 
 @dataclass(slots=True)
@@ -62,13 +69,17 @@ class Conductor:
     image: LivingImage
     journal: Journal
     publisher: Publisher
-    bridge: Thinks
+    bridge: Inference
     router: Router
     limits: Limits
     events: Events
     clock: Callable[[], datetime]
     #: Digest of each model that Ollama has, by name; asked for once at the start.
     digests: Mapping[str, str]
+    watch: Watch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watch = Watch(self.bridge, self.events)
 
     async def run(self, mission: str) -> None:
         """Run a mission to its end. Raises why it failed, after its status and the journal say so.
@@ -200,6 +211,7 @@ class Conductor:
             events=self.events,
             earlier=self.journal.read(served) if served else (),
             clock=self.clock,
+            watch=self.watch,
         )
 
 

@@ -9,6 +9,7 @@ from batos.cognition.evidence import Evidence
 from batos.cognition.running import Running, Synthesis
 from batos.errors import InternalError
 from batos.image.records import Attachment, least_trusted
+from batos.inference.session import Session
 
 
 def write(running: Running, synthesis: Synthesis) -> None:
@@ -26,6 +27,11 @@ def write(running: Running, synthesis: Synthesis) -> None:
     thought.contributions = _contributions(running)
 
 
+def placements(session: Session) -> list[dict[str, Any]]:
+    """Where the models lay that were looked at: on the card, the processor, or spilled between them."""
+    return [found.as_dict() for found in session.placements.values()]
+
+
 def lineage_trust(recalled: Evidence) -> str:
     """The least trusted of all that an answer was made from: the question, the model, and what was recalled."""
     turns = (turn.trust for turn in recalled.turns)
@@ -39,6 +45,7 @@ def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
     return {
         "journal": list(running.session.keys),
         "models": running.session.models,
+        "placements": placements(running.session),
         "methods": list(running.methods),
         "recalled": _recalled(synthesis.recalled),
         "omitted": {

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.errors import BatosError
-from batos.front.console import Console, counted, wrapped
+from batos.front.console import Console, counted, size, wrapped
 
 #: Events that a program is told of while a mission runs.
-_TOLD = frozenset({"mission", "inference"})
+_TOLD = frozenset({"mission", "inference", "vram"})
 
 
 @dataclass(slots=True)
@@ -23,6 +23,7 @@ class Teller:
     voices: bool
     _streamed: str = ""
     _line_open: bool = field(default=False)
+    _alarmed: set[str] = field(default_factory=set)
 
     def hear(self, event: str, keys: Mapping[str, Any]) -> None:
         """An event."""
@@ -30,7 +31,9 @@ class Teller:
             if event.partition(".")[0] in _TOLD and not self.quiet:
                 self.console.event(event, keys)
             return
-        if event == "mission.token" and self.stream:
+        if event == "vram.spill":
+            self._spilled(keys)
+        elif event == "mission.token" and self.stream:
             self._token(str(keys["text"]))
         elif event == "mission.retracted":
             self._retracted()
@@ -48,6 +51,16 @@ class Teller:
         if self._line_open:
             self.console.stream("\n")
             self._line_open = False
+
+    def _spilled(self, keys: Mapping[str, Any]) -> None:
+        """An alarm, also where only the result is wanted; once a runner."""
+        if keys["runner"] not in self._alarmed:
+            self._alarmed.add(str(keys["runner"]))
+            self._close_line()
+            self.console.say(f"warning: {placement_text(keys)}; every answer is many times slower.")
+            self.console.say(
+                "         Free memory on the card or lower num_ctx: see `batos budget`."
+            )
 
     def _retracted(self) -> None:
         self._close_line()
@@ -127,11 +140,26 @@ def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     lines = [*_voices(mission, whole=voices), *_sources(provenance), *_gate(provenance)]
     lines.append(f"route    {route_text(mission['route'])}")
     lines.append(f"spent    {cost_text(mission)}")
+    lines += _placements(provenance)
     lines.append(f"states   {' > '.join(step['state'] for step in mission['states'])}")
     if "conversation" in mission["brief"]:
         lines.append(f"talk     {mission['brief']['conversation']} (go on with --conversation last)")
     lines.append(f"mission  {mission['id']}, commit {mission['tid']}")
     return "\n".join(lines)
+
+
+def placement_text(placement: Mapping[str, Any]) -> str:
+    """Where a model lies."""
+    model, whole = placement["model"], placement["size"]
+    if placement["where"] == "card":
+        return f"{model} is on the card, {size(whole)}"
+    if placement["where"] == "processor":
+        return f"{model} runs on the CPU, {size(whole)}"
+    return f"{model} does not fit the card: {size(whole - placement['size_vram'])} of its {size(whole)} run on the CPU"
+
+
+def _placements(provenance: Mapping[str, Any]) -> list[str]:
+    return [f"memory   {placement_text(each)}" for each in provenance.get("placements", ())]
 
 
 def _voices(mission: Mapping[str, Any], *, whole: bool) -> list[str]:
@@ -186,6 +214,7 @@ def mission_text(mission: Mapping[str, Any], *, voices: bool) -> str:
         lines += [f"reason   {reason['message']}", f"remedy   {reason['remedy']}"]
     if "answer" not in mission:
         lines.append(f"spent    {cost_text(mission)}")
+        lines += _placements(mission.get("provenance", {}))
         lines.append(f"states   {' > '.join(step['state'] for step in mission['states']) or 'none'}")
         return "\n".join(lines)
     provenance = mission["provenance"]

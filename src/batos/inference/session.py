@@ -14,6 +14,7 @@ from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.journal import Journal, Record, journal_key
+from batos.inference.placement import Placement, Watch
 
 #: How often the unfinished text of an answer is saved, in seconds.
 PARTIAL_EVERY: Final = 2.0
@@ -89,6 +90,10 @@ class Session:
     measured: dict[str, tuple[int, int]] = field(default_factory=dict)
     #: Digest of each model that answered, by name.
     models: dict[str, str] = field(default_factory=dict)
+    #: Looks where a model lies when a call may have loaded it.
+    watch: Watch | None = None
+    #: Where each model that was looked at lies, by name.
+    placements: dict[str, Placement] = field(default_factory=dict)
     #: Seconds that only ever grow: the budget's clock, and that of what is saved of an unfinished answer.
     ticks: Callable[[], float] = time.monotonic
     partial_every: float = PARTIAL_EVERY
@@ -199,7 +204,16 @@ class Session:
         self._paid[record.key] = done
         self._used(done, answer)
         self._ended(step.path, request.model, answer, from_journal=False)
+        # Only now: what was paid for is written down, however long the daemon takes to say where it lies.
+        await self._look(record, answer)
         return answer
+
+    async def _look(self, record: Record, answer: Answer) -> None:
+        if self.watch is not None:
+            options = record.request["options"]
+            found = await self.watch.look(record.model, record.digest, options, answer.load_seconds)
+            if found is not None:
+                self.placements[record.model] = found
 
     def _charge(self, path: str, answer: Answer) -> None:
         self._spent[path] = answer.answer_tokens

@@ -1,0 +1,123 @@
+"""Where a model lies after its load: on the card, on the processor, or spilled from one to the other, which is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from batos.errors import ModelMissing, OllamaError
+from batos.events import Events
+from batos.inference.catalogue import ModelCard, RunnerRow
+
+#: A call whose load took longer, in seconds, loaded its model: one that is there is found in milliseconds.
+LOADED: Final = 0.1
+
+#: How long a look may take, in seconds: the daemon's list of runners can block, and an answer is waiting to be used.
+LOOK_SECONDS: Final = 5.0
+
+Where: TypeAlias = Literal["card", "processor", "spilled"]
+
+
+class Looks(Protocol):
+    """What a look needs of the bridge."""
+
+    async def ps(self) -> Sequence[RunnerRow]:
+        """The runners."""
+        ...
+
+    async def show(self, model: str) -> ModelCard:
+        """What a model is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A model's runner, listed under the name that made it load; sizes in bytes."""
+
+    model: str
+    runner: str
+    where: Where
+    size: int
+    size_vram: int
+    context_length: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The placement as plain data."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def where_of(row: RunnerRow, others: Sequence[RunnerRow]) -> Where:
+    """Where a runner lies. One with nothing on the card has spilled if others show that there is a card."""
+    if row.size_vram >= row.size:
+        return "card"
+    return "spilled" if row.size_vram or any(other.size_vram for other in others) else "processor"
+
+
+def wants_card(options: Mapping[str, Any]) -> bool:
+    """Whether a call leaves it to the daemon how much goes to the card: who says num_gpu has chosen."""
+    return int(options.get("num_gpu", -1)) < 0
+
+
+class Bases:
+    """Which runner is a model's: one of its own digest, or a sibling's on the same base blob."""
+
+    def __init__(self, daemon: Looks) -> None:
+        self._daemon = daemon
+        self._blobs: dict[str, str] = {}
+
+    async def blob(self, model: str, digest: str) -> str:
+        """The base blob of a model; "" if the daemon does not name it. Asked for once: a digest never changes."""
+        if digest not in self._blobs:
+            try:
+                self._blobs[digest] = (await self._daemon.show(model)).blob
+            except ModelMissing:  # deleted while its runner lives on
+                self._blobs[digest] = ""
+        return self._blobs[digest]
+
+    async def runner(self, model: str, digest: str, rows: Sequence[RunnerRow]) -> RunnerRow | None:
+        """The runner that serves a model, whoever made it load; None if it has none."""
+        own = next((row for row in rows if row.digest == digest), None)
+        if own is not None or not rows:
+            return own
+        base = await self.blob(model, digest)
+        for row in rows:
+            if base and await self.blob(row.name, row.digest) == base:
+                return row
+        return None
+
+
+class Watch:
+    """Looks where a model lies when a call may have loaded it: tells `vram.sample`, and `vram.spill` if it spilled.
+
+    A look is one request, made when a call took long to load or is the first of this process on its model.
+    """
+
+    def __init__(self, daemon: Looks, events: Events) -> None:
+        self._daemon = daemon
+        self._events = events
+        self._bases = Bases(daemon)
+        self._seen: set[str] = set()
+
+    async def look(self, model: str, digest: str, options: Mapping[str, Any], load_seconds: float) -> Placement | None:
+        """Where the model lies; None if there is no reason to look or nothing to see. No failure of it is one."""
+        if digest in self._seen and load_seconds < LOADED:
+            return None
+        self._seen.add(digest)
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                rows = await self._daemon.ps()
+                row = await self._bases.runner(model, digest, rows)
+        except (OllamaError, TimeoutError):
+            return None
+        if row is None:
+            return None
+        where = where_of(row, rows)
+        if where == "spilled" and not wants_card(options):
+            where = "card" if row.size_vram else "processor"
+        found = Placement(model, row.name, where, row.size, row.size_vram, row.context_length)
+        self._events.emit("vram.sample", **found.as_dict())
+        if where == "spilled":
+            self._events.emit("vram.spill", **found.as_dict())
+        return found
