@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Every script of bench/ but what they are made of.
-BENCHES = $(filter-out bench/report.py bench/null_%.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
+BENCHES = $(filter-out bench/report.py bench/null_%.py bench/wire_%.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
 
 export PYTHONUNBUFFERED := 1
 
