@@ -1,0 +1,135 @@
+"""The proxies of adapters in the image, and which adapter a persona thinks with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transaction
+from tests.genesis.loras import gguf_adapter, peft_adapter
+from ZODB.Connection import Connection
+
+from batos.errors import NotFound
+from batos.genesis import graph, repository
+from batos.genesis.adapters import discover, in_use
+from batos.genesis.codex import Codex
+from batos.genesis.shelf import NONE, Shelf
+from batos.objects.prototype import UvmObject
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    """Two adapters of ROBIN's and one of BABS'."""
+    folder = tmp_path / "adapters"
+    peft_adapter(folder / "robin" / "warm")
+    gguf_adapter(folder / "robin" / "koan")
+    gguf_adapter(folder / "babs" / "atlas")
+    return discover(folder)
+
+
+@pytest.fixture
+def root(connection: Connection, codex: Codex) -> Any:
+    """The root of an image after genesis."""
+    found = connection.root()
+    graph.build(found, codex)
+    return found
+
+
+def recorded(root: Any, shelf: Shelf, made: dict[str, str] | None = None) -> list[str]:
+    """What genesis writes down when it is done."""
+    return repository.record(root, shelf, made or {}, in_use(shelf, repository.choices(root)).values())
+
+
+def test_each_adapter_has_a_proxy_without_weights(root: Any, shelf: Shelf) -> None:
+    """Name, digest, base, rank and what became of it: an object of the image, of a few hundred bytes."""
+    recorded(root, shelf, {"ROBIN/koan": "batos-robin-koan:0123456789ab"})
+    proxies = repository.proxies(root)
+    koan = shelf.find("ROBIN", "koan")
+    assert koan is not None
+    assert list(proxies) == ["BABS/atlas", "ROBIN/koan", "ROBIN/warm"]
+    assert proxies["ROBIN/koan"] == {
+        "persona": "ROBIN",
+        "name": "koan",
+        "kind": "gguf",
+        "digest": koan.digest,
+        "base": None,
+        "architecture": "llama",
+        "rank": 4,
+        "alpha": 8.0,
+        "size": koan.size,
+        "present": True,
+        "used": True,
+        "model": "batos-robin-koan:0123456789ab",
+    }
+    assert "model" not in proxies["ROBIN/warm"]
+    assert all(isinstance(each, UvmObject) for each in root["pLLM_obj"].lora_repository.values())
+    assert sum(len(str(each)) for each in proxies.values()) < 3000
+
+
+def test_a_second_record_writes_nothing(root: Any, shelf: Shelf) -> None:
+    """What is there as it should be is left alone, so that a genesis without a change is no commit."""
+    assert recorded(root, shelf)
+    assert recorded(root, shelf) == []
+
+
+def test_the_first_is_chosen_by_itself_and_stays_chosen(root: Any, shelf: Shelf, tmp_path: Path) -> None:
+    """One that comes later, though first by name, is not taken in its place."""
+    recorded(root, shelf)
+    assert repository.choices(root) == {"ROBIN": "koan", "BRICK": None, "BABS": "atlas", "ALFRED": None}
+    gguf_adapter(tmp_path / "adapters" / "robin" / "aaa")
+    grown = discover(tmp_path / "adapters")
+    recorded(root, grown)
+    assert in_use(grown, repository.choices(root))["ROBIN"].name == "koan"
+
+
+def test_a_choice_is_written_once(root: Any, shelf: Shelf) -> None:
+    """A name, or the base; the same again changes nothing, and a record respects it."""
+    assert repository.choose(root, "ROBIN", "warm")
+    assert not repository.choose(root, "ROBIN", "warm")
+    assert repository.choose(root, "BABS", None)
+    recorded(root, shelf)
+    assert (repository.chosen(root, "ROBIN"), repository.chosen(root, "BABS")) == ("warm", NONE)
+    proxies = repository.proxies(root)
+    assert [proxies[label]["used"] for label in ("ROBIN/warm", "ROBIN/koan", "BABS/atlas")] == [True, False, False]
+
+
+def test_what_is_gone_is_marked_and_kept(root: Any, shelf: Shelf) -> None:
+    """Its proxy still says which model of earlier missions held it; put back, it is present again."""
+    recorded(root, shelf, {"BABS/atlas": "batos-babs-atlas:0123456789ab"})
+    left = replace(shelf, adapters=shelf.of("ROBIN"))
+    assert recorded(root, left) == ["lora_repository[BABS/atlas] changed"]
+    proxy = repository.proxies(root)["BABS/atlas"]
+    assert (proxy["present"], proxy["used"], proxy["model"]) == (False, False, "batos-babs-atlas:0123456789ab")
+    recorded(root, shelf)
+    assert repository.proxies(root)["BABS/atlas"]["present"]
+
+
+def test_other_content_changes_its_proxy(root: Any, shelf: Shelf, tmp_path: Path) -> None:
+    """The proxy follows the files; what it was is in the history."""
+    recorded(root, shelf)
+    peft_adapter(tmp_path / "adapters" / "robin" / "warm", {"lora_alpha": 16})
+    changed = discover(tmp_path / "adapters")
+    assert recorded(root, changed) == ["lora_repository[ROBIN/warm] changed"]
+    assert repository.proxies(root)["ROBIN/warm"]["alpha"] == 16.0
+
+
+def test_proxies_survive_the_connection(root: Any, shelf: Shelf, connection: Connection) -> None:
+    """They are loaded again by the allow-listed classes, and genesis after genesis leaves them as they are."""
+    recorded(root, shelf)
+    manager: transaction.TransactionManager = connection.transaction_manager
+    manager.commit()
+    connection.cacheMinimize()
+    manager.begin()
+    assert repository.proxies(connection.root())["ROBIN/warm"]["rank"] == 4
+
+
+def test_an_image_before_genesis_has_no_choices(connection: Connection) -> None:
+    """Nothing is chosen, nothing is there, and a choice says what to do first."""
+    root = connection.root()
+    assert set(repository.choices(root).values()) == {None}
+    assert repository.proxies(root) == {}
+    with pytest.raises(NotFound) as told:
+        repository.choose(root, "ROBIN", "warm")
+    assert "genesis" in told.value.remedy
