@@ -87,8 +87,10 @@ def emulator() -> Iterator[tuple[int, tuple[str, int]]]:
         try:
             assert process.stdout is not None
             words = process.stdout.readline().split()
-            where = urlsplit(next(word for word in words if word.startswith("http")))
-            yield process.pid, (str(where.hostname), int(where.port or 0))
+            found = [urlsplit(word) for word in words if word.startswith("http")]
+            if not found:
+                raise RuntimeError("the emulator did not start")
+            yield process.pid, (str(found[0].hostname), int(found[0].port or 0))
         finally:
             process.terminate()
 

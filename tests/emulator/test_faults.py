@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.emulator.clients import CHAT_MODEL, Client, Start
+from tests.emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start
 
 from batos.emulator.clocks import ManualClock
+from batos.emulator.faults import KINDS, Fault, Faults
+from batos.emulator.registry import Entry, read
+from batos.emulator.serve import Emulator, Options
 from batos.errors import ConfigError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "emulator.md"
 
 BODY: dict[str, Any] = {"model": CHAT_MODEL, "messages": [{"role": "user", "content": "What is water made of?"}]}
 WHOLE = {**BODY, "stream": False}
@@ -187,3 +193,105 @@ async def test_a_file_of_faults(start: Start, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match='is "dance", not a fault'):
         async with start(faults=file):
             pass
+
+
+@pytest.mark.parametrize(
+    ("described", "field", "remedy"),
+    [
+        ("cut", "fault", "Write"),
+        ({}, "fault.do", "It is one of"),
+        ({"do": ["cut"]}, "fault.do", "It is one of"),
+        ({"do": "cut", "after": -1}, "fault.after", "a whole number of at least 0"),
+        ({"do": "cut", "after": True}, "fault.after", "a whole number"),
+        ({"do": "cut", "afterwards": 1}, "fault.afterwards", "`cut` takes after"),
+        ({"do": "nel", "after": 1}, "fault.after", "takes nothing"),
+        ({"do": "status", "status": 200}, "fault.status", "from 400 to 599"),
+        ({"do": "text"}, "fault.text", "needs it"),
+        ({"do": "spill", "share": 1.5}, "fault.share", "from 0 to 1"),
+        ({"do": "stall", "seconds": "long"}, "fault.seconds", "a number"),
+        ({"do": "cut", "times": 0}, "fault.times", "at least 1"),
+        ({"do": "cut", "match": []}, "fault.match", "path"),
+        ({"do": "cut", "match": {"nth": 0}}, "fault.match.nth", "at least 1"),
+        ({"do": "cut", "match": {"modell": "x"}}, "fault.match.modell", "model"),
+    ],
+)
+def test_a_wrong_fault_is_refused_with_its_field_and_a_remedy(described: Any, field: str, remedy: str) -> None:
+    """Nothing is guessed, and nothing that nobody knows is passed over."""
+    with pytest.raises(ConfigError) as refused:
+        Fault.of(described)
+    assert refused.value.field == field
+    assert remedy in refused.value.remedy
+
+
+def test_a_list_with_a_wrong_fault_adds_none() -> None:
+    """The place in the list is told."""
+    faults = Faults()
+    with pytest.raises(ConfigError) as refused:
+        faults.add([{"do": "cut"}, {"do": "cut", "after": "x"}])
+    assert refused.value.field == "fault[1].after"
+    assert faults.orders == []
+
+
+@pytest.mark.parametrize("text", ["{", '{"fault": []}', '{"faults": {}}', '"cut"', '{"faults": [], "more": 1}'])
+def test_a_file_that_is_no_list_of_faults_is_refused(tmp_path: Path, text: str) -> None:
+    """Before anything listens."""
+    file = tmp_path / "faults.json"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        Emulator(Options(faults=file))
+    assert refused.value.remedy
+
+
+async def test_faults_are_shown_with_their_counts(client: Client) -> None:
+    """What fitted, what was struck; state shows the runners, the queue and the settings."""
+    order = {"match": {"path": "/api/tags", "every": 2}, "do": "status", "status": 503}
+    await client.http.post("/_emulator/fault", json=order)
+    for _ in range(3):
+        await client.http.get("/api/tags")
+    shown = (await client.http.get("/_emulator/fault")).json()["faults"]
+    assert shown == [{**order, "seen": 3, "struck": 1}]
+    await client.chat()
+    state = (await client.http.get("/_emulator/state")).json()
+    assert (state["loads"], state["queued"], state["loading"]) == (1, 0, None)
+    assert state["runners"][0]["model"] == CHAT_MODEL
+    assert state["settings"]["max_queue"] == 512
+
+
+async def test_a_fault_of_a_load_strikes_one_base(start: Start) -> None:
+    """What else is loaded stays as it is."""
+    async with start(vram=0) as client:
+        await client.chat()
+        await client.post("/api/embed", model=EMBEDDER, input="x")
+        client.emulator.faults.add({"do": "kill_load"})
+        assert (await client.http.post("/api/chat", json=WHOLE)).status_code == 500
+        assert [row["name"] for row in await client.ps()] == [EMBEDDER]
+        await client.post("/api/embed", model=EMBEDDER, input="x")
+        assert client.emulator.scheduler.loads == 3
+
+
+def _examples() -> list[Any]:
+    blocks = re.findall(r"```json\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    return [json.loads(block) for block in blocks]
+
+
+def test_every_fault_is_documented_with_an_example() -> None:
+    """The page's examples are accepted, and show each kind."""
+    faults = Faults()
+    for example in _examples():
+        if isinstance(example, list) or "do" in example:
+            faults.add(example)
+    assert {order.do for order in faults.orders} == set(KINDS)
+    text = PAGE.read_text("utf-8")
+    for name, kind in KINDS.items():
+        assert f"`{name}`" in text
+        assert all(f"`{key}`" in text for key in kind.takes)
+
+
+def test_the_registry_file_is_documented(tmp_path: Path) -> None:
+    """The page's example is accepted, and every field of a model is named."""
+    example = next(found for found in _examples() if isinstance(found, dict) and "models" in found)
+    file = tmp_path / "registry.json"
+    file.write_text(json.dumps(example))
+    assert read(file).entries
+    text = PAGE.read_text("utf-8")
+    assert [name for name in Entry.__dataclass_fields__ if name != "name" and f"`{name}`" not in text] == []

@@ -24,6 +24,7 @@ from batos.emulator.replies import BARE_JSON, JSON, ApiError, Begun, Cut, Reply,
 from batos.emulator.requests import Fields
 from batos.emulator.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
 from batos.emulator.store import Manifest, Store
+from batos.errors import ConfigError
 
 REMEMBERED = 2_000
 INJECTED = "injected fault"
@@ -160,7 +161,14 @@ def _trouble(fault: Fault) -> Trouble:
 
 
 def _appending(path: Path) -> TextIO:
-    return path.open("a", encoding="utf-8")
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"the log {path} cannot be written: {error.strerror}",
+            field="log",
+            remedy="Name a file in a folder of yours.",
+        ) from error
 
 
 def reply(value: Any, status: int = 200, content_type: str = JSON) -> Reply:

@@ -99,6 +99,8 @@ async def serve(options: Options) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    for warning in emulator.daemon.settings.warnings:
+        sys.stderr.write(f"emulator: {warning}\n")
     async with emulator.serving() as url:
         sys.stdout.write(f"emulator listening on {url} (not a model: its answers are cut from the prompt)\n")
         sys.stdout.flush()

@@ -12,6 +12,8 @@ from batos.emulator.serve import Options, serve
 from batos.errors import ConfigError
 from batos.front.options import run
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Loopback only.")
@@ -19,20 +21,23 @@ from batos.front.options import run
 @click.option("--vram", default=8.0, show_default=True, help="The simulated GPU's memory in GiB; 0 is no GPU.")
 @click.option("--parallel", type=click.IntRange(1, 64), help="Requests a runner serves at once.")
 @click.option("--load-s", default=0.0, show_default=True, help="Seconds that a model takes to load.")
-@click.option("--tok-s", default=0.0, show_default=True, help="Tokens a second; 0 is at once.")
+@click.option("--tok-s", default=0.0, show_default=True, help="Tokens a second; 0 is at once. Prompts: ten times that.")
 @click.option("--latency-ms", default=0.0, show_default=True, help="Milliseconds before every answer.")
-@click.option("--faults", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Faults to inject (JSON).")
-@click.option(
-    "--registry", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="What can be pulled (JSON)."
-)
+@click.option("--pull-s", default=0.0, show_default=True, help="Seconds that a pull takes.")
+@click.option("--faults", type=_FILE, help="Faults to inject (JSON; docs/emulator.md).")
+@click.option("--registry", type=_FILE, help="What can be pulled (JSON; docs/emulator.md).")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="Write every request there (NDJSON).")
 @click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Keep models there across restarts.")
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model it has from the start. Repeatable.")
-@click.option("--endless", is_flag=True, help="Free text never ends by itself, as that of random weights does not.")
-@click.option("--speaks-as", "version", default=VERSION, show_default=True, help="The version of Ollama it says it is.")
-@click.option("--control", is_flag=True, help="Answer /_emulator/fault and /_emulator/log.")
+@click.option("--control", is_flag=True, help="Answer /_emulator/fault, /_emulator/log and /_emulator/state.")
+@click.option("--endless", is_flag=True, help="Free text goes on to num_predict, as that of random weights does.")
+@click.option("--speaks-as", "version", default=VERSION, show_default=True, help="The version that it says it is.")
 def emulator(**given: Any) -> int:
-    """Run the stand-in for the Ollama daemon. It is not a model: its words are cut from the prompt."""
+    """Run the stand-in for the Ollama daemon. It is not a model: its words are cut from the prompt.
+
+    It reads OLLAMA_MAX_QUEUE, _NUM_PARALLEL, _MAX_LOADED_MODELS, _CONTEXT_LENGTH, _KEEP_ALIVE, _KV_CACHE_TYPE and
+    _LOAD_TIMEOUT as the daemon does. OLLAMA_HOST is not read: it may name the real one.
+    """
     try:
         return run(serve(Options(**given)))
     except OSError as error:
