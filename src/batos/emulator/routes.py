@@ -70,6 +70,7 @@ async def handle(daemon: Daemon, request: Request) -> Answer:
     except ApiError as fault:
         daemon.note(request)
         answer = refusal(fault)
+    daemon.note(request)  # where the handler did not: no request is answered before it is in the log
     request.entry["status"] = answer.status
     if origin and isinstance(answer, Reply):
         allowed = (("Access-Control-Allow-Origin", origin), ("Vary", "Origin"))
