@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
-from batos.emulator import gojson, names, prompts, sampling, templates
-from batos.emulator.daemon import Daemon, Lines, stream
+from batos.emulator import gojson, logprobs, names, prompts, rendering, sampling
+from batos.emulator.daemon import INJECTED, Daemon, Lines, stream
 from batos.emulator.faults import Fault
 from batos.emulator.gojson import encode
 from batos.emulator.http import Answer, Request
 from batos.emulator.models import Model
 from batos.emulator.prompts import Manner, Turn
+from batos.emulator.rendering import Prompt
 from batos.emulator.replies import JSON, ApiError, Cut, Reply, Stream
 from batos.emulator.requests import Fields
-from batos.emulator.scheduler import Ask, Runner
+from batos.emulator.runners import Ask, Runner
 
 DIED = "an error was encountered while running the model: unexpected EOF"
 _IDLE_RATE = 50.0  # tokens a second of an answer without end where the machine is otherwise instant
@@ -61,43 +62,39 @@ def _reply(text: str) -> Reply:
 
 async def chat(daemon: Daemon, request: Request) -> Answer:
     """POST /api/chat."""
-    fields, fault = await daemon.open(request, "ChatRequest")
+    return await answer_chat(daemon, *await daemon.open(request, "ChatRequest"))
+
+
+async def answer_chat(daemon: Daemon, fields: Fields, fault: Fault | None) -> Answer:
+    """The answer to the fields of a chat request, with the fault that strikes it."""
     call = _call(daemon, fields, fault, chat=True)
-    messages = fields.get("messages", [])
-    if not messages and call.keep_alive == 0:
+    if not fields.get("messages") and call.keep_alive == 0:
         daemon.scheduler.unload(call.model)
         return call.note("unload")
     prompts.capable(call.model, call.asked, fields, "chat")
-    return await _answer(call, messages)
+    return await _answer(call, empty=not fields.get("messages"))
 
 
 async def generate(daemon: Daemon, request: Request) -> Answer:
     """POST /api/generate."""
-    fields, fault = await daemon.open(request, "GenerateRequest")
+    return await answer_generate(daemon, *await daemon.open(request, "GenerateRequest"))
+
+
+async def answer_generate(daemon: Daemon, fields: Fields, fault: Fault | None) -> Answer:
+    """The answer to the fields of a generate request, with the fault that strikes it."""
     call = _call(daemon, fields, fault, chat=False)
-    prompt = fields.get("prompt", "")
-    if not prompt and call.keep_alive == 0:
+    if not fields.get("prompt") and call.keep_alive == 0:
         daemon.scheduler.unload(call.model)
         return call.note("unload")
     if fields.get("raw") and (fields.get("system") or fields.get("template") or fields.get("context")):
         raise ApiError(400, "raw mode does not support template, system, or context")
     prompts.capable(call.model, call.asked, fields, "generate")
-    wrong = templates.fault(fields.get("template", ""))
-    if wrong:
-        raise ApiError(500, wrong)
-    messages: list[dict[str, Any]] = []
-    if prompt:
-        messages = [{"role": "user", "content": prompt, "images": fields.get("images")}]
-    if prompt and fields.get("system"):
-        messages.insert(0, {"role": "system", "content": fields.get("system")})
-    return await _answer(call, messages)
+    return await _answer(call, empty=not fields.get("prompt"))
 
 
 def _call(daemon: Daemon, fields: Fields, fault: Fault | None, *, chat: bool) -> Call:
-    """The checks up to the model: types that decode, its name, and whether it is there."""
-    alive = gojson.keep_alive(fields.get("keep_alive"))
-    prompts.think_value(fields)
-    if not 0 <= int(fields.get("top_logprobs", 0)) <= 20:
+    """The checks up to the model: its name, and whether it is there."""
+    if not 0 <= int(fields.get("top_logprobs", 0)) <= logprobs.MOST:
         raise ApiError(400, "top_logprobs must be between 0 and 20")
     asked = str(fields.get("model", ""))
     if not asked:
@@ -105,19 +102,32 @@ def _call(daemon: Daemon, fields: Fields, fault: Fault | None, *, chat: bool) ->
     model = daemon.find(names.select(asked))
     if model is None:
         raise ApiError(404, f"model '{asked}' not found")
-    return Call(daemon, fields, model, asked, fault, chat, alive)
+    return Call(daemon, fields, model, asked, fault, chat, gojson.keep_alive(fields.get("keep_alive")))
 
 
-async def _answer(call: Call, messages: Sequence[Mapping[str, Any]]) -> Answer:
+async def _answer(call: Call, *, empty: bool) -> Answer:
     fields, daemon = call.fields, call.daemon
     options = sampling.merged(call.model.parameters, fields.get("options", {}))
-    ask = daemon.scheduler.ask(call.model, options, fields.get("shift", True))
-    if not messages:
+    ask = daemon.scheduler.ask(call.model, options, fields.get("shift"))
+    if empty or fields.get("_debug_render_only"):
         async with daemon.scheduler.runner(ask, call.keep_alive):
-            return call.note("load")
+            return call.note("load") if empty else _shown(call, _prompt(call, ask))
     if fields.get("stream", True):
-        return await stream(_lines(call, ask, messages), _wire_fault(call.fault), daemon.clock)
-    return await _whole(call, ask, messages)
+        return await stream(_lines(call, ask), _wire_fault(call.fault), daemon.clock)
+    return await _whole(call, ask)
+
+
+def _prompt(call: Call, ask: Ask) -> Prompt:
+    return rendering.chat(ask, call.fields) if call.chat else rendering.generate(ask, call.fields)
+
+
+def _shown(call: Call, prompt: Prompt) -> Answer:
+    """The prompt instead of an answer."""
+    body = '"message":{"role":"","content":""}' if call.chat else '"response":""'
+    info: dict[str, Any] = {"rendered_template": prompt.text}
+    if prompt.images:
+        info["image_count"] = prompt.images
+    return _reply(f'{call.head()}{body},"done":false,"_debug_info":{encode(info)}}}')
 
 
 def _wire_fault(fault: Fault | None) -> Fault | None:
@@ -125,108 +135,135 @@ def _wire_fault(fault: Fault | None) -> Fault | None:
     return fault if fault is not None and fault.do in ("cut", "no_done", "error_line", "bad_line", "stall") else None
 
 
-async def _saying(
-    call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]
-) -> AsyncGenerator[tuple[Turn, Sequence[str]] | None, None]:
-    """None when the model is loaded, then the turn with its pieces as they come: all at once on an instant machine."""
+@dataclass(slots=True)
+class _Spoken:
+    """Pieces as they come, with the turn that they are of and the prompt that it answers."""
+
+    turn: Turn
+    prompt: Prompt
+    pieces: Sequence[str]
+
+
+async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
+    """None when the model is loaded, then the pieces as they come: all at once on an instant machine."""
     daemon = call.daemon
-    async with daemon.scheduler.runner(ask, call.keep_alive) as runner, runner.slots:
+    async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
         call.loaded = perf_counter_ns()
         yield None
-        native = call.chat and not ask.model.rendered
-        manner = Manner(native, daemon.options.endless, call.fault)
-        turn = prompts.compose(ask, call.fields, messages, manner)
-        rate = daemon.options.tok_s or (_IDLE_RATE if turn.endless else 0.0)
-        doomed = (
-            int(call.fault.number("after", 1)) if call.fault is not None and call.fault.do == "kill_answer" else None
-        )
-        if not rate:
-            yield turn, turn.pieces[:doomed]
-            _die(runner, doomed)
-            return
-        said = 0
-        while True:
-            for piece in turn.pieces or [" "]:
-                _die(runner, doomed if said == doomed else None)
-                await daemon.clock.sleep(1 / rate)
-                yield turn, (piece,)
-                said += 1
-            if not turn.endless:
-                break
-        _die(runner, doomed)
+        prompt = _prompt(call, ask)
+        async with runner.slots:
+            manner = Manner(prompt.native and call.chat, daemon.options.endless, call.fault)
+            turn = prompts.compose(ask, call.fields, prompt, manner)
+            rate = daemon.options.tok_s or (_IDLE_RATE if turn.endless else 0.0)
+            if not rate:
+                doomed = _doomed(call)
+                yield _Spoken(turn, prompt, turn.pieces[:doomed])
+                _die(call, runner, doomed)
+                return
+            async for pieces in _slowly(call, runner, turn, rate):
+                yield _Spoken(turn, prompt, pieces)
 
 
-def _die(runner: Runner, doomed: int | None) -> None:
-    if doomed is not None:
+async def _slowly(call: Call, runner: Runner, turn: Turn, rate: float) -> AsyncGenerator[Sequence[str], None]:
+    """A piece at a time, at a rate in tokens a second; an endless turn over and over."""
+    doomed, said = _doomed(call), 0
+    while True:
+        for piece in turn.pieces or [" "]:
+            _die(call, runner, doomed if said == doomed else None)
+            await call.daemon.clock.sleep(1 / rate)
+            yield (piece,)
+            said += 1
+        if not turn.endless:
+            break
+    _die(call, runner, doomed)
+
+
+def _doomed(call: Call) -> int | None:
+    """After how many pieces the runner is killed."""
+    kills = call.fault is not None and call.fault.do == "kill_answer"
+    return int(call.fault.number("after", 1)) if call.fault is not None and kills else None
+
+
+def _die(call: Call, runner: Runner, doomed: int | None) -> None:
+    if doomed is not None and call.fault is not None:
         runner.dead = True
-        raise ApiError(500, DIED)
+        raise ApiError(500, call.fault.text("error", DIED))
 
 
-async def _lines(call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]) -> Lines:
-    turn: Turn | None = None
-    async with aclosing(_saying(call, ask, messages)) as saying:
-        async for spoken in saying:
-            if spoken is None:
+async def _lines(call: Call, ask: Ask) -> Lines:
+    spoken: _Spoken | None = None
+    async with aclosing(_saying(call, ask)) as saying:
+        async for now in saying:
+            if now is None:
                 yield []
                 continue
-            turn, pieces = spoken
             head = call.head()
-            lines = [f'{head}{call.body(piece)},"done":false{_logprobs(call, (piece,))}}}\n' for piece in pieces]
-            if turn.thinking and call.loaded:
-                lines[:0] = [f'{head}{call.body("", turn.thinking)},"done":false}}\n']
-                call.loaded = -call.loaded
-            yield [text.encode("utf-8", "surrogatepass") for text in lines]
-    if turn is not None:
-        yield [(_last(call, turn, "") + "\n").encode("utf-8", "surrogatepass")]
+            texts = [f'{head}{call.body(piece)},"done":false{_logprobs(call, (piece,))}}}\n' for piece in now.pieces]
+            if spoken is None and now.turn.thinking:
+                texts[:0] = [f'{head}{call.body("", "".join(now.turn.thinking))},"done":false}}\n']
+            if spoken is None and now.turn.tool_calls and not now.prompt.native:
+                texts.append(f'{head}{call.body("", calls=now.turn.tool_calls)},"done":false}}\n')
+            spoken = now
+            yield [text.encode("utf-8", "surrogatepass") for text in texts]
+    if spoken is not None:
+        calls = spoken.turn.tool_calls if spoken.prompt.native else ()
+        yield [(_last(call, ask, spoken, _End(calls=calls)) + "\n").encode("utf-8", "surrogatepass")]
 
 
-def _last(call: Call, turn: Turn, text: str, thinking: str = "") -> str:
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What the last line carries beside its metrics: nothing in a stream, everything in a whole reply."""
+
+    text: str = ""
+    thinking: str = ""
+    calls: Sequence[Any] = ()
+
+
+def _last(call: Call, ask: Ask, spoken: _Spoken, end: _End) -> str:
     """The line that ends an answer, with its metrics."""
-    now = perf_counter_ns()
-    loaded = abs(call.loaded)
-    spoken = f'{call.head()}{call.body(text, thinking, turn.tool_calls)},"done":true,"done_reason":"{turn.reason}"'
-    spoken += _logprobs(call, turn.pieces) if text else ""
-    if not call.chat and not call.fields.get("raw"):
-        spoken += f',"context":{encode(list(range(1, min(turn.prompt_tokens + len(turn.pieces), 4096))))}'
+    turn, now = spoken.turn, perf_counter_ns()
+    line = f'{call.head()}{call.body(end.text, end.thinking, end.calls)},"done":true,"done_reason":"{turn.reason}"'
+    probabilities = _logprobs(call, turn.pieces) if end.text else ""
     counts = {
         "total_duration": now - call.began,
-        "load_duration": loaded - call.began,
+        "load_duration": call.loaded - call.began,
         "prompt_eval_count": turn.prompt_tokens,
-        "prompt_eval_duration": (now - loaded) // 2,
-        "eval_count": len(turn.pieces),
-        "eval_duration": (now - loaded) // 2,
+        "prompt_eval_duration": (now - call.loaded) // 2,
+        "eval_count": turn.tokens,
+        "eval_duration": (now - call.loaded) // 2,
     }
-    return spoken + "".join(f',"{name}":{value}' for name, value in counts.items() if value) + "}"
+    metrics = "".join(f',"{name}":{value}' for name, value in counts.items() if value)
+    if call.chat:
+        return line + probabilities + metrics + "}"
+    if not call.fields.get("raw"):
+        ids = rendering.counted(ask).encode(spoken.prompt.text + "".join(turn.pieces))
+        line += f',"context":{encode(list(ids))}' if ids else ""
+    return line + metrics + probabilities + "}"
 
 
 def _logprobs(call: Call, pieces: Sequence[str]) -> str:
     if not call.fields.get("logprobs"):
         return ""
-    items = []
-    for piece in pieces:
-        item: dict[str, Any] = {"token": piece, "logprob": -0.1, "bytes": list(piece.encode("utf-8", "replace"))}
-        if call.fields.get("top_logprobs"):
-            item["top_logprobs"] = [dict(item)] * int(call.fields.get("top_logprobs"))
-        items.append(item)
-    return f',"logprobs":{encode(items)}'
+    return f',"logprobs":{encode(logprobs.of(pieces, int(call.fields.get("top_logprobs", 0))))}'
 
 
-async def _whole(call: Call, ask: Ask, messages: Sequence[Mapping[str, Any]]) -> Answer:
+async def _whole(call: Call, ask: Ask) -> Answer:
     fault = _wire_fault(call.fault)
     if fault is not None and fault.do == "error_line":
-        raise ApiError(int(fault.number("status", 500)), str(fault.given.get("error", "injected fault")))
+        raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
     said: list[str] = []
-    turn: Turn | None = None
-    async with aclosing(_saying(call, ask, messages)) as saying:
-        async for spoken in saying:
-            if spoken is not None:
-                turn, pieces = spoken
-                said.extend(pieces)
+    spoken: _Spoken | None = None
+    async with aclosing(_saying(call, ask)) as saying:
+        async for now in saying:
+            if now is not None:
+                spoken = now
+                said.extend(now.pieces)
             elif fault is not None and fault.do == "stall":
                 await call.daemon.clock.sleep(fault.number("seconds", 60))
-    if turn is None:
+    if spoken is None:
         raise ApiError(500, DIED)
-    text = _last(call, turn, "".join(said), turn.thinking)
+    turn = spoken.turn
+    text = _last(call, ask, spoken, _End("".join(said), "".join(turn.thinking), turn.tool_calls))
     if fault is None or fault.do == "stall":
         return _reply(text)
     if fault.do == "no_done":

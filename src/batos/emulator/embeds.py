@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from batos.emulator import embedding, gojson, names, sampling, tokens
+from batos.emulator import embedding, gojson, names, rendering, sampling
 from batos.emulator.daemon import Daemon, reply
 from batos.emulator.http import Answer, Request
 from batos.emulator.models import Model
 from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
-from batos.emulator.scheduler import Ask
+from batos.emulator.runners import Ask
+from batos.emulator.vocabulary import BYTES_A_TOKEN, Guessed, Vocabulary
 
 _NO_EMBEDDINGS = "This server does not support embeddings. Start it with `--embeddings`"
 _TOO_LONG = "the input length exceeds the context length"
-_MARKS = 2  # the tokens at the ends of every text
+_NOTHING_LEFT = "input after truncation exceeds maximum context length"
+_BATCH = 2048  # tokens that are read at once, if nobody says otherwise
 
 
 def _inputs(fields: Fields) -> list[str]:
@@ -36,65 +39,106 @@ def _model(daemon: Daemon, asked: str) -> Model:
     return model
 
 
-def _ask(daemon: Daemon, model: Model, fields: Fields) -> Ask:
-    return daemon.scheduler.ask(model, sampling.merged(model.parameters, fields.get("options", {})))
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How much of a text is read: by the vocabulary, no more tokens than the window and one batch hold."""
+
+    known: Vocabulary
+    window: int
+    batch: int
+
+    @classmethod
+    def of(cls, ask: Ask, options: Mapping[str, Any]) -> _Room:
+        batch = options.get("num_batch") or min(_BATCH, ask.num_ctx)
+        return cls(rendering.counted(ask), min(ask.num_ctx, ask.model.card.trained_window), int(batch))
+
+    def fitted(self, text: str, *, truncate: bool) -> str:
+        """The text as far as it is read. ApiError 400 for one that may not be cut."""
+        ids = self.known.encode(text)
+        marks = self._marks(ids)
+        if self.window <= marks:
+            raise ApiError(400, _NOTHING_LEFT)
+        most = min(self.window, self.batch) - marks
+        if len(ids) <= most:
+            return text
+        if not truncate:
+            raise ApiError(400, _TOO_LONG)
+        if isinstance(self.known, Guessed):
+            return text.encode("utf-8", "replace")[: most * BYTES_A_TOKEN].decode("utf-8", "ignore")
+        return self.known.decode(ids[:most])
+
+    def _marks(self, ids: Sequence[int]) -> int:
+        """The tokens that come to stand at the ends of a text and are not there yet."""
+        if not ids:
+            return 0
+        front, back = self.known.marks
+        return (ids[0] != front) + (ids[-1] != back)
 
 
-def _vectors(ask: Ask, texts: Sequence[str], truncate: bool) -> tuple[list[list[float]], int]:
-    """A vector for each text, and the tokens of them all; ApiError for a chat model or a text that may not be cut."""
+def _embedding_only(ask: Ask) -> None:
+    """ApiError 501 for a model that only talks."""
     if not ask.model.card.embeds:
         raise ApiError(501, _NO_EMBEDDINGS)
-    room = min(ask.window, ask.model.card.trained_window) - _MARKS
-    vectors, counted = [], 0
-    for text in texts:
-        size = tokens.count(text)
-        if size > room:
-            if not truncate:
-                raise ApiError(400, _TOO_LONG)
-            text = text.encode()[: room * tokens.BYTES_A_TOKEN].decode("utf-8", "ignore")
-            size = room
-        counted += size + _MARKS
-        vectors.append(embedding.embed(text, ask.model.card.width, ask.model.base))
-    return vectors, counted
+
+
+def _vector(ask: Ask, text: str) -> list[float]:
+    return embedding.embed(text, ask.model.card.width, ask.model.base)
 
 
 async def embed(daemon: Daemon, request: Request) -> Answer:
     """POST /api/embed."""
     fields, _ = await daemon.open(request, "EmbedRequest")
+    return reply(await embedded(daemon, fields))
+
+
+async def embedded(daemon: Daemon, fields: Fields) -> dict[str, Any]:
+    """What /api/embed answers to its fields."""
     began = perf_counter_ns()
     alive = gojson.keep_alive(fields.get("keep_alive"))
     asked = str(fields.get("model", ""))
     texts = _inputs(fields)
     if not asked:
         raise ApiError(404, "model '' not found")
-    ask = _ask(daemon, _model(daemon, asked), fields)
-    async with daemon.scheduler.runner(ask, alive) as runner, runner.slots:
-        if not texts:
-            return reply({"model": asked, "embeddings": []})
+    model = _model(daemon, asked)
+    options = sampling.merged(model.parameters, fields.get("options", {}))
+    ask = daemon.scheduler.ask(model, options)
+    async with daemon.scheduler.runner(ask, alive) as runner:
         loaded = perf_counter_ns()
-        vectors, counted = _vectors(ask, texts, fields.get("truncate") is not False)
+        if not texts:
+            return {"model": asked, "embeddings": []}
+        _embedding_only(ask)
+        room = _Room.of(ask, options)
+        async with runner.slots:
+            kept = [room.fitted(text, truncate=fields.get("truncate") is not False) for text in texts]
+            vectors = [_vector(ask, text) for text in kept]
+    counted = sum(len(room.known.encode(text, whole=True)) for text in kept)
     size = int(fields.get("dimensions", 0))
     if 0 < size < ask.model.card.width:
         vectors = [embedding.normal(vector[:size]) for vector in vectors]
     answer: dict[str, Any] = {"model": asked, "embeddings": vectors}
     answer |= {"total_duration": perf_counter_ns() - began, "load_duration": loaded - began}
-    return reply(answer | {"prompt_eval_count": counted})
+    return answer | {"prompt_eval_count": counted}
 
 
 async def legacy(daemon: Daemon, request: Request) -> Answer:
-    """POST /api/embeddings, one text and one vector."""
+    """POST /api/embeddings, one text and one vector; a text is never cut."""
     fields, _ = await daemon.open(request, "EmbeddingRequest")
     alive = gojson.keep_alive(fields.get("keep_alive"))
     asked = str(fields.get("model", ""))
     if not asked:
         raise ApiError(400, "model is required")
-    prompt = fields.get("prompt", "")
-    ask = _ask(daemon, _model(daemon, asked), fields)
-    async with daemon.scheduler.runner(ask, alive) as runner, runner.slots:
+    model = _model(daemon, asked)
+    options = sampling.merged(model.parameters, fields.get("options", {}))
+    ask = daemon.scheduler.ask(model, options)
+    prompt = str(fields.get("prompt", ""))
+    async with daemon.scheduler.runner(ask, alive) as runner:
         if not prompt:
             return reply({"embedding": []})
         try:
-            vectors, _ = _vectors(ask, [prompt], truncate=True)
+            _embedding_only(ask)
+            async with runner.slots:
+                _Room.of(ask, options).fitted(prompt, truncate=False)
+                vector = _vector(ask, prompt)
         except ApiError as fault:
             raise ApiError(500, fault.text) from None
-    return reply({"embedding": vectors[0]})
+    return reply({"embedding": vector})

@@ -1,64 +1,58 @@
-"""From a chat or generate request to what is to be said: checks in the daemon's order, the window, the words."""
+"""From a prompt that is read to what is said to it: checks in the daemon's order, the words, where they end."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any
 
-from batos.emulator import gojson, instances, language, sampling, schema, sources, tokens
+from batos.emulator import gojson, instances, language, rendering, sampling, schema, sources, tokens
 from batos.emulator.faults import Fault
 from batos.emulator.models import Model
+from batos.emulator.rendering import Prompt, Read
 from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
-from batos.emulator.scheduler import Ask
+from batos.emulator.runners import Ask
 
 _FORMAT = 'invalid format: {}; expected "json" or a valid JSON Schema object'
-_THINK = 'invalid think value: {} (must be "high", "medium", "low", "max", true, or false)'
-_LEVELS = ("high", "medium", "low", "max")
-_TOO_LONG = "request ({} tokens) exceeds the available context size ({} tokens), try increasing it"
 _NO_IMAGES = "Multimodal data provided, but model does not support multimodal requests."
 _MOST = 10  # windows that an answer without a limit may fill
-ENDLESS = -1
-
-Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What is to be answered: the pieces, why they end, and the prompt's tokens. `endless` says them over and over."""
+    """What is answered: the pieces, why they end, and what prompt and answer count. `endless` says them over and over.
 
-    thinking: str
+    `unseen` tokens are counted and never shown: the one that ends an answer by itself, those of tool calls.
+    """
+
+    thinking: Sequence[str]
     pieces: Sequence[str]
     reason: str
     prompt_tokens: int
     endless: bool = False
     tool_calls: tuple[dict[str, Any], ...] = ()
+    unseen: int = 0
 
-
-def think_value(fields: Fields) -> bool | str | None:
-    """The request's `think`; ApiError 400 for what it cannot be."""
-    value = fields.get("think")
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value in _LEVELS:
-        return value
-    raise ApiError(400, _THINK.format(gojson.quote(value) if isinstance(value, str) else json.dumps(value)))
+    @property
+    def tokens(self) -> int:
+        """The tokens of the answer."""
+        return len(self.thinking) + len(self.pieces) + self.unseen
 
 
 def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
     """ApiError 400 where the model lacks what the request needs; before anything is loaded."""
     can = model.capabilities
+    if fields.get("think") and "thinking" not in can:
+        raise ApiError(400, f"{gojson.quote(asked)} does not support thinking")
     if "completion" not in can:
         raise ApiError(400, f"{gojson.quote(asked)} does not support {verb}")
     if fields.get("tools") and "tools" not in can:
         raise ApiError(400, f"{model.name.full} does not support tools")
     if fields.get("suffix") and "insert" not in can:
         raise ApiError(400, f"{model.name.full} does not support insert")
-    if think_value(fields) and "thinking" not in can:
-        raise ApiError(400, f"{gojson.quote(asked)} does not support thinking")
 
 
 def wanted_format(fields: Fields) -> Any:
@@ -79,14 +73,6 @@ def wanted_format(fields: Fields) -> Any:
     return value
 
 
-def conversation(model: Model, messages: Sequence[Message]) -> list[Message]:
-    """The messages with what the model keeps for itself in front."""
-    whole: list[Message] = [*model.messages, *messages]
-    if model.system and str(messages[0].get("role", "")).lower() != "system":
-        whole.insert(0, {"role": "system", "content": model.system})
-    return whole
-
-
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How words come: keys sorted where a Go map carried the schema; `on_and_on` where text never ends by itself."""
@@ -96,52 +82,52 @@ class Manner:
     fault: Fault | None = None
 
 
-def compose(ask: Ask, fields: Fields, messages: Sequence[Message], manner: Manner) -> Turn:
-    """Fit the conversation into the window and find the words; ApiError 400 where it neither fits nor may be cut."""
-    fault = manner.fault
-    model, window = ask.model, ask.window
-    if any(message.get("images") for message in messages):
-        raise schema.refuse(_NO_IMAGES)
+def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
+    """Read the prompt and find the words; ApiError where the prompt does not fit, or the format is none."""
+    model, fault = ask.model, manner.fault
     form = wanted_format(fields)
+    if prompt.images:
+        raise schema.refuse(_NO_IMAGES)
     options = sampling.merged(model.parameters, fields.get("options", {}))
-    whole = conversation(model, messages)
-    kept, counted = _fitted(model, fields, whole, window, fault)
-    source = sources.gather(kept, (model.name.key, form, options.get("seed"), fields.get("tools")))
-    thinking = ""
-    if "thinking" in model.capabilities and think_value(fields) is not False:
-        thinking = language.answer(source, 200, 1)
+    found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
+    source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
+    turn = _said(model, fields, form, source, manner)
+    budget = _budget(ask, options, found, fields, native=prompt.native)
+    return _limited(turn, budget, options, _Free(not isinstance(form, dict), manner.on_and_on))
+
+
+def _said(model: Model, fields: Fields, form: Any, source: sources.Sources, manner: Manner) -> Turn:
+    """The whole answer, without a limit."""
+    thinking: Sequence[str] = ()
+    if "thinking" in model.capabilities and fields.get("think") is not False and not fields.get("raw"):
+        thinking = tokens.pieces(language.answer(source, 200, 1))
     calls = () if form else _tool_calls(fields.get("tools", []), source)
-    text = "" if calls else _words(form, source, manner.sorted_keys)
-    turn = Turn(thinking, tokens.pieces(_spoilt(text, fault)), "stop", counted, tool_calls=calls)
-    return _limited(turn, ask, options, fields, on_and_on=manner.on_and_on and not isinstance(form, dict))
+    if calls:
+        written = tokens.pieces(json.dumps(calls[0]["function"]))
+        return Turn(thinking, (), "stop", 0, tool_calls=calls, unseen=len(written) + 1)
+    text = _spoilt(_words(form, source, manner.sorted_keys), manner.fault)
+    return Turn(thinking, tokens.pieces(text), "stop", 0, unseen=1)
 
 
-def _fitted(
-    model: Model, fields: Fields, whole: list[Message], window: int, fault: Fault | None
-) -> tuple[list[Message], int]:
-    """The messages that are read, and what they count; the oldest are dropped unless the request forbids it."""
-    counted = tokens.prompt_count(whole)
-    if fault is not None and fault.do == "overflow":
-        raise too_long(int(fault.number("n_prompt_tokens", window + 1)), int(fault.number("n_ctx", window)))
-    if counted <= window:
-        return whole, counted
-    if fields.get("truncate") is False:
-        raise too_long(counted, window)
-    kept = tokens.fit(whole, window)
-    counted = tokens.prompt_count(kept)
-    if counted > window:
-        if not model.rendered:
-            raise too_long(counted, window)
-        counted = window // 2 + 3  # the prompt is cut to half the window behind its first tokens
-        last = str(kept[-1].get("content") or "")
-        kept = [{**kept[-1], "content": last[-counted * tokens.BYTES_A_TOKEN :]}]
-    return kept, counted
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """How many tokens an answer may have, None without end, and what its prompt counts."""
+
+    most: int | None
+    prompt_tokens: int
 
 
-def too_long(counted: int, window: int) -> ApiError:
-    """The 400 whose text is itself JSON."""
-    text = _TOO_LONG.format(counted, window)
-    return schema.refuse(text, "exceed_context_size_error", n_prompt_tokens=counted, n_ctx=window)
+def _budget(ask: Ask, options: Mapping[str, Any], found: Read, fields: Fields, *, native: bool) -> _Budget:
+    """From num_predict (negative or too large: ten windows; zero: no end, but one token natively) and the window."""
+    limit = options.get("num_predict", -1)
+    largest = _MOST * ask.num_ctx
+    most: int | None = largest if limit < 0 else min(limit, largest)
+    if limit == 0:
+        most = 1 if native else None
+    if not ask.shift:
+        room = ask.window - found.tokens
+        most = room if most is None else min(most, room)
+    return _Budget(most, found.tokens)
 
 
 def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:
@@ -194,22 +180,29 @@ def _spoilt(text: str, fault: Fault | None) -> str:
     return text
 
 
-def _limited(turn: Turn, ask: Ask, options: Mapping[str, Any], fields: Fields, *, on_and_on: bool) -> Turn:
-    """The turn cut at a stop sequence, at num_predict, or at the window where it may not slide."""
-    said, reason = turn.pieces, turn.reason
-    text = "".join(said)
+@dataclass(frozen=True, slots=True)
+class _Free:
+    """Whether no schema ends the text (`bare`), and whether it then goes on for ever (`on_and_on`)."""
+
+    bare: bool
+    on_and_on: bool
+
+
+def _limited(turn: Turn, budget: _Budget, options: Mapping[str, Any], free: _Free) -> Turn:
+    """The turn cut at a stop sequence, and at its limit."""
+    turn = replace(turn, prompt_tokens=budget.prompt_tokens)
+    text = "".join(turn.pieces)
     ends = [at for at in (text.find(stop) for stop in options.get("stop", []) if stop) if at >= 0]
     if ends:
-        said = tokens.pieces(text[: min(ends)])
-        on_and_on = False
-    limit = options.get("num_predict", -1)
-    endless = limit == 0
-    most = limit if limit > 0 else _MOST * ask.num_ctx
-    if fields.get("shift") is False:
-        most = min(most, ask.window - turn.prompt_tokens)
-        endless = False
-    if on_and_on and not endless:
-        said = list(islice(cycle(said or [" "]), most + 1))
-    if len(said) > most and not endless:
-        said, reason = said[: max(most, 0)], "length"
-    return Turn(turn.thinking, said, reason, turn.prompt_tokens, endless, turn.tool_calls)
+        turn = replace(turn, pieces=tokens.pieces(text[: min(ends)]))
+    goes_on = free.bare and not ends and not turn.tool_calls
+    if budget.most is None:
+        return replace(turn, endless=goes_on)
+    if goes_on and free.on_and_on:
+        turn = replace(turn, pieces=list(islice(cycle(turn.pieces or [" "]), budget.most + 1)))
+    if turn.tokens <= budget.most:
+        return turn
+    thinking = turn.thinking[: budget.most]
+    said = turn.pieces[: budget.most - len(thinking)]
+    unseen = budget.most - len(thinking) - len(said)
+    return replace(turn, thinking=thinking, pieces=said, reason="length", tool_calls=(), unseen=unseen)

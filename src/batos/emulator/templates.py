@@ -74,7 +74,7 @@ class Template:
         system, messages = collated(values.messages)
         if "messages" in self.names:
             data = {"System": system, "Messages": Items("[]*template.templateMessage", [*map(_message, messages)])}
-            data |= {"Tools": _tools(values.tools), _RESPONSE: "", **common}
+            data |= {"Tools": tools_of(values.tools), _RESPONSE: "", **common}
             return Run(self.tree, data).text(self.tree.root)
         return self._older(messages, common)
 
@@ -220,7 +220,8 @@ def _tool_call(call: Mapping[str, Any]) -> Struct:
     return Struct("template.templateToolCall", {"ID": str(call.get("id") or ""), "Function": called}, {})
 
 
-def _tools(tools: Sequence[Any] | None) -> Rows:
+def tools_of(tools: Sequence[Any] | None) -> Rows:
+    """The tools of a request as templates see them, and as they are in JSON."""
     found = None if tools is None else [_tool(tool) for tool in tools if isinstance(tool, Mapping)]
     return Rows("template.templateTools", found)
 

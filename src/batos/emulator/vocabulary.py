@@ -32,6 +32,14 @@ class Vocabulary(Protocol):
     @property
     def adds_bos(self) -> bool: ...
 
+    @property
+    def adds_eos(self) -> bool: ...
+
+    @property
+    def marks(self) -> tuple[int, int]:
+        """The first and the last token of a whole text."""
+        ...
+
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
         """The ids of a text; `whole` puts the tokens in front of it and behind it that a prompt has."""
         ...
@@ -46,13 +54,15 @@ class Guessed:
     """The count of weights that are not here: a token for every four bytes, and one for each mark of a chat format."""
 
     adds_bos: bool = True
+    adds_eos: bool = False
+    marks: tuple[int, int] = (0, 0)
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
         """Made-up ids, as many as the text is charged for."""
         marks = len(_MARKED.findall(text)) if "<" in text else 0
         plain = _MARKED.sub("", text) if marks else text
         size = -(-len(plain.encode("utf-8", "surrogatepass")) // BYTES_A_TOKEN)
-        return range(1, 1 + marks + size + (1 if whole else 0))
+        return range(1, 1 + marks + size + (self.adds_bos + self.adds_eos if whole else 0))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Nothing is known of what was said; as many letters as the ids are charged for."""
@@ -69,6 +79,11 @@ class Real:
     adds_eos: bool
     _known: OrderedDict[str, tuple[int, ...]] = field(default_factory=OrderedDict)
     _size: int = 0
+
+    @property
+    def marks(self) -> tuple[int, int]:
+        """The first and the last token of a whole text."""
+        return self.lexicon.bos, self.lexicon.eos
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
         """The ids of a text, its special tokens read as such."""
@@ -126,7 +141,7 @@ def _of(source: _Source) -> Vocabulary:
     pieces = info.get("tokenizer.ggml.tokens")
     kind = str(info.get("tokenizer.ggml.model", ""))
     if not isinstance(pieces, list) or not pieces or kind not in ("llama", "bert", "gpt2"):
-        return Guessed()
+        return Guessed(adds_eos=any(key.endswith(".pooling_type") for key in info))
     lexicon = Lexicon.read(info, spaced="▁" if kind != "gpt2" else "")
     if kind == "bert":
         return Real(lexicon, wordpiece.WordPiece(lexicon), adds_bos=True, adds_eos=True)
