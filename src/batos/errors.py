@@ -42,7 +42,7 @@ BatosError
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
@@ -108,14 +108,14 @@ class CodexError(UsageError):
 
 
 class AdapterError(UsageError):
-    """An adapter's files are wrong, or it does not fit its persona's base; `labels` names each (`ROBIN/warm`)."""
+    """An adapter's files are wrong, or it does not fit its persona's base; `faults` has each as plain data."""
 
     code = "adapter"
     remedy = "`batos adapters check` tells everything that is wrong, and what to do."
 
-    def __init__(self, message: str, *, labels: tuple[str, ...] = (), remedy: str = "") -> None:
+    def __init__(self, message: str, *, faults: tuple[Mapping[str, str], ...] = (), remedy: str = "") -> None:
         super().__init__(message, remedy=remedy, field="adapters")
-        self.labels = labels
+        self.faults = faults
 
 
 class BriefError(UsageError):

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from batos.config import Settings, checkout_folder
-from batos.errors import AdapterError, NotFound, OllamaError
+from batos.errors import NotFound, OllamaError
 from batos.events import Events
 from batos.front.console import size, table
 from batos.front.options import Called, common, run
@@ -260,5 +260,5 @@ async def _fits(settings: Settings, codex: Codex, adapter: Adapter) -> list[str]
         except OllamaError as error:
             return [f"Not checked against {base}: {error.message}."]
     if faults:
-        raise AdapterError(str(faults[0]), labels=(adapter.label,), remedy=faults[0].remedy)
+        raise fusing.refusal(faults)
     return list(misfits.doubts(adapter, base))

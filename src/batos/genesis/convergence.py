@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.config import Settings, checkout_folder
-from batos.errors import ModelMissing, OllamaError
+from batos.errors import AdapterError, ModelMissing, OllamaError
 from batos.events import Events
 from batos.genesis import (
     adapters,
@@ -27,12 +27,12 @@ from batos.genesis import (
 )
 from batos.genesis import codex as codices
 from batos.genesis.codex import PILLARS, Codex
-from batos.genesis.daemon import Daemon, look
+from batos.genesis.daemon import Daemon, Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.ledger import Made
 from batos.genesis.plan import Plan, compare, in_words, pruned
 from batos.genesis.provision import OnProgress, Progress
-from batos.genesis.shelf import Shelf
+from batos.genesis.shelf import Fault, Shelf
 from batos.genesis.stamps import Stamp
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -87,6 +87,7 @@ class Convergence:
     in_use: Callable[[], frozenset[str]] = frozenset
     _last: _Read | None = field(default=None)
     _version: str | None = field(default=None)
+    _unfit: fusing.Unfit = field(default_factory=fusing.Unfit)
 
     # -- reading
 
@@ -128,7 +129,8 @@ class Convergence:
         self._version = listed.version
         with self.image.snapshot() as root:
             chosen, known = repository.choices(root), ledger.known(root)
-        return compare(read.codex, self.settings.profile, listed, read.shelf, chosen, known)
+        shelf = self._unfit.apart(read.shelf, _bases(read.codex, self.settings.profile, listed))
+        return compare(read.codex, self.settings.profile, listed, shelf, chosen, known)
 
     # -- bringing about
 
@@ -151,7 +153,7 @@ class Convergence:
         a persona was given is there and broken. ModelMissing: a base must be pulled, which is not done unasked.
         """
         found = await self._compared()
-        broken = [each for each in found.shelf.faults if each.name and found.chosen.get(each.persona) == each.name]
+        broken = _broken(found)
         if broken:
             raise fusing.refusal(broken)
         waiting = [persona for persona in PILLARS if persona not in found.models]
@@ -176,9 +178,29 @@ class Convergence:
     async def _carry_out(self, todo: Plan, tell: OnProgress, *, pull: bool) -> Plan:
         gates = (fusing.gate(self.daemon), fitting.gate(self.settings, self.daemon))
         patience = self.settings.progress_seconds
-        done = await provision.carry_out(todo, self.daemon, tell, gates=gates, pull=pull, patience=patience)
+        while True:
+            try:
+                done = await provision.carry_out(todo, self.daemon, tell, gates=gates, pull=pull, patience=patience)
+                break
+            except AdapterError as unfit:
+                todo = await self._without(todo, unfit, tell)
         await asyncio.to_thread(self._write_modelfiles, done)
         return done
+
+    async def _without(self, todo: Plan, unfit: AdapterError, tell: OnProgress) -> Plan:
+        """The plan without adapters that do not fit: the audit tells, the rest goes on: nobody thinks with them.
+
+        Raises the error itself where a persona was given such a one: without it that persona would be another.
+        """
+        listed = await look(self.daemon, self._version)
+        bases = _bases(todo.codex, todo.profile, listed)
+        learnt = self._unfit.learn(unfit, todo.shelf, bases)
+        found = compare(todo.codex, todo.profile, listed, self._unfit.apart(todo.shelf, bases), todo.chosen, todo.known)
+        if not learnt or _broken(found):
+            raise unfit
+        for fault in unfit.faults:
+            tell(Progress(f"leave out {fault['persona'].lower()}/{fault['name']}", fault["what"]))
+        return found
 
     def _telling(self, on_progress: OnProgress | None) -> OnProgress:
         statuses: dict[str, str] = {}
@@ -252,6 +274,17 @@ def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
               if (row := done.listed.row(name)) is not None}  # fmt: skip
     older = {name: made for name, made in before.items() if name in listed and name not in wanted}
     return {**older, **wanted}
+
+
+def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:
+    """The digest of each persona's base, of those that are there."""
+    rows = {persona: listed.row(codex.model_for(persona, profile)) for persona in PILLARS}
+    return {persona: row.digest for persona, row in rows.items() if row is not None}
+
+
+def _broken(found: Plan) -> list[Fault]:
+    """The faults of adapters that personas were given."""
+    return [each for each in found.shelf.faults if each.name and found.chosen.get(each.persona) == each.name]
 
 
 def _base_missing(found: Plan, waiting: Sequence[str]) -> ModelMissing:

@@ -65,10 +65,36 @@ def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
 def refusal(faults: Sequence[Fault]) -> AdapterError:
     """The error for adapters that are not used, at least one."""
     first, *others = faults
-    labels = tuple(dict.fromkeys(fault.label for fault in faults))
-    error = AdapterError(str(first), labels=labels, remedy=f"{first.remedy} Or take it out of its folder.")
+    told = tuple(fault.as_dict() for fault in faults)
+    error = AdapterError(str(first), faults=told, remedy=f"{first.remedy} Or take it out of its folder.")
     error.also = tuple(f"{fault}. {fault.remedy}" for fault in others)
     return error
+
+
+class Unfit:
+    """Adapters that were found not to fit, remembered for as long as they and their bases stay what they are."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, str], list[Fault]] = {}
+
+    def learn(self, refused: AdapterError, shelf: Shelf, bases: Mapping[str, str]) -> bool:
+        """Remember what a gate refused; `bases` are digests by persona. Whether there was anything to learn."""
+        before = len(self._known)
+        for told in refused.faults:
+            adapter = shelf.find(told["persona"], told["name"])
+            if adapter is not None:
+                self._known.setdefault(_key(adapter, bases), []).append(Fault(**told))
+        return len(self._known) > before
+
+    def apart(self, shelf: Shelf, bases: Mapping[str, str]) -> Shelf:
+        """The shelf with such adapters among its faults."""
+        known = {adapter.label: found for adapter in shelf.adapters if (found := self._known.get(_key(adapter, bases)))}
+        fit = tuple(adapter for adapter in shelf.adapters if adapter.label not in known)
+        return Shelf(fit, (*shelf.faults, *(fault for found in known.values() for fault in found)))
+
+
+def _key(adapter: Adapter, bases: Mapping[str, str]) -> tuple[str, str, str]:
+    return adapter.label, adapter.digest, bases.get(adapter.persona, "")
 
 
 def findings(

@@ -1,0 +1,212 @@
+"""Adapters before they become models: refused before anything is sent, told to the audit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.genesis.loras import MODELS, gguf_adapter
+
+from batos.emulator.serve import Emulator, Options
+from batos.errors import AdapterError
+from batos.genesis import codex as codices
+from batos.genesis import fusing
+from batos.genesis.adapters import discover, in_use
+from batos.genesis.codex import Codex
+from batos.genesis.plan import Plan, plan
+from batos.genesis.provision import carry_out
+from batos.genesis.shelf import Adapter, Fault, Shelf
+from batos.inference.bridge import Bridge, ChatRequest
+
+BASE = "llama3.1:8b-instruct-q4_K_M"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """An emulated daemon that has the tiny base under the name that the codex wants, and an adapters folder."""
+
+    emulated: Emulator
+    bridge: Bridge
+    folder: Path
+    codex: Codex
+
+    def put(self, name: str, as_: str, persona: str = "alfred") -> None:
+        """Put a file of the recordings into the folder."""
+        gguf_adapter(self.folder / persona / as_, (MODELS / f"{name}.gguf").read_bytes())
+
+    async def planned(self, shelf: Shelf | None = None) -> Plan:
+        return await plan(self.codex, "default", self.bridge, shelf or discover(self.folder))
+
+    async def fused(self, todo: Plan) -> Plan:
+        return await carry_out(todo, self.bridge, lambda _: None, gates=[fusing.gate(self.bridge)])
+
+    def asked(self, since: int = 0) -> list[str]:
+        """What was asked of the daemon, in order."""
+        return [str(request["path"]) for request in list(self.emulated.requests)[since:]]
+
+
+@pytest.fixture
+async def here(tmp_path: Path, folder: Path) -> AsyncIterator[Here]:
+    """The base, with a runner that answers."""
+    emulated = Emulator(Options(vram=0, models=("all-minilm:latest",)))
+    async with emulated.serving() as url, Bridge(url) as bridge:
+        digest = await bridge.upload_blob(MODELS / "tiny-a.gguf")
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
+            made = {"model": BASE, "files": {"a.gguf": digest}, "stream": False}
+            assert (await http.post("/api/create", json=made)).status_code == 200
+        await bridge.think(ChatRequest(BASE, ({"role": "user", "content": "hello"},), {"num_ctx": 512}))
+        yield Here(emulated, bridge, tmp_path / "adapters", codices.load(folder))
+
+
+async def runners(here: Here) -> list[str]:
+    return [row.name for row in await here.bridge.ps()]
+
+
+async def test_an_adapter_becomes_a_model(here: Here) -> None:
+    """Both kinds are sent by digest and fused; the model carries one adapter on the unchanged base."""
+    here.put("alfred-lora", "audit")
+    place = here.folder / "robin" / "warm"
+    place.mkdir(parents=True)
+    for path in (MODELS / "peft" / "robin").iterdir():
+        (place / path.name).write_bytes(path.read_bytes())
+    done = await here.fused(await here.planned())
+    assert not done.steps
+    for persona, name in (("ALFRED", "audit"), ("ROBIN", "warm")):
+        model = done.models[persona]
+        assert model.startswith(f"batos-{persona.lower()}-{name}:")
+        card = await here.bridge.show(model)
+        assert len(card.adapters) == 1
+        assert card.blob == (await here.bridge.show(BASE)).blob
+
+
+BAD = [
+    ("wrong-width-lora", "for 128 in"),
+    ("wrong-arch-lora", "architecture qwen2"),
+    ("tiny-a", "no adapter but a model"),
+]
+
+
+@pytest.mark.parametrize(("name", "said"), BAD)
+async def test_what_cannot_be_loaded_is_caught_before_it_costs_anything(here: Here, name: str, said: str) -> None:
+    """Nothing is sent, made or loaded, and the runner that answers stays where it is."""
+    here.put(name, "bad")
+    before = len(here.emulated.requests)
+    shelf = discover(here.folder)
+    if shelf.faults:
+        assert said in shelf.faults[0].what
+        assert not shelf.adapters
+    else:
+        with pytest.raises(AdapterError, match=said):
+            await here.fused(await here.planned(shelf))
+    asked = here.asked(before)
+    assert not [path for path in asked if path.startswith("/api/blobs") or path in ("/api/create", "/api/chat")]
+    assert await runners(here) == [BASE]
+
+
+async def test_an_adapter_on_an_adapter_is_caught(here: Here) -> None:
+    """A base that carries one already is no base."""
+    here.put("alfred-lora", "audit")
+    here.put("babs-lora", "atlas", "babs")
+    done = await here.fused(await here.planned())
+    shelf = discover(here.folder)
+    before = len(here.emulated.requests)
+    (fault,) = await fusing.unfit([(shelf.adapters[0], done.models["ALFRED"])], here.bridge)
+    assert "carries an adapter itself" in fault.what
+    assert here.asked(before) == ["/api/show"]
+    assert await runners(here) == [BASE]
+
+
+async def test_a_base_is_asked_for_once(here: Here) -> None:
+    """However many adapters are held against it; one that is not there is no fault of theirs."""
+    for name in ("a", "b", "c"):
+        here.put("alfred-lora", name)
+    adapters = discover(here.folder).adapters
+    before = len(here.emulated.requests)
+    assert await fusing.unfit([(each, BASE) for each in adapters], here.bridge) == ()
+    assert here.asked(before) == ["/api/show"]
+    assert await fusing.unfit([(each, "nobody:latest") for each in adapters], here.bridge) == ()
+
+
+async def test_a_plan_that_makes_nothing_asks_nothing(here: Here) -> None:
+    """What is made was held against its base before."""
+    here.put("alfred-lora", "audit")
+    done = await here.fused(await here.planned())
+    before = len(here.emulated.requests)
+    await fusing.gate(here.bridge)(done)
+    assert here.asked(before) == []
+
+
+def fault(name: str, what: str) -> Fault:
+    return Fault("ROBIN", name, what, f"Mend {name}.", f"{name}.gguf")
+
+
+def test_a_refusal_tells_everything() -> None:
+    """The first fault with its remedy, the others beside it, each as data."""
+    error = fusing.refusal([fault("a", "it is cut"), fault("b", "it is wide")])
+    assert error.message == "ROBIN/a (a.gguf): it is cut"
+    assert error.remedy.startswith("Mend a.")
+    assert error.also == ("ROBIN/b (b.gguf): it is wide. Mend b.",)
+    assert [each["name"] for each in error.faults] == ["a", "b"]
+    assert error.exit_code == 2
+
+
+def shelf_of(folder: Path, *places: str) -> Shelf:
+    for place in places:
+        gguf_adapter(folder / "adapters" / place)
+    return discover(folder / "adapters")
+
+
+def test_what_does_not_fit_is_remembered_until_something_changes(tmp_path: Path) -> None:
+    """Another adapter under its name, or another base, is looked at anew."""
+    shelf = shelf_of(tmp_path, "robin/a", "robin/b")
+    known = fusing.Unfit()
+    bases = {"ROBIN": "0"}
+    assert known.learn(fusing.refusal([fault("a", "it is wide"), fault("a", "it is deep")]), shelf, bases)
+    left = known.apart(shelf, bases)
+    assert [each.name for each in left.adapters] == ["b"]
+    assert [each.what for each in left.faults] == ["it is wide", "it is deep"]
+    assert known.apart(shelf, {"ROBIN": "1"}) == shelf
+    gguf_adapter(tmp_path / "adapters" / "robin" / "a", (MODELS / "babs-lora.gguf").read_bytes())
+    changed = discover(tmp_path / "adapters")
+    assert known.apart(changed, bases) == changed
+    assert not known.learn(fusing.refusal([fault("gone", "it is wide")]), shelf, bases)
+
+
+def ids(found: Iterable[Any]) -> list[tuple[str, bool]]:
+    return [(each.id, each.ok) for each in found]
+
+
+def test_the_audit_hears_what_is_used_and_what_it_costs(tmp_path: Path, codex: Codex) -> None:
+    """One persona with an adapter on the base that all share: every switch loads it again, which is said."""
+    shelf = shelf_of(tmp_path, "robin/a")
+    choices: dict[str, str | None] = {"ROBIN": "a", "BRICK": None, "BABS": None, "ALFRED": None}
+    found = fusing.findings(shelf, choices, in_use(shelf, choices), codex)
+    assert ids(found) == [("adapters.files", True), ("adapters.choice", True), ("adapters.reload", True)]
+    assert "loads it again" in found[-1].what
+
+
+def test_the_audit_hears_what_is_wrong(tmp_path: Path, codex: Codex) -> None:
+    """A fault of the files, and a choice that is gone, each with what to do."""
+    (tmp_path / "adapters" / "robin" / "a").mkdir(parents=True)
+    shelf = discover(tmp_path / "adapters")
+    found = fusing.findings(shelf, {"ROBIN": "gone", "BABS": "none"}, {}, codex)
+    assert ids(found) == [("adapters.files", False), ("adapters.choice", False)]
+    assert all(each.remedy for each in found)
+    assert "batos adapters use ROBIN" in found[1].remedy
+
+
+def test_nothing_is_said_where_nothing_is(codex: Codex) -> None:
+    """Without adapters there are no findings about them."""
+    assert fusing.findings(Shelf(), {"ROBIN": None}, {}, codex) == []
+
+
+def test_the_same_adapter_for_all_costs_nothing(tmp_path: Path, codex: Codex) -> None:
+    """What is loaded again is a runner of other content: equal bytes under two names are one."""
+    shelf = shelf_of(tmp_path, "robin/a", "brick/b", "babs/c", "alfred/d")
+    used: dict[str, Adapter] = in_use(shelf, {})
+    assert fusing.reloading(used, codex) == ""
+    assert "ROBIN, BRICK, BABS and ALFRED share" in fusing.reloading({"ROBIN": used["ROBIN"]}, codex)
