@@ -131,7 +131,8 @@ def usable_of(card: int) -> int:
 class Resident:
     """One runner: a model with its window and adapter, and who uses it. Sizes in bytes, None where nobody knows.
 
-    `blob` is the base's: runners of one blob are never in memory together. `share` of it goes to the card.
+    `blob` is the base's: runners of one blob are never in memory together. `share` of it goes to the card. An adapter
+    is told from another by its digest.
     """
 
     model: str
@@ -141,6 +142,7 @@ class Resident:
     cache: Cache | None = None
     blob: str = ""
     adapter: int = 0
+    adapter_digest: str = ""
     share: Fraction = Fraction(1)
     #: Why a size is unknown.
     unknown: str = "unknown until pulled"
@@ -243,10 +245,11 @@ class Table:
 
     @property
     def largest(self) -> int | None:
-        """The largest num_ctx with which every runner fits; 0 if none does, None if it is unknown."""
-        found = [runner.largest for runner in self.runners if runner.resident.share]
-        known = [each for each in found if each is not None]
-        return None if len(known) < len(found) or not known else min(known)
+        """The largest num_ctx with which those fit that do not fit now, or all: 0 if none, None if unknown."""
+        on_card = [runner for runner in self.runners if runner.resident.share]
+        over = [runner for runner in on_card if runner.fits is False]
+        known = [found for runner in over or on_card if (found := runner.largest) is not None]
+        return min(known) if known and (over or len(known) == len(on_card)) else None
 
     def as_dict(self) -> dict[str, Any]:
         """The table as plain data."""
