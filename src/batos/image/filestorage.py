@@ -25,7 +25,7 @@ from batos.image.tail import settle
 _BESIDE = (".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old")
 
 #: Where the first transaction of a file begins.
-_BEGIN = 4
+BEGIN = 4
 
 
 class SoundFileStorage(FileStorage):
@@ -43,7 +43,7 @@ class SoundFileStorage(FileStorage):
     def __init__(self, path: str, *, quota: int | None = None, blob_dir: str | None = None) -> None:
         self._made = not Path(path).exists()
         self._held = -1
-        _check_beside(path)
+        check_beside(path)
         try:
             super().__init__(path, quota=quota, blob_dir=blob_dir)
         except BaseException:
@@ -66,7 +66,7 @@ class SoundFileStorage(FileStorage):
         self._hold()
         path = Path(self._file_name)
         known = self._known(path)
-        _, start, last = known or (None, _BEGIN, z64)
+        _, start, last = known or (None, BEGIN, z64)
         settle(self._file, path, start, last)
         return known
 
@@ -163,7 +163,7 @@ class SoundFileStorage(FileStorage):
         self._release()
 
 
-def _check_beside(path: str) -> None:
+def check_beside(path: str) -> None:
     """Raise ImageDamaged if what will be opened beside the file is no plain file: a link would lead a write astray."""
     for suffix in _BESIDE:
         beside = Path(path + suffix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from collections.abc import Callable
@@ -177,6 +178,22 @@ def owner(path: Path | None) -> str:
         return f"process {pid}"
     command = " ".join([Path(word.decode(errors="replace")).name for word in words if word][:4])
     return f"process {pid} ({command})" if command else f"process {pid}"
+
+
+def holder(path: Path) -> str:
+    """Which process has a file storage open for writing, "" if none; where the kernel lists no locks, by trying one."""
+    if _locker(path):
+        return owner(path)
+    if Path("/proc/locks").exists():
+        return ""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return owner(path)
+    except OSError:
+        return ""
+    return ""
 
 
 def _locker(path: Path | None) -> int:

@@ -39,19 +39,32 @@ def settle(file: BinaryIO, path: Path, start: int, last: bytes) -> None:
     size = os.fstat(file.fileno()).st_size
     if size <= start:
         return
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-        if view[:4] != packed_version:
-            return
-        at = _sound(view, start, last)
-        if at == size:
-            return
-        zeros = _NOT_ZERO.search(view, at) is None
-        if not zeros:
-            _check_cut(view, path, at)
+    at, zeros = _unfinished(file, path, start, last)
+    if at == size:
+        return
     kept = None if zeros else _keep(path, file, at)
     file.truncate(at)
     os.fsync(file.fileno())
     _log.warning("image.cut", file=str(path), offset=at, bytes=size - at, zeros=zeros, kept=kept and str(kept))
+
+
+def end(path: Path, start: int, last: bytes, *, strict: bool) -> int:
+    """Where the last commit of a file ends, of which nothing is changed; if `strict`, ImageDamaged as `settle`."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return size if size <= start else _unfinished(file, path, start, last, strict=strict)[0]
+
+
+def _unfinished(file: BinaryIO, path: Path, start: int, last: bytes, *, strict: bool = True) -> tuple[int, bool]:
+    """Where the last commit ends, and whether only zeros are behind it; ImageDamaged if that is no crash's doing."""
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+        if view[:4] != packed_version:
+            return len(view), True
+        at = _sound(view, start, last)
+        zeros = _NOT_ZERO.search(view, at) is None
+        if strict and at < len(view) and not zeros:
+            _check_cut(view, path, at)
+        return at, zeros
 
 
 def cuttings(path: Path) -> list[Path]:

@@ -1,0 +1,161 @@
+"""An image looked at without changing a byte of it, whether or not another process has it open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ZODB.DB import DB
+from ZODB.FileStorage.FileStorage import FileStorage
+from ZODB.utils import z64
+
+from batos.errors import BatosError, ImageDamaged
+from batos.image import indexfile, pairing, storage, tail
+from batos.image.classes import class_factory
+from batos.image.damage import OPENING, REMEDY, as_damage
+from batos.image.database import LoadableDB
+from batos.image.filestorage import BEGIN, SoundFileStorage, check_beside
+from batos.image.transactions import snapshot
+
+#: Objects that are kept in memory while one looks.
+_CACHED = 2_000
+
+
+class _Until:
+    """A file that ends before it does: what stands behind its last commit is not there."""
+
+    def __init__(self, file: BinaryIO, end: int) -> None:
+        self._file = file
+        self._end = end
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go there; the end is ours."""
+        return self._file.seek(self._end + offset if whence == 2 else offset, 0 if whence == 2 else whence)
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes, or fewer where it ends."""
+        left = max(0, self._end - self._file.tell())
+        return self._file.read(left if size < 0 else min(size, left))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class _ReadFileStorage(SoundFileStorage):
+    """A file storage opened for reading: no lock, no index written, nothing cut off.
+
+    `unfinished` counts the bytes of a commit behind the last one. Where another process is writing such a commit is no
+    sign of a crash; else ImageDamaged if it is no crash's doing.
+    """
+
+    def __init__(self, path: str, *, held: bool) -> None:
+        self._made = False
+        self._held = -1
+        self._strict = not held
+        self.unfinished = 0
+        check_beside(path)
+        try:
+            FileStorage.__init__(self, path, read_only=True)
+        except BaseException:
+            self._let_go()
+            raise
+
+    def _restore_index(self) -> tuple[Any, int, bytes] | None:
+        path = Path(self._file_name)
+        known = self._known(path)
+        _, start, last = known or (None, BEGIN, z64)
+        end = tail.end(path, start, last, strict=self._strict)
+        self.unfinished = path.stat().st_size - end if self._strict else 0
+        self._file = _Until(self._file, end)  # type: ignore[assignment]  # all of a file that is used here
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Faces:
+    """The two databases of an image as they are on disk. Sizes in bytes; `holder` says who has them open, "" nobody."""
+
+    image: DB
+    journal: DB
+    holder: str = ""
+    #: Of each file: the bytes of an unfinished commit at its end.
+    unfinished: tuple[tuple[Path, int], ...] = ()
+    #: Of each file: whether its index can be read; a file without one is left out.
+    indexes: tuple[tuple[Path, bool], ...] = ()
+
+    @contextmanager
+    def root(self) -> Iterator[Any]:
+        """The image's root as of now; a database that cannot be read is ImageDamaged."""
+        try:
+            with snapshot(self.image) as root:
+                yield root
+        except Exception as error:
+            damage = as_damage(error)
+            if damage is not None:
+                raise damage from error
+            raise
+
+    def pair(self) -> str:
+        """The id that both share, "" if they were never used; raises ImageDamaged if they are no pair."""
+        image, journal = pairing.image_side(self.image), pairing.journal_side(self.journal)
+        agreed = pairing.agreed(image, journal)
+        return "" if image.pair is journal.pair is None else agreed
+
+    def last(self) -> bytes:
+        """The id of the image's last commit."""
+        found: bytes = self.image.lastTransaction()
+        return found
+
+
+def exists(uri: str) -> bool:
+    """Whether there is anything to look at: a file may not be there yet; of other storages only opening tells."""
+    path = storage.file_of(uri)
+    return path is None or path.exists()
+
+
+@contextmanager
+def looking(image: str, journal: str) -> Iterator[Faces]:
+    """Open both databases for reading. Raises what opening them would, but never ImageBusy: others are not minded."""
+    uris = (image, storage.journal_uri(image, journal))
+    files = [path for uri in uris if (path := storage.file_of(uri)) is not None]
+    holders = [holder for path in files if path.exists() and (holder := storage.holder(path))]
+    with ExitStack() as stack:
+        faces = [stack.enter_context(_opened(uri, held=bool(holders))) for uri in uris]
+        beside = [(path, Path(f"{path}.index")) for path in files]
+        yield Faces(
+            image=faces[0],
+            journal=faces[1],
+            holder=holders[0] if holders else "",
+            unfinished=tuple(filter(None, map(_unfinished, faces))),
+            indexes=tuple((path, indexfile.read_index(index) is not None) for path, index in beside if index.exists()),
+        )
+
+
+@contextmanager
+def _opened(uri: str, *, held: bool) -> Iterator[DB]:
+    path = storage.file_of(uri)
+    database = storage.open_database(uri, connections=1) if path is None else _read(path, held=held)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _read(path: Path, *, held: bool) -> DB:
+    try:
+        return LoadableDB(_ReadFileStorage(str(path), held=held), class_factory=class_factory, cache_size=_CACHED)
+    except BatosError:
+        raise
+    except OSError as error:
+        remedy = "Bring back the file from its last backup, or check the path and its permissions."
+        raise ImageDamaged(f"{path} cannot be opened: {error.strerror or error}", remedy=remedy) from error
+    except OPENING as error:
+        raise ImageDamaged(f"{path} does not open ({type(error).__name__}: {error})", remedy=REMEDY) from error
+
+
+def _unfinished(database: DB) -> tuple[Path, int] | None:
+    found = database.storage
+    rest = found.unfinished if isinstance(found, _ReadFileStorage) else 0
+    return (Path(found.getName()), rest) if rest else None
