@@ -63,7 +63,7 @@ async def test_runner_options_reload_and_sampling_does_not(
 )
 async def test_the_window_is_rounded_up_and_capped(client: Client, asked: int, shown: int, window: int) -> None:
     """ps shows what was asked for, capped; the window in force is the next multiple of 256."""
-    text = "water " * (window * 2)
+    text = "water " * (window + 200)
     options = {"num_ctx": asked}
     messages = [{"role": "user", "content": text}]
     reply = await client.post(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.emulator.clients import until
 
 from batos.emulator.serve import Emulator, Options
 from batos.errors import ConfigError
@@ -25,9 +28,13 @@ sys.exit(asyncio.run(serve(Options(log=Path(sys.argv[1]), models=("llama3.2:1b",
 
 
 @contextmanager
-def _process(log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def _process(log: Path, **environ: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(
-        [sys.executable, "-c", _START, str(log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", _START, str(log)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environ},
     )
     try:
         assert process.stdout is not None
@@ -65,6 +72,38 @@ def test_the_log_holds_a_line_for_each_request(tmp_path: Path) -> None:
     assert [(entry["n"], entry["path"]) for entry in entries] == [(1, "/api/tags"), (2, "/api/chat")]
     assert entries[1]["model"] == "llama3.2:1b"
     assert entries[1]["body"] == {"model": "llama3.2:1b", "keep_alive": 5}
+
+
+async def test_a_request_is_in_the_log_before_it_is_answered(tmp_path: Path) -> None:
+    """Who is killed while he waits for the n-th answer finds n lines: also for what is refused or not routed."""
+    log = tmp_path / "log"
+    emulator = Emulator(Options(log=log, models=("llama3.2:1b",), load_s=3600))
+    async with emulator.serving() as url, httpx.AsyncClient(base_url=url, trust_env=False, verify=False) as client:
+        for path in ("/api/ps", "/nowhere", "/api/blobs/x"):
+            await client.get(path)
+        waiting = asyncio.create_task(client.post("/api/chat", json={"model": "llama3.2:1b"}))
+        await until(lambda: emulator.scheduler.loading)
+        assert len(log.read_text().splitlines()) == 4
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
+def test_a_log_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    """With the field, before anything listens."""
+    with pytest.raises(ConfigError) as refused:
+        Emulator(Options(log=tmp_path / "nowhere" / "log"))
+    assert refused.value.field == "log"
+
+
+def test_what_the_environment_says_wrong_is_told(tmp_path: Path) -> None:
+    """On standard error, by name, as the daemon tells it in its log; it goes on with the default."""
+    with _process(tmp_path / "log", OLLAMA_MAX_QUEUE="many") as (process, line):
+        assert "listening" in line
+        process.terminate()
+        process.wait(10)
+        assert process.stderr is not None
+        assert "OLLAMA_MAX_QUEUE='many', default 512" in process.stderr.read()
 
 
 @pytest.mark.parametrize(

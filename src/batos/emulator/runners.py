@@ -12,6 +12,7 @@ from typing import Any
 from batos.emulator import memory
 from batos.emulator.memory import Footprint
 from batos.emulator.models import Model
+from batos.emulator.prefixes import Prefixes
 from batos.emulator.replies import ApiError
 
 NOT_RUNNING = "llama-server process no longer running: -1 "
@@ -156,6 +157,7 @@ class Runner:
     refs: int = 0
     dead: bool = False
     slots: Slots = field(init=False)
+    prefixes: Prefixes = field(default_factory=Prefixes)
 
     def __post_init__(self) -> None:
         self.slots = Slots(self, self.parallel)
