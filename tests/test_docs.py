@@ -59,13 +59,17 @@ def decisions_table() -> str:
 
 
 def verbs_help() -> str:
-    """The help of every verb, as `batos VERB --help` prints it."""
+    """The help of every verb, and of every verb of a group, as `batos VERB --help` prints it."""
     parts = []
     for name in cli.VERBS:
         command = cli.batos.get_command(click.Context(cli.batos), name)
         assert command is not None
-        context = click.Context(command, info_name=f"batos {name}", terminal_width=100)
-        parts.append(f"## {name}\n\n```\n{command.get_help(context)}\n```")
+        named = {name: command}
+        if isinstance(command, click.Group):
+            named |= {f"{name} {inner}": each for inner, each in command.commands.items()}
+        for full, each in named.items():
+            context = click.Context(each, info_name=f"batos {full}", terminal_width=100)
+            parts.append(f"{'###' if ' ' in full else '##'} {full}\n\n```\n{each.get_help(context)}\n```")
     return "\n\n".join(parts)
 
 

@@ -60,8 +60,8 @@ def _architecture(adapter: Adapter, card: ModelCard, faults: Faults) -> None:
         file = next(iter(adapter.files.values()), None)
         folder = file.parent if file is not None else f"adapters/{adapter.persona.lower()}/{adapter.name}"
         remedy = (
-            f"Convert it with llama.cpp: `python convert_lora_to_gguf.py --outfile adapter.gguf {folder}`, and put the "
-            "GGUF file into the folder in the place of the others."
+            f"Convert it: `python convert_lora_to_gguf.py --base BASE_FOLDER --outfile adapter.gguf {folder}` (of "
+            "llama.cpp), and put the GGUF file into the folder in the place of the others."
         )
         faults.add(what, remedy, "general.architecture")
 
