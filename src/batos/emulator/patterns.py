@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from re import _parser  # type: ignore[attr-defined]  # the only parser of Python's own patterns; undocumented, stable since 3.11
 from typing import Any
 
-from batos.emulator import schema
+from batos.emulator import matching, schema
 from batos.emulator.sources import Sources, cut
 
 LONGEST = 100_000  # characters that are made up for a pattern or a length
+_TRIED = 200  # words of the prompt that a pattern is looked for in
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_.,:;!?/"
 
 
 def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: int) -> str:
     """A string in which the pattern is found: a word of the question or evidence, else the plainest."""
-    compiled = _compiled(pattern)
     spans = [word for sentence in sources.ranked[:8] for word in sentence.text.split()]
-    fitting = [span for span in spans if _within(span, fewest, longest) and compiled.search(span)]
+    sized = [span for span in spans if _within(span, fewest, longest)]
+    fitting = [span for span in sized[:_TRIED] if matching.found(pattern, span)]
     if fitting:
         return fitting[at % len(fitting)]
     plainest = _plainest(pattern, fewest)
@@ -43,18 +43,13 @@ def _within(text: str, fewest: int, longest: int | None) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-@lru_cache(maxsize=256)
 def _plainest(pattern: str, fewest: int) -> str:
     """The shortest text of plain letters that the pattern matches, its last repeat stretched to a length."""
     parsed = _parser.parse(pattern)
     short = _write(parsed, 0)
     if len(short) >= fewest:
         return short
-    for extra in range(fewest - len(short), fewest + 1):
+    for extra in (fewest - len(short), fewest):
         text = _write(parsed, extra)
         if len(text) >= fewest:
             return text
@@ -98,7 +93,7 @@ def _one(kind: str, value: Any) -> str:
 
 
 def _of_class(items: Any) -> str:
-    allowed = {character for character in _PLAIN if _in_class(items, character)}
+    allowed = {character for character in _PLAIN if matching.in_class(items, character)}
     for character in _PLAIN:
         if character in allowed:
             return character
@@ -108,29 +103,3 @@ def _of_class(items: Any) -> str:
         if str(kind) == "RANGE":
             return chr(value[0])
     return "a"
-
-
-def _in_class(items: Any, character: str) -> bool:
-    negated = False
-    inside = False
-    for kind, value in items:
-        name = str(kind)
-        if name == "NEGATE":
-            negated = True
-        elif name == "LITERAL":
-            inside = inside or ord(character) == value
-        elif name == "RANGE":
-            inside = inside or value[0] <= ord(character) <= value[1]
-        elif name == "CATEGORY":
-            inside = inside or _in_category(str(value), character)
-    return inside != negated
-
-
-def _in_category(name: str, character: str) -> bool:
-    bare = name.replace("NOT_", "")
-    inside = {
-        "CATEGORY_DIGIT": character.isdigit(),
-        "CATEGORY_SPACE": character.isspace(),
-        "CATEGORY_WORD": character.isalnum() or character == "_",
-    }.get(bare, False)
-    return inside != ("NOT_" in name)

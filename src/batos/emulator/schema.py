@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from batos.emulator import matching
 from batos.emulator.replies import ApiError
 
 Schema = Mapping[str, Any] | bool
@@ -95,7 +96,7 @@ def _check_type(kinds: Any, where: str) -> None:
 def _check_pattern(pattern: Any, where: str) -> None:
     try:
         re.compile(pattern if isinstance(pattern, str) else "")
-    except re.error as fault:
+    except (re.error, OverflowError) as fault:
         raise refuse(_CONVERSION.format(where, f"invalid pattern: {fault}")) from None
 
 
@@ -212,7 +213,7 @@ def same(one: Any, two: Any) -> bool:
 def _string_fits(value: str, schema: Mapping[str, Any]) -> bool:
     if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
         return False
-    return "pattern" not in schema or re.search(schema["pattern"], value) is not None
+    return "pattern" not in schema or matching.found(schema["pattern"], value)
 
 
 def _number_fits(value: float, schema: Mapping[str, Any]) -> bool:

@@ -46,6 +46,12 @@ def terms(text: str) -> list[str]:
     return [_stem(word) for word in words(text)]
 
 
+@lru_cache(maxsize=1 << 14)
+def _terms_of(span: str) -> frozenset[str]:
+    return frozenset(terms(span))
+
+
+@lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
     ending = next((end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) > 2), "")
     return word.removesuffix(ending)
@@ -63,12 +69,14 @@ class Sentence:
 @lru_cache(maxsize=512)
 def sentences(text: str, source: int) -> tuple[Sentence, ...]:
     """The sentences of a text, each on one line, in order."""
-    found = []
-    for match in _SENTENCE.finditer(text):
-        span = match[0].strip()[:_LONGEST]
-        if any(map(str.isalnum, span)):
-            found.append(Sentence(span, source, frozenset(terms(span))))
-    return tuple(found)
+    return tuple(Sentence(span, source, found) for line in text.split("\n") for span, found in _spans(line))
+
+
+@lru_cache(maxsize=1 << 13)
+def _spans(line: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The sentences of a line with their terms; prompts have most of their lines in common."""
+    spans = [match[0].strip()[:_LONGEST] for match in _SENTENCE.finditer(line)]
+    return tuple((span, _terms_of(span)) for span in spans if any(map(str.isalnum, span)))
 
 
 @lru_cache(maxsize=64)
