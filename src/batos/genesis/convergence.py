@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.config import Settings, checkout_folder
-from batos.errors import AdapterError, ModelMissing, OllamaError
+from batos.errors import AdapterError, ModelMissing, OllamaError, RequestRejected
 from batos.events import Events
 from batos.genesis import (
     adapters,
@@ -108,7 +108,12 @@ class Convergence:
 
     def shelf(self) -> Shelf:
         """What the adapters folder holds."""
-        return adapters.discover(self._beside("adapters"), self.settings.home / "adapters.json")
+        return adapters.discover(self._beside("adapters"), self._digests)
+
+    @property
+    def _digests(self) -> Path:
+        """Where the digests of adapters' files are remembered."""
+        return self.settings.home / "adapters.json"
 
     def _beside(self, name: str) -> Path:
         """A folder for people's eyes: at the top of a checkout whose home this is, else in the home."""
@@ -184,6 +189,11 @@ class Convergence:
                 break
             except AdapterError as unfit:
                 todo = await self._without(todo, unfit, tell)
+            except RequestRejected as refused:
+                if refused.field == "digest":  # a file has changed and its stat did not tell: look at all of them anew
+                    self._last = None
+                    self._digests.unlink(missing_ok=True)
+                raise
         await asyncio.to_thread(self._write_modelfiles, done)
         return done
 

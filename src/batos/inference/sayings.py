@@ -114,6 +114,12 @@ SAYINGS: tuple[Saying, ...] = (
         "adapters",
     ),
     Saying(
+        "adapters are no longer supported",
+        OllamaUnfit,
+        "Merge the adapter into its base (PEFT: merge_and_unload), convert that to GGUF, and name it in the codex.",
+        "adapters",
+    ),
+    Saying(
         "not in gguf format", RequestRejected, "The file is no GGUF, or was cut: convert or copy it again.", "adapters"
     ),
     Saying(
