@@ -14,6 +14,7 @@ from batos.emulator.faults import Fault
 from batos.emulator.gojson import encode
 from batos.emulator.http import Answer, Request
 from batos.emulator.models import Model
+from batos.emulator.pacing import Pace
 from batos.emulator.prompts import Manner, Turn
 from batos.emulator.rendering import Prompt
 from batos.emulator.replies import JSON, ApiError, Cut, Reply, Stream
@@ -37,6 +38,7 @@ class Call:
     keep_alive: int | None
     began: int = field(default_factory=perf_counter_ns)
     loaded: int = 0
+    pace: Pace | None = None
 
     def head(self) -> str:
         """The first fields of every line."""
@@ -154,23 +156,30 @@ async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
         async with runner.slots:
             manner = Manner(prompt.native and call.chat, daemon.options.endless, call.fault)
             turn = prompts.compose(ask, call.fields, prompt, manner)
-            rate = daemon.options.tok_s or (_IDLE_RATE if turn.endless else 0.0)
-            if not rate:
+            pace = call.pace = Pace(daemon.clock, daemon.options.tok_s)
+            if pace.rate:
+                await pace.read(runner.prefixes.unread(prompt.text, turn.prompt_tokens))
+            elif turn.endless:
+                pace.rate = _IDLE_RATE
+                await pace.read(0)
+            if not pace.rate:
                 doomed = _doomed(call)
                 yield _Spoken(turn, prompt, turn.pieces[:doomed])
                 _die(call, runner, doomed)
                 return
-            async for pieces in _slowly(call, runner, turn, rate):
+            async for pieces in _slowly(call, runner, turn, pace):
                 yield _Spoken(turn, prompt, pieces)
 
 
-async def _slowly(call: Call, runner: Runner, turn: Turn, rate: float) -> AsyncGenerator[Sequence[str], None]:
-    """A piece at a time, at a rate in tokens a second; an endless turn over and over."""
+async def _slowly(call: Call, runner: Runner, turn: Turn, pace: Pace) -> AsyncGenerator[Sequence[str], None]:
+    """A piece at a time as they are due, an endless turn over and over; a killed runner ends all its answers."""
     doomed, said = _doomed(call), 0
     while True:
         for piece in turn.pieces or [" "]:
             _die(call, runner, doomed if said == doomed else None)
-            await call.daemon.clock.sleep(1 / rate)
+            await pace.say()
+            if runner.dead:
+                raise ApiError(500, DIED)
             yield (piece,)
             said += 1
         if not turn.endless:
@@ -187,7 +196,10 @@ def _doomed(call: Call) -> int | None:
 def _die(call: Call, runner: Runner, doomed: int | None) -> None:
     if doomed is not None and call.fault is not None:
         runner.dead = True
-        raise ApiError(500, call.fault.text("error", DIED))
+        text = call.fault.text("error", DIED)
+        if "out of memory" in text:
+            call.daemon.scheduler.exhausted()
+        raise ApiError(500, text)
 
 
 async def _lines(call: Call, ask: Ask) -> Lines:
@@ -222,15 +234,17 @@ class _End:
 def _last(call: Call, ask: Ask, spoken: _Spoken, end: _End) -> str:
     """The line that ends an answer, with its metrics."""
     turn, now = spoken.turn, perf_counter_ns()
+    answering = now - call.loaded
+    reading = call.pace.read_ns if call.pace is not None and call.pace.read_ns else answering // 2
     line = f'{call.head()}{call.body(end.text, end.thinking, end.calls)},"done":true,"done_reason":"{turn.reason}"'
     probabilities = _logprobs(call, turn.pieces) if end.text else ""
     counts = {
         "total_duration": now - call.began,
         "load_duration": call.loaded - call.began,
         "prompt_eval_count": turn.prompt_tokens,
-        "prompt_eval_duration": (now - call.loaded) // 2,
+        "prompt_eval_duration": reading,
         "eval_count": turn.tokens,
-        "eval_duration": (now - call.loaded) // 2,
+        "eval_duration": max(1, answering - reading),
     }
     metrics = "".join(f',"{name}":{value}' for name, value in counts.items() if value)
     if call.chat:

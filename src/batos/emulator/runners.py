@@ -12,7 +12,7 @@ from typing import Any
 from batos.emulator import memory
 from batos.emulator.memory import Footprint
 from batos.emulator.models import Model
-from batos.emulator.prefixes import Prefixes
+from batos.emulator.pacing import Prefixes
 from batos.emulator.replies import ApiError
 
 NOT_RUNNING = "llama-server process no longer running: -1 "
