@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.genesis.conftest import Edit
 from tests.genesis.loras import MODELS, gguf_adapter
 
 from batos.emulator.serve import Emulator, Options
@@ -107,16 +108,18 @@ async def test_what_cannot_be_loaded_is_caught_before_it_costs_anything(here: He
     assert await runners(here) == [BASE]
 
 
-async def test_an_adapter_on_an_adapter_is_caught(here: Here) -> None:
-    """A base that carries one already is no base."""
+async def test_an_adapter_on_an_adapter_is_caught(here: Here, folder: Path, edit: Edit) -> None:
+    """A codex that names a model which carries one already has no base for another: nothing is made, nothing leaves."""
+    digest = await here.bridge.upload_blob(MODELS / "babs-lora.gguf")
+    async for _ in here.bridge.create("dressed", from_=BASE, adapters={"a.gguf": digest}):
+        pass
+    edit("mind.toml", f'default_model = "{BASE}"', 'default_model = "dressed"')
     here.put("alfred-lora", "audit")
-    here.put("babs-lora", "atlas", "babs")
-    done = await here.fused(await here.planned())
-    shelf = discover(here.folder)
     before = len(here.emulated.requests)
-    (fault,) = await fusing.unfit([(shelf.adapters[0], done.models["ALFRED"])], here.bridge)
-    assert "carries an adapter itself" in fault.what
-    assert here.asked(before) == ["/api/show"]
+    todo = await plan(codices.load(folder), "default", here.bridge, discover(here.folder))
+    with pytest.raises(AdapterError, match="dressed carries an adapter itself"):
+        await here.fused(todo)
+    assert set(here.asked(before)) == {"/api/version", "/api/tags", "/api/show"}
     assert await runners(here) == [BASE]
 
 
