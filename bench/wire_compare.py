@@ -24,7 +24,6 @@ Rule: TypeAlias = "Callable[[Comparison, Any, Any, Where], None]"
 HEADERS = ("content-type", "allow", "vary")
 ANSWERS = frozenset(("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions"))
 EMBEDDINGS = frozenset(("/api/embed", "/api/embeddings", "/v1/embeddings"))
-_SIZED_BYTES = 2048  # Go sends longer replies in chunks
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,8}[1-9])?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])|(?<=pulling )[0-9a-f]{12}\b", re.ASCII)
 _STORE = re.compile(r"(?:<models>|(?<![\w:/])/[^\s\":]*?)(?=/blobs/sha256-)")
@@ -33,7 +32,7 @@ _KEEP_SLACK_S = 5.0
 _FOR_EVER_S = 10 * 365 * 86400.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Ledger:
     """Digests that stand for one another, one to one, and the recorded clock (seconds since the epoch) if it is known.
 
@@ -152,7 +151,7 @@ class Comparison:
 
     def _lines(self, theirs: Sequence[str], mine: Reply) -> None:
         got = mine.lines if mine.lines is not None else tuple(mine.text.split("\n"))
-        if self.exchange.cut_after is None and not mine.text.endswith("\n"):
+        if self.exchange.cut_after is None and mine.text != "\n".join((*got, "")):
             self.say((), "no newline at the end of the stream")
         if self.exchange.path in ANSWERS:
             Chunks(self).lines(theirs, got)
@@ -161,11 +160,10 @@ class Comparison:
 
     def value(self, theirs: Any, mine: Any, where: Where) -> None:
         """Compare two JSON values at a place in the reply."""
-        name = next((part for part in reversed(where) if isinstance(part, str)), "")
         if kind(theirs) != kind(mine):
             self.say(where, f"{short(mine)} instead of {short(theirs)}")
             return
-        rule = rules(self.exchange.path).get(name)
+        rule = rules(self.exchange.path).get(str(where[-1])) if where else None
         if rule is not None:
             rule(self, theirs, mine, where)
         elif isinstance(theirs, dict):
@@ -217,7 +215,7 @@ def framing(reply: Reply) -> str:
 
 
 def _lawful(text: str) -> str:
-    return "sized" if len(text.encode()) <= _SIZED_BYTES else "chunked"
+    return "sized" if len(text.encode()) <= 2048 else "chunked"  # Go sends longer replies in chunks
 
 
 def kind(value: Any) -> str:
@@ -331,7 +329,7 @@ def _in_order(text: str, where: Where) -> str:
 def _rows(one: Comparison, theirs: Sequence[Any], mine: Sequence[Any], where: Where) -> None:
     """Rows sorted by whole seconds of a moment, in any order within one: the same rows, and the order lawful."""
     stamp, name = _row_keys(theirs or mine)
-    if not all(isinstance(row, dict) and stamp in row and name in row for row in (*theirs, *mine)):
+    if not all(isinstance(row, dict) and name in row and _stamped(row.get(stamp)) for row in (*theirs, *mine)):
         one.items(theirs, mine, where)
         return
     wanted, got = ({str(row[name]): row for row in rows} for rows in (theirs, mine))
@@ -355,6 +353,10 @@ def _same_order(one: Comparison, wanted: Mapping[str, Any], got: Mapping[str, An
         clear = moment_of(wanted[after][stamp]) - moment_of(wanted[before][stamp]) > gap
         if clear and moment_of(got[after][stamp]) < moment_of(got[before][stamp]):
             one.say(where, f"{stamp} of {after} is before that of {before}")
+
+
+def _stamped(value: Any) -> bool:
+    return bool(_MOMENT.match(value)) if isinstance(value, str) else type(value) is int
 
 
 def moment_of(value: Any) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -105,8 +106,8 @@ class Chunks:
         elif wanted in ("load", "unload") and _words(mine) != _words(theirs):
             self.one.say((), f"words in a reply that has none: {_words(mine)[:80]!r}")
         usage = mine.get("usage")
-        if isinstance(usage, dict) and "completion_tokens" in usage:
-            total = usage.get("prompt_tokens", 0) + usage["completion_tokens"]
+        if isinstance(usage, dict) and own is not None:
+            total = (_number(usage.get("prompt_tokens")) or 0) + own
             if usage.get("total_tokens") != total:
                 self.one.say(("usage", "total_tokens"), f"{usage.get('total_tokens')} instead of {total}")
 
@@ -168,19 +169,40 @@ class Progress:
             self.one.say((), f"a line that is no object: {list(mine)[-2:]}")
             return
         if self.one.exchange.cut_after is not None:  # when it left is a matter of time
+            told = {("status",), *(tuple(chunk) for run in wanted for chunk in run)}
+            beyond = [run[0] for run in got[len(wanted) :] if tuple(run[0]) not in told or not _lawful(run[0])]
+            if beyond:
+                self.one.say((), f"{beyond[0]} where it counts")
             wanted, got = wanted[: len(got)], got[: len(wanted)]
-        if len(wanted) != len(got):
-            told = [[run[0].get("status", run[0]) for run in runs] for runs in (got, wanted)]
-            self.one.say((), f"{told[0]} instead of {told[1]}")
-            return
-        for at, (run, own) in enumerate(zip(wanted, got, strict=True)):
+        for run, own in self._aligned(wanted, got):
+            if run is None or own is None:
+                statuses = [[each[0].get("status", each[0]) for each in runs] for runs in (got, wanted)]
+                self.one.say((), f"{statuses[0]} instead of {statuses[1]}")
+                return
             if "total" in run[0] and "total" in own[0]:
-                self._counted(run, own, at)
+                self._counted(run, own)
             else:
-                self.one.value(run[0], own[0], (f"line {at}",))
+                self.one.value(run[0], own[0], ("line",))
 
-    def _counted(self, theirs: Sequence[Any], mine: Sequence[Any], at: int) -> None:
-        where = (f"line {at}",)
+    def _aligned(self, wanted: Sequence[Any], got: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        """Runs side by side; a layer that came down before its first line was due has none, on either side."""
+        theirs, mine = list(wanted), list(got)
+        while theirs or mine:
+            sides = [runs[0] if runs else None for runs in (theirs, mine)]
+            totals = [run[0].get("total", 0) if run else -1 for run in sides]
+            if totals[0] == totals[1]:
+                yield theirs.pop(0) if theirs else None, mine.pop(0) if mine else None
+                continue
+            fast = [run is not None and len(run) < 3 and _counts(run) and not _present(run) for run in sides]
+            if fast[0] and (not fast[1] or totals[0] < totals[1]):
+                theirs.pop(0)
+            elif fast[1]:
+                mine.pop(0)
+            else:
+                yield theirs.pop(0) if theirs else None, mine.pop(0) if mine else None
+
+    def _counted(self, theirs: Sequence[Any], mine: Sequence[Any]) -> None:
+        where = (str(mine[0].get("status")),)
         for chunk in mine:
             model = next((one for one in theirs if list(one) == list(chunk)), None)
             if model is None:
@@ -191,7 +213,9 @@ class Progress:
                     return
             self.one.value({**model, "completed": 0}, {**chunk, "completed": 0}, where)
         done = [chunk.get("completed", 0) for chunk in mine]
-        if done != sorted(done) or done[-1] > mine[0]["total"]:
+        if not all(type(count) is int for count in (*done, mine[0]["total"])):
+            self.one.say(where, f"it does not count: {done} of {mine[0]['total']}")
+        elif done != sorted(done) or done[-1] > mine[0]["total"]:
             self.one.say(where, f"it does not count up: {done}")
         if _present(theirs) != _present(mine):
             self.one.say(where, f"a layer that {'is there' if _present(mine) else 'is not there'} already: {mine[0]}")
@@ -252,7 +276,11 @@ def _reason(reply: Mapping[str, Any]) -> str | None:
 
 def _spent(reply: Mapping[str, Any]) -> int | None:
     usage = reply.get("usage")
-    return usage.get("completion_tokens") if isinstance(usage, dict) else reply.get("eval_count")
+    return _number(usage.get("completion_tokens") if isinstance(usage, dict) else reply.get("eval_count"))
+
+
+def _number(value: Any) -> int | None:
+    return value if type(value) is int else None
 
 
 def _all_of(tail: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -265,11 +293,27 @@ def _all_of(tail: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _runs(lines: Sequence[str]) -> list[list[Any]]:
     chunks = [json.loads(line) for line in lines]
+    if not all(isinstance(chunk, dict) for chunk in chunks):
+        raise TypeError("every line is an object")
     return [list(run) for _, run in groupby(chunks, key=_same_thing)]
 
 
 def _same_thing(chunk: Any) -> Any:
-    return (chunk["status"], chunk.get("digest")) if "total" in chunk else id(chunk)
+    return (chunk.get("status"), chunk.get("digest")) if "total" in chunk else id(chunk)
+
+
+def _lawful(chunk: Mapping[str, Any]) -> bool:
+    """Whether a line that has no counterpart says of a layer what such lines say."""
+    if "digest" not in chunk:
+        return isinstance(chunk.get("status"), str)
+    digest = str(chunk["digest"])
+    counts = [chunk[name] for name in ("total", "completed") if name in chunk]
+    named = re.fullmatch(r"sha256:[0-9a-f]{64}", digest) and chunk.get("status") == f"pulling {digest[7:19]}"
+    return bool(named) and all(type(count) is int for count in counts)
+
+
+def _counts(run: Sequence[Mapping[str, Any]]) -> bool:
+    return all([*chunk][:3] == ["status", "digest", "total"] and _lawful(chunk) for chunk in run)
 
 
 def _present(run: Sequence[Mapping[str, Any]]) -> bool:
