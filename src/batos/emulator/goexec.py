@@ -69,7 +69,7 @@ class Run:
 
     def _walk(self, nodes: Sequence[Node], dot: Any) -> int:
         """Execute nodes; whether a break or a continue ended them."""
-        self._steps += len(nodes)
+        self._steps += len(nodes) + 1
         if self._steps > STEPS:
             raise Failed(f"template: : the emulator executes no more than {STEPS} steps")
         for node in nodes:
