@@ -189,7 +189,7 @@ def _check(given: Mapping[str, Any], takes: Mapping[str, Value], where: str, who
         allowed = takes.get(key)
         if allowed is None:
             words = f"takes {', '.join(takes)}" if takes else "takes nothing"
-            raise ConfigError(f"{where} has no `{key}`", field=f"{where}.{key}", remedy=f"{who} {words}.")
+            raise ConfigError(f"{where}.{key} is not known", field=f"{where}.{key}", remedy=f"{who} {words}.")
         if not allowed.fits(value):
             raise _wrong(f"{where}.{key}", value, allowed.words, f"Write {allowed.words}.")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from batos.emulator.clocks import Clock
 
-PROMPT_SPEED = 10  # prompts are read that many times as fast as answers are said
+PROMPT_SPEED = 20  # prompts are read that many times as fast as answers are said
 _KEPT = 8
 
 
