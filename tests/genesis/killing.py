@@ -27,7 +27,7 @@ from batos.image.image import Opening
 from batos.uvm import Seams, open_uvm
 
 #: Small models under the names that the codex has, so that an adapter of the tests fits the base.
-REGISTRY = {
+REGISTRY: dict[str, Any] = {
     "only": True,
     "models": [
         {"name": "llama3.1:8b-instruct-q4_K_M", "size": 600_000},
@@ -100,6 +100,14 @@ class World:
         given = (["genesis", "--json", *arguments], environ, self.folder / "out")
         return _started(self.context, run_verb, given)
 
+    def ran(self, *arguments: str, **settings: str) -> tuple[int | None, list[dict[str, Any]]]:
+        """Any verb to its end: its exit code, and each line that it wrote as JSON."""
+        out = self.folder / f"out-{len(list(self.folder.glob('out-*')))}"
+        environ = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.url, **settings}
+        process = _started(self.context, run_verb, ([*arguments, "--json"], environ, out))
+        process.join(60)
+        return process.exitcode, [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
     def dying(self, nth: int, *, after: bool) -> ForkServerProcess:
         """A genesis that kills itself at a commit of the image, begun."""
         return _started(self.context, run_dying, (self.home, self.url, nth, after))
@@ -163,21 +171,30 @@ def _started(context: ForkServerContext, target: Callable[..., None], given: tup
 
 
 @contextmanager
-def world(folder: Path, context: ForkServerContext, *arguments: str) -> Iterator[World]:
-    """An empty home and an emulator with an empty store."""
-    folder.mkdir()
-    (folder / "registry.json").write_text(json.dumps(REGISTRY), encoding="utf-8")
-    given = ["--port", "0", "--registry", "registry.json", "--log", "log", "--store", "store", *arguments]
-    paths = [str(folder / each) if each in ("registry.json", "log", "store") else each for each in given]
-    said = folder / "said"
-    daemon = _started(context, run_verb, (["emulator", *paths], {}, said))
+def world(folder: Path, context: ForkServerContext, *arguments: str, **files: Any) -> Iterator[World]:
+    """An empty home and an emulator with an empty store; `registry` and `faults` are what the emulator is given."""
+    folder.mkdir(exist_ok=True)
+    told = list(arguments)
+    for name, content in {"registry": REGISTRY, **files}.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+        told += [f"--{name}", str(folder / f"{name}.json")]
+    with daemon(folder, context, *told) as (url, _):
+        yield World(folder, url, context)
+
+
+@contextmanager
+def daemon(folder: Path, context: ForkServerContext, *arguments: str) -> Iterator[tuple[str, ForkServerProcess]]:
+    """An emulator with its log and its store in the folder: its address, and the process to be killed."""
+    said = folder / f"said-{len(list(folder.glob('said-*')))}"
+    given = ["emulator", "--port", "0", "--log", str(folder / "log"), "--store", str(folder / "store"), *arguments]
+    process = _started(context, run_verb, (given, {}, said))
     try:
         deadline = time.monotonic() + 20
         while not (found := said.exists() and [word for word in said.read_text().split() if word.startswith("http")]):
-            assert daemon.is_alive(), said.read_text()
+            assert process.is_alive(), said.read_text()
             assert time.monotonic() < deadline, "the emulator does not come up"
             time.sleep(0.005)
-        yield World(folder, found[0], context)
+        yield found[0], process
     finally:
-        daemon.terminate()
-        daemon.join(10)
+        process.terminate()
+        process.join(10)

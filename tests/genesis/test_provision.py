@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.genesis.conftest import HandDaemon
+from tests.genesis.conftest import Edit, HandDaemon
+from tests.genesis.loras import gguf_adapter
 
-from batos.errors import ModelMissing, OllamaUnreachable, RequestRejected
+from batos.errors import (
+    ModelMissing,
+    OllamaError,
+    OllamaTimeout,
+    OllamaUnreachable,
+    Refused,
+    RequestRejected,
+    StreamCut,
+    UsageError,
+)
+from batos.genesis import adapters, remedies
+from batos.genesis import codex as codices
 from batos.genesis.codex import Codex
-from batos.genesis.plan import plan
-from batos.genesis.provision import Progress, carry_out
+from batos.genesis.plan import Plan, Step, plan
+from batos.genesis.provision import PULL_ATTEMPTS, Progress, carry_out
+from batos.inference.catalogue import Progress as Said
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 
@@ -98,3 +114,173 @@ async def test_what_was_reported_is_verified(codex: Codex, daemon: HandDaemon) -
     daemon.forgets = True
     with pytest.raises(ModelMissing, match="does not list it"):
         await run(codex, daemon)
+
+
+class Scripted(HandDaemon):
+    """Its pulls of the base say what they are told to, a script for each attempt; None is the end as always."""
+
+    def __init__(self, *scripts: list[Said | OllamaError] | None) -> None:
+        super().__init__({BASE: 4_900, "all-minilm:latest": 46})
+        self.scripts = list(scripts)
+
+    async def pull(self, model: str) -> AsyncGenerator[Said, None]:
+        script = self.scripts.pop(0) if self.scripts and model == BASE else None
+        if script is None:
+            async for line in super().pull(model):
+                yield line
+            return
+        self.asked.append(f"pull {model}")
+        for said in script:
+            if isinstance(said, OllamaError):
+                raise said
+            await asyncio.sleep(0.01)
+            yield said
+
+
+def layer(completed: int) -> Said:
+    """A line of a pull."""
+    return Said("pulling 0a0b", f"sha256:{BASE}", 4_900, completed)
+
+
+async def test_a_pull_that_gets_further_is_taken_up_for_as_long_as_it_does(codex: Codex) -> None:
+    """Five times broken off, each time further, with an error that would not be tried again by itself."""
+    broken = RequestRejected("max retries exceeded: EOF")
+    scripts: list[list[Said | OllamaError]] = [
+        [Said("pulling manifest"), layer(800 * number), broken] for number in range(1, 6)
+    ]
+    daemon = Scripted(*scripts)
+    told = await run(codex, daemon)
+    assert daemon.asked.count(f"pull {BASE}") == 6
+    cut = [each.completed for each in told if each.step == f"pull {BASE}" and "going on" in each.status]
+    assert cut == [800, 1_600, 2_400, 3_200, 4_000]
+
+
+async def test_a_pull_that_begins_anew_each_time_is_given_up(codex: Codex) -> None:
+    """Bytes that were there before are no progress: such a pull ends in its error."""
+    cut: list[Said | OllamaError] = [Said("pulling manifest"), layer(1_000), StreamCut("the stream ended")]
+    daemon = Scripted(*[cut] * 9)
+    with pytest.raises(StreamCut):
+        await run(codex, daemon)
+    assert daemon.asked.count(f"pull {BASE}") == 1 + PULL_ATTEMPTS
+
+
+async def test_a_pull_whose_lines_tell_nothing_new_stands_still(codex: Codex) -> None:
+    """The daemon goes on sending lines while no byte comes: after the patience the pull is cut and taken up again."""
+    daemon = Scripted([Said("pulling manifest"), *[layer(1_000)] * 100], None)
+    todo = await plan(codex, "default", daemon)
+    told: list[Progress] = []
+    await carry_out(todo, daemon, told.append, patience=0.1)
+    assert any("cut (Ollama gave nothing for 0.1 s" in each.status for each in told)
+    assert daemon.asked.count(f"pull {BASE}") == 2
+
+
+async def test_every_failed_pull_is_told(codex: Codex, daemon: HandDaemon, folder: Path, edit: Edit) -> None:
+    """Two pulls that fail are one error that has both, each with its step and what to do."""
+    edit("brick.toml", "# BRICK:", 'model = "no-such:1b"\n# BRICK:')
+    daemon.refused[BASE] = RequestRejected("the registry says no")
+    daemon.refused["no-such:1b"] = ModelMissing("no-such:1b", "the registry has no model 'no-such:1b'")
+    with pytest.raises(RequestRejected, match=f"pull {BASE}: the registry says no") as raised:
+        await run(codices.load(folder), daemon)
+    (other,) = raised.value.also
+    assert "`model` (brick.toml:" in other
+
+
+async def test_a_base_that_vanishes_is_pulled_again(codex: Codex, daemon: HandDaemon) -> None:
+    """Somebody deletes the base when two models are made: it is pulled again, and the others are made."""
+
+    class Vanishing(HandDaemon):
+        async def create(self, model: str, **given: Any) -> AsyncGenerator[Said, None]:
+            if len(self.made_of) == 2 and self.asked.count(f"pull {BASE}") == 1:
+                del self.rows[BASE]
+            async for line in super().create(model, **given):
+                yield line
+
+    vanishing = Vanishing(daemon.registry)
+    told = await run(codex, vanishing)
+    assert vanishing.asked.count(f"pull {BASE}") == 2
+    assert len(vanishing.made_of) == 4
+    assert any(each.step == "look again" for each in told)
+
+
+async def test_without_pulling_what_waits_for_a_base_waits(codex: Codex, daemon: HandDaemon) -> None:
+    """A plan that may not pull makes what can be made and leaves what waits for a base."""
+    left = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None, pull=False)
+    assert left.needs_pull
+    assert not any(asked.startswith(("pull", "create")) for asked in daemon.asked)
+
+
+async def test_gates_stand_between_pulls_and_models(codex: Codex, daemon: HandDaemon) -> None:
+    """A gate sees the plan when every base is there and nothing is made; what it raises ends genesis."""
+    seen: list[tuple[str, ...]] = []
+
+    async def gate(todo: Plan) -> None:
+        seen.append(tuple(step.kind for step in todo.steps))
+        raise Refused("over the budget")
+
+    with pytest.raises(Refused, match="over the budget"):
+        await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None, gates=[gate])
+    assert seen == [("create",) * 4]
+    assert BASE in daemon.rows
+    assert not daemon.made_of
+
+
+async def test_no_gate_is_asked_when_nothing_is_made(codex: Codex, daemon: HandDaemon) -> None:
+    """Gates may ask the daemon: where nothing is to be made they are not called."""
+    await run(codex, daemon)
+
+    async def gate(todo: Plan) -> None:
+        raise AssertionError("called")
+
+    await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None, gates=[gate])
+
+
+async def test_adapters_are_sent_before_their_model(codex: Codex, daemon: HandDaemon, tmp_path: Path) -> None:
+    """An adapter's files are sent once, by digest, right before the model that is made with them."""
+    gguf_adapter(tmp_path / "robin" / "warm")
+    shelf = adapters.discover(tmp_path)
+    done = await carry_out(await plan(codex, "default", daemon, shelf), daemon, lambda progress: None)
+    asked = [each.partition(":")[0] for each in daemon.asked]
+    assert asked.count("upload lora.gguf") == 1
+    assert asked[asked.index("upload lora.gguf") + 1] == "create batos-robin-warm"
+    assert done.models["ROBIN"].startswith("batos-robin-warm:")
+
+
+async def test_an_adapter_that_vanishes_is_told(codex: Codex, daemon: HandDaemon, tmp_path: Path) -> None:
+    """A file that is gone when it is to be sent is named."""
+    folder = gguf_adapter(tmp_path / "robin" / "warm")
+    shelf = adapters.discover(tmp_path)
+    (folder / "lora.gguf").unlink()
+    with pytest.raises(UsageError, match=r"lora\.gguf"):
+        await carry_out(await plan(codex, "default", daemon, shelf), daemon, lambda progress: None)
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (RequestRejected("write blob: no space left on device"), "OLLAMA_MODELS"),
+        (RequestRejected('Get "https://r/v2/": dial tcp: lookup r: no such host'), f"`ollama pull {BASE}`"),
+        (OllamaTimeout("progress", 300.0), "progress_seconds"),
+        (RequestRejected("pull model manifest: 403"), f"`ollama pull {BASE}`"),
+        (OllamaUnreachable("nothing listens"), "ollama serve"),
+    ],
+)
+def test_remedies_of_a_pull(codex: Codex, error: OllamaError, remedy: str) -> None:
+    """Each failure of a pull names the step and says what to do about that very failure."""
+    told = remedies.of_pull(error, Step("pull", BASE, ""), codex, "default")
+    assert str(told).startswith(f"pull {BASE}: ")
+    assert remedy in told.remedy
+
+
+def test_where_the_codex_names_a_model(codex: Codex, folder: Path, edit: Edit) -> None:
+    """A model's name is found in every file and key from which it comes, by line, whatever its case."""
+    assert remedies.named_in(codex, "default", "all-minilm") == ["`embedder` (mind.toml:26)"]
+    line = edit("brick.toml", "# BRICK:", 'model = "Other:1b"\n# BRICK:')
+    edit("mind.toml", "# coder =", 'coder = "other:1b"\n# coder =')
+    changed = codices.load(folder)
+    assert remedies.named_in(changed, "default", "OTHER:1b") == [
+        "`coder` (mind.toml:24)",
+        f"`model` (brick.toml:{line})",
+    ]
+    small = remedies.named_in(codex, "small", "llama3.2:3b-instruct-q4_K_M")
+    assert small[0].startswith("`model` (mind.toml:")
+    assert remedies.named_in(codex, "default", "unheard:of") == ["the codex"]

@@ -164,7 +164,8 @@ def pruned(found: Plan, keep: Collection[str]) -> Plan:
         for name in found.stale
         if name in made and made[name].digest == rows[name].digest and name not in keep
     )
-    return replace(found, steps=(*found.steps, *deletes))
+    others = tuple(step for step in found.steps if step.kind != "delete")
+    return replace(found, steps=(*others, *deletes))
 
 
 def _recipes(

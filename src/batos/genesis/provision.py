@@ -20,7 +20,7 @@ from batos.inference import catalogue
 #: How often a pull is taken up that gets no further; one that does is taken up for as long as it does.
 PULL_ATTEMPTS = 3
 #: Seconds before a pull is taken up again, doubled each time it got no further.
-PULL_PAUSE = 0.25
+PULL_PAUSE = 0.1
 #: How often the plan is made anew when something vanishes while it is carried out.
 ROUNDS = 3
 
@@ -91,11 +91,21 @@ class _Meter:
     most: int = 0
     #: When the bytes were last seen to grow, on the loop's clock.
     grown: float = 0.0
+    #: Whether this attempt has named a layer: what names none comes after the last byte then, else before the first.
+    begun: bool = False
+
+    def begin(self, now: float) -> None:
+        """Another attempt."""
+        self.grown, self.begun = now, False
 
     def hear(self, line: catalogue.Progress, now: float) -> None:
         """Take in one line of the daemon."""
         if line.digest and line.total:
+            self.begun = True
             self.layers[line.digest] = (line.completed or 0, line.total)
+        elif self.begun and not line.digest:
+            # The daemon may leave out the line of a layer's last byte.
+            self.layers = {digest: (size, size) for digest, (_, size) in self.layers.items()}
         if not line.digest or self.completed > self.most:
             self.most, self.grown = max(self.most, self.completed), now
 
@@ -215,12 +225,11 @@ class _Work:
 
     async def _report(self, step: Step, lines: AsyncGenerator[catalogue.Progress, None], meter: _Meter) -> None:
         clock = asyncio.get_running_loop().time
-        meter.grown = clock()
+        meter.begin(clock())
         async with aclosing(lines):
             async for line in lines:
                 meter.hear(line, clock())
                 if clock() - meter.grown > self.patience:
                     raise OllamaTimeout("progress", self.patience)
-                # What names no layer comes after the last byte, whose own line the daemon may leave out.
-                done = meter.completed if line.digest else meter.total
+                done = meter.completed if meter.layers else None
                 self.on_progress(Progress(step.label, line.status, done, meter.total))

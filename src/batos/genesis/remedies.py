@@ -19,7 +19,7 @@ _NO_WAY = ("dial tcp", "no such host", "network is unreachable", "tls:", "i/o ti
 def of_pull(error: T, step: Step, codex: Codex, profile: str) -> T:
     """The error of a pull that failed, with the step's name and what to do about it."""
     name, low = step.name or "", error.message.lower()
-    error.message = f"{step.label}: {error.message}"
+    _name(error, step)
     if isinstance(error, ModelMissing):
         named = " and ".join(named_in(codex, profile, name))
         error.remedy = f"Correct the name in {named}, or make a model of that name yourself, then run `batos genesis`."
@@ -45,12 +45,18 @@ def of_create(error: T, step: Step) -> T:
     if isinstance(error, ModelMissing):
         return error
     low = error.message.lower()
-    error.message = f"{step.label}: {error.message}"
+    _name(error, step)
     if any(sign in low for sign in _FULL):
         error.remedy = _room("what was made so far is kept")
     elif not error.retry:
         error.remedy = "Run `batos genesis` again; if it repeats, the daemon's log has the cause."
     return error
+
+
+def _name(error: OllamaError, step: Step) -> None:
+    """Put the step's name before the message."""
+    error.message = f"{step.label}: {error.message}"
+    error.args = (error.message,)
 
 
 def _room(kept: str) -> str:

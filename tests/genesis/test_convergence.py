@@ -1,0 +1,344 @@
+"""One process holds the image, and whatever changes around it (codex, adapters, Ollama) acts at its next mission."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.genesis.killing import REGISTRY
+from tests.genesis.loras import gguf_adapter, lora
+
+from batos.config import Settings
+from batos.emulator.serve import Emulator, Options
+from batos.errors import AdapterError, BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
+from batos.events import Events
+from batos.genesis import ledger, repository
+from batos.image import roots
+from batos.inference.bridge import Bridge
+from batos.uvm import UVM, open_uvm
+
+BASE = "llama3.1:8b-instruct-q4_K_M"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """An open image after its genesis, the emulator it thinks with, and a bridge of somebody else's."""
+
+    uvm: UVM
+    emulator: Emulator
+    other: Bridge
+    home: Path
+
+    async def ask(self, persona: str = "ROBIN", **brief: Any) -> dict[str, Any]:
+        """A mission of one call."""
+        asked = {"text": "Why do I worry?", "persona": persona, "effort": "reflex", **brief}
+        return await self.uvm.ask(asked)
+
+    def prompt(self, mission: Mapping[str, Any]) -> str:
+        """Everything that was said to the model in a mission's first call."""
+        return "\n".join(message["content"] for message in self.uvm.prompts(mission["id"])[0]["messages"])
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Change a file of the home's codex."""
+        path = self.home / "codex" / file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def model(self, persona: str = "ROBIN") -> str:
+        """The model that the image knows for a persona."""
+        with self.uvm.image.snapshot() as root:
+            return ledger.known(root).used[persona]
+
+    async def thinking(self) -> None:
+        """Wait until a model is asked for an answer."""
+        while not any(each["path"] == "/api/chat" for each in self.emulator.requests):  # noqa: ASYNC110  # no event
+            await asyncio.sleep(0.01)
+
+    async def asked_for(self, work: Any) -> list[str]:
+        """The requests that something takes, without the answers of models."""
+        before = len(self.emulator.requests)
+        await work
+        found = [f"{each['method']} {each['path']}" for each in list(self.emulator.requests)[before:]]
+        return [each for each in found if each not in ("POST /api/chat", "GET /api/ps")]
+
+
+def _registry(home: Path) -> Path:
+    home.mkdir(exist_ok=True)
+    registry = home / "registry.json"
+    registry.write_text(json.dumps(REGISTRY), encoding="utf-8")
+    return registry
+
+
+@asynccontextmanager
+async def staged(home: Path) -> AsyncIterator[Stage]:
+    """A home after its genesis."""
+    registry = _registry(home)
+    emulated = Emulator(Options(registry=registry))
+    async with emulated.serving() as url, Bridge(url) as other:
+        settings = Settings(home=home, user="tester", ollama_host=url)
+        async with open_uvm(settings, Events(log=False)) as uvm:
+            report = await uvm.genesis()
+            assert all(finding.ok for finding in report.findings), report.findings
+            yield Stage(uvm, emulated, other, home)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A home after its genesis, in an open image."""
+    async with staged(tmp_path / "home") as made:
+        yield made
+
+
+def models_of(mission: Mapping[str, Any]) -> list[str]:
+    """The models that a mission thought with."""
+    return list(mission["provenance"]["models"])
+
+
+async def test_a_changed_codex_acts_at_the_next_mission(stage: Stage) -> None:
+    """An edited file makes another model, and its words stand in the next mission's prompt; no process begins anew."""
+    first = await stage.ask()
+    before = stage.model()
+    stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
+    second = await stage.ask()
+    assert models_of(first) == [before]
+    assert models_of(second) == [stage.model()] != [before]
+    assert "the warm heart" not in stage.prompt(first)
+    assert "the warm heart" in stage.prompt(second)
+    assert models_of(await stage.ask()) == models_of(second)
+
+
+async def test_a_codex_that_changes_nothing_of_a_model(stage: Stage) -> None:
+    """House rules are in the prompt and in no model: they act at the next mission, and nothing is made."""
+    stage.edit("mind.toml", "- Answer what", "- Be brief.\n- Answer what")
+    requests = await stage.asked_for(stage.ask())
+    assert requests == ["GET /api/tags"]
+    assert "- Be brief." in stage.prompt(stage.uvm.mission(stage.uvm.missions()[0]["id"]))
+
+
+async def test_a_wrong_codex_refuses_the_next_mission(stage: Stage) -> None:
+    """What cannot be read is told with its file and line, by every mission until it is mended; none runs on the old."""
+    stage.edit("brick.toml", "core_identity", "core_identety")
+    for _ in range(2):
+        with pytest.raises(CodexError, match=r"brick\.toml"):
+            await stage.ask()
+    assert [line["status"] for line in stage.uvm.missions()] == ["failed", "failed"]
+    stage.edit("brick.toml", "core_identety", "core_identity")
+    assert (await stage.ask())["status"] == "done"
+
+
+async def test_a_new_adapter_acts_at_the_next_mission(stage: Stage) -> None:
+    """A folder that is put there becomes a model with it; other content under its name becomes another."""
+    plain = await stage.ask()
+    folder = stage.home / "adapters" / "robin" / "warm"
+    gguf_adapter(folder)
+    warm = await stage.ask()
+    gguf_adapter(folder, lora(alpha=16.0))
+    warmer = await stage.ask()
+    families = [models_of(each)[0].partition(":")[0] for each in (plain, warm, warmer)]
+    assert families == ["batos-robin", "batos-robin-warm", "batos-robin-warm"]
+    assert models_of(warm) != models_of(warmer)
+    assert models_of(await stage.ask("BABS"))[0].startswith("batos-babs:")
+    with stage.uvm.image.snapshot() as root:
+        assert repository.proxies(root)["ROBIN/warm"]["model"] == models_of(warmer)[0]
+    assert (stage.home / "modelfiles" / "batos-robin-warm.Modelfile").exists()
+
+
+async def test_an_adapter_that_does_not_fit_is_left_out(stage: Stage) -> None:
+    """Nobody was given it: nothing of it is sent, missions go on as before, and the audit says why."""
+    wide = {"blk.0.attn_q.weight.lora_a": (128, 4), "blk.0.attn_q.weight.lora_b": (4, 128)}
+    gguf_adapter(stage.home / "adapters" / "robin" / "wide", lora(wide))
+    assert models_of(await stage.ask())[0].startswith("batos-robin:")
+    assert not any(each["path"].startswith("/api/blobs") for each in stage.emulator.requests)
+    report = await stage.uvm.genesis()
+    assert [finding.id for finding in report.findings if not finding.ok] == ["adapters.files"]
+    assert await stage.asked_for(stage.ask()) == ["GET /api/tags"]
+
+
+async def test_a_chosen_adapter_that_is_broken_refuses_the_next_mission(stage: Stage) -> None:
+    """A file that is damaged after it was chosen is no reason to think with the bare base in silence."""
+    folder = stage.home / "adapters" / "robin" / "warm"
+    gguf_adapter(folder)
+    await stage.ask()
+    gguf_adapter(folder, lora()[:-64])
+    with pytest.raises(AdapterError, match="ROBIN/warm"):
+        await stage.ask()
+    gguf_adapter(folder)
+    assert models_of(await stage.ask())[0].startswith("batos-robin-warm:")
+
+
+async def test_a_model_deleted_behind_our_back_is_made_again(stage: Stage) -> None:
+    """Between two missions somebody deletes a model: the second makes it again, the same, and thinks with it."""
+    first = await stage.ask()
+    await stage.other.delete(stage.model())
+    requests = await stage.asked_for(stage.ask())
+    assert requests.count("POST /api/create") == 1
+    second = stage.uvm.mission(stage.uvm.missions()[0]["id"])
+    assert second["provenance"]["models"] == first["provenance"]["models"]
+
+
+async def test_a_model_that_somebody_changed_is_made_again(stage: Stage) -> None:
+    """One of our names with other words in it is found by its digest, and is again what was made."""
+    first = await stage.ask()
+    async for _ in stage.other.create(stage.model(), from_=BASE, system="You are somebody else."):
+        pass
+    row = next(row for row in await stage.other.list() if row.name == stage.model())
+    assert row.digest != first["provenance"]["models"][stage.model()]
+    second = await stage.ask()
+    assert second["provenance"]["models"] == first["provenance"]["models"]
+    assert "somebody else" not in (await stage.other.show(stage.model())).modelfile
+
+
+async def test_what_a_mission_asks_for_when_nothing_changed(stage: Stage) -> None:
+    """One request before it thinks; genesis and a process' first mission take two."""
+    assert await stage.asked_for(stage.ask()) == ["GET /api/tags"]
+    assert await stage.asked_for(stage.uvm.genesis()) == ["GET /api/version", "GET /api/tags"]
+    settings = stage.uvm.settings.model_copy(update={"image": "memory://other"})
+    async with open_uvm(settings, Events(log=False)) as uvm:
+        await uvm.genesis()
+        uvm.convergence._version = None
+        assert await stage.asked_for(uvm.check()) == ["GET /api/version", "GET /api/tags"]
+
+
+async def test_missions_that_begin_together_share_a_look(stage: Stage) -> None:
+    """Of eight at once the first looks, and one of those that came meanwhile looks for all of them."""
+    requests = await stage.asked_for(asyncio.gather(*(stage.ask() for _ in range(8))))
+    assert set(requests) == {"GET /api/tags"}
+    assert len(requests) <= 2
+
+
+async def test_a_mission_keeps_what_it_began_with(stage: Stage) -> None:
+    """While one thinks the codex changes: it ends on the model it began with, and the next one has the new one."""
+    old = stage.model("BRICK")
+    stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.4, "after": 1})
+    running = asyncio.create_task(
+        stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
+    )
+    await stage.thinking()
+    stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
+    quick = await stage.ask("BRICK")
+    shown = await running
+    assert models_of(quick) == [stage.model("BRICK")] != [old]
+    assert models_of(shown) == [old]
+    assert shown["status"] == "done"
+
+
+async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
+    """The model of a running mission is kept; when nobody uses it any more it is taken out of memory and deleted."""
+    old = stage.model("BRICK")
+    stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.6, "after": 1})
+    running = asyncio.create_task(
+        stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
+    )
+    await stage.thinking()
+    stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
+    report = await stage.uvm.genesis(prune=True)
+    assert report.plan.stale == (old,)
+    assert not report.plan.of_kind("delete")
+    assert (await running)["status"] == "done"
+    assert old in {row.name for row in await stage.other.ps()}
+    before = len(stage.emulator.requests)
+    report = await stage.uvm.genesis(prune=True)
+    assert [step.name for step in report.plan.of_kind("delete")] == [old]
+    paths = [each["path"] for each in list(stage.emulator.requests)[before:]]
+    assert paths.index("/api/chat") < paths.index("/api/delete")
+    assert old not in {row.name for row in await stage.other.ps()}
+    with stage.uvm.image.snapshot() as root:
+        assert old not in ledger.known(root).models
+    assert await stage.asked_for(stage.uvm.genesis()) == ["GET /api/version", "GET /api/tags"]
+
+
+async def test_models_of_others_are_never_pruned(stage: Stage) -> None:
+    """What somebody else made, under a name like ours too, is left; ours alone goes."""
+    for name in ("mine:latest", "batos-robin:0123456789ab"):
+        async for _ in stage.other.create(name, from_=BASE, system="Mine."):
+            pass
+    old = stage.model()
+    stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
+    await stage.uvm.genesis(prune=True)
+    names = {row.name for row in await stage.other.list()}
+    assert {"mine:latest", "batos-robin:0123456789ab"} <= names
+    assert old not in names
+
+
+async def test_without_its_base_a_model_still_thinks(stage: Stage) -> None:
+    """Somebody deletes the base's name: missions go on; once a model is gone too, the base is asked for by name."""
+    await stage.other.delete(BASE)
+    assert (await stage.ask())["status"] == "done"
+    await stage.other.delete(stage.model("BABS"))
+    with pytest.raises(ModelMissing, match="with which BABS thinks") as raised:
+        await stage.ask("BABS")
+    assert raised.value.model == BASE
+    assert "batos genesis" in raised.value.remedy
+    assert not any(each["path"] == "/api/pull" for each in list(stage.emulator.requests)[30:])
+    await stage.uvm.genesis()
+    assert (await stage.ask("BABS"))["status"] == "done"
+
+
+async def test_a_daemon_that_comes_back_is_asked_what_it_is(stage: Stage) -> None:
+    """While Ollama is away a new question fails with how to start it; the next one asks for the version again."""
+    stage.emulator.faults.add({"do": "cut", "match": {"path": "/api/tags"}, "after": 0})
+    stage.emulator.faults.add({"do": "cut", "match": {"path": "/api/chat"}, "after": 0})
+    with pytest.raises(BatosError) as raised:
+        await stage.ask()
+    assert raised.value.remedy
+    assert (await stage.asked_for(stage.ask()))[0] == "GET /api/version"
+
+
+async def test_the_audit_is_kept(stage: Stage) -> None:
+    """The last audit is in ALFRED's slot with its time, and a second genesis writes nothing."""
+    with stage.uvm.image.snapshot() as root:
+        first = ledger.last_audit(root)
+        serial = root._p_jar.db().lastTransaction()
+    assert first is not None
+    assert {"codex.digest", "image.root", "models.digests"} <= {each["id"] for each in first["findings"]}
+    shown = stage.uvm.inspect("alfred_prototype_obj.last_audit")
+    assert first["at"] in json.dumps(shown)
+    report = await stage.uvm.genesis()
+    assert (report.changes, report.audited_at) == ((), first["at"])
+    with stage.uvm.image.snapshot() as root:
+        assert root._p_jar.db().lastTransaction() == serial
+
+
+async def test_digests_are_recorded(stage: Stage) -> None:
+    """Each model is written down with its own digest, its base's, its recipe's, and when."""
+    rows = {row.name: row.digest for row in await stage.other.list()}
+    with stage.uvm.image.snapshot() as root:
+        made = dict(root[roots.GENESIS]["models"])
+    assert made.keys() == {name for name in rows if name.startswith("batos-")}
+    for name, entry in made.items():
+        assert entry["digest"] == rows[name]
+        assert entry["base_digest"] == rows[BASE]
+        assert entry["recipe"][:12] == name.partition(":")[2]
+        assert entry["at"].endswith("Z")
+
+
+async def test_a_refused_create_changes_nothing(stage: Stage) -> None:
+    """When a model cannot be made the mission fails with the step and its remedy, and the image is as it was."""
+    with stage.uvm.image.snapshot() as root:
+        before = dict(root[roots.GENESIS])
+    stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
+    stage.emulator.faults.add(
+        {"do": "error_line", "match": {"path": "/api/create"}, "error": "no space left on device"}
+    )
+    with pytest.raises(RequestRejected, match="create batos-robin:") as raised:
+        await stage.ask()
+    assert "OLLAMA_MODELS" in raised.value.remedy
+    with stage.uvm.image.snapshot() as root:
+        assert dict(root[roots.GENESIS]) == before
+    assert (await stage.ask())["status"] == "done"
+
+
+async def test_nothing_is_known_without_a_genesis(tmp_path: Path) -> None:
+    """An image that never met Ollama has nothing to serve."""
+    settings = Settings(home=tmp_path / "home", user="tester", ollama_host="http://127.0.0.1:9", image="memory://new")
+    async with open_uvm(settings, Events(log=False)) as uvm:
+        assert uvm.convergence.remembered() is None
+        with pytest.raises(OllamaUnreachable):
+            await uvm.ask({"text": "Why?"})
