@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -221,3 +224,29 @@ def test_the_first_is_used_and_a_further_one_only_when_chosen(folder: Path) -> N
         "gone": None,
     }
     assert in_use(shelf, {}).keys() == {"ROBIN"}
+
+
+def test_header_and_digest_are_of_one_content(folder: Path, tmp_path: Path) -> None:
+    """However often a file is replaced while it is looked at, nothing is judged by one content and sent as another."""
+    place = gguf_adapter(folder / "babs" / "atlas")
+    contents = {alpha: lora(alpha=alpha) for alpha in (8.0, 16.0)}
+    wanted = {alpha: f"sha256:{hashlib.sha256(data).hexdigest()}" for alpha, data in contents.items()}
+    done = threading.Event()
+
+    def write() -> None:
+        for number in itertools.count():
+            if done.is_set():
+                return
+            (tmp_path / "next").write_bytes(contents[(8.0, 16.0)[number % 2]])
+            (tmp_path / "next").replace(place / "lora.gguf")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        looks = [discover(folder, tmp_path / "known.json") for _ in range(200)]
+    finally:
+        done.set()
+        writer.join()
+    seen = {(each.alpha, each.digests["adapter.gguf"]) for shelf in looks for each in shelf.adapters}
+    assert seen <= set(wanted.items())
+    assert {fault.what for shelf in looks for fault in shelf.faults} <= {"it is just being written"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from batos.genesis import ggufadapter, peft
 from batos.genesis.codex import PILLARS
-from batos.genesis.digests import Digests, Stamp, stamp
+from batos.genesis.digests import Digests, Stamp, settled, stamp
 from batos.genesis.misfits import misfits
 from batos.genesis.repository import choices, choose, chosen
 from batos.genesis.shelf import NONE, Adapter, Fault, Faults, Kind, Shelf
@@ -138,20 +138,24 @@ def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Fa
         if files is None:
             return None
         kind: Kind = "gguf" if _GGUF_KEY in files else "peft"
-        contents, problems = _contents(persona, name, kind, tuple((path, stamp(path)) for path in files.values()))
+        marks = tuple((path, stamp(path)) for path in files.values())
+        look = _contents if all(settled(mark) for _, mark in marks) else _contents.__wrapped__
+        contents, problems = look(persona, name, kind, marks)
         for fault in problems:
             faults.add(fault.what, fault.remedy, fault.where)
         if contents is None:
             return None
         hashed = {key: digests.of(path) for key, path in files.items()}
-        size = sum(path.stat().st_size for path in files.values())
+        if any(stamp(path) != mark for path, mark in marks):
+            faults.add("it is just being written", "Wait until it is whole; it is looked at again.", str(folder))
+            return None
     except OSError as error:
         where = str(error.filename or folder)
         faults.add(f"it cannot be read: {error.strerror}", "Make it readable, or copy it again.", where)
         return None
     return Adapter(
         persona, name, kind, files, hashed, contents.rank, contents.alpha, contents.architecture, contents.base,
-        contents.pairs, size, contents.doubts,
+        contents.pairs, sum(mark.size for _, mark in marks), contents.doubts,
     )  # fmt: skip
 
 

@@ -28,6 +28,11 @@ def stamp(path: Path) -> Stamp:
     return Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
+def settled(mark: Stamp) -> bool:
+    """Whether the file was left alone for so long that another change would show in its stamp."""
+    return mark.mtime_ns < time_ns() - _SETTLED_NS
+
+
 class Digests:
     """`sha256:<64 hex>` by path and stamp, kept in a file that may be lost or removed at any time.
 
@@ -67,9 +72,8 @@ class Digests:
         gone = self._known.keys() - self._wanted
         if self._path is None or not (self._changed or gone):
             return
-        settled = time_ns() - _SETTLED_NS
         files = {key: [*mark, digest] for key, (mark, digest) in sorted(self._known.items())
-                 if key in self._wanted and mark.mtime_ns < settled}  # fmt: skip
+                 if key in self._wanted and settled(mark)}  # fmt: skip
         beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         try:
             beside.write_text(json.dumps({"v": 1, "files": files}, indent=1), encoding="utf-8")
