@@ -12,6 +12,7 @@ from tests.genesis.conftest import Edit
 from batos.errors import CodexError, UsageError
 from batos.genesis import codex as codices
 from batos.genesis.codex import PILLARS, Codex
+from batos.genesis.codexfiles import LARGEST
 
 PROTOCOLS = {
     "ROBIN": ("receptive_resonance_protocol_", "sages_koan_protocol_", "lantern_protocol_"),
@@ -138,23 +139,25 @@ def test_refusals(folder: Path, edit: Edit, file: str, old: str, new: str, messa
     line = edit(file, old, new)
     with pytest.raises(CodexError) as caught:
         codices.load(folder)
-    _, faults = codices.check(folder)
+    faults = codices.read(folder).faults
     fault = next(fault for fault in faults if message in fault.message)
     assert fault.file == str(folder / file)
     assert fault.remedy
     assert fault.message.startswith(f"{fault.file}:{fault.line}: ")
-    assert fault.line == line
+    assert fault.line in range(line, line + new.count("\n") + 1)
+    assert fault.what == fault.message.removeprefix(f"{fault.file}:{fault.line}: ")
     assert caught.value.exit_code == 2
+    assert [each.message for each in caught.value.faults] == [each.message for each in faults]
 
 
 @pytest.mark.parametrize(("persona", "slot"), [(name, slot) for name, slots in PILLARS.items() for slot in slots])
 def test_missing_pillar(folder: Path, edit: Edit, persona: str, slot: str) -> None:
     """A persona without one of its three pillars is refused, and the remedy names the slot to write."""
     edit(f"{persona.lower()}.toml", f'slot = "{slot}"', 'slot = "another_facet_"')
-    _, faults = codices.check(folder)
-    (fault,) = faults
-    assert f"{persona} lacks its pillar `{slot}`" in fault.message
+    faults = codices.read(folder).faults
+    fault = next(each for each in faults if f"{persona} lacks its pillar `{slot}`" in each.message)
     assert slot in fault.remedy
+    assert {each.field for each in faults if each is not fault} <= {f"pillars.{place}.signature" for place in range(3)}
 
 
 def test_missing_file(folder: Path) -> None:
@@ -168,7 +171,7 @@ def test_missing_file(folder: Path) -> None:
 def test_fifth_persona(folder: Path) -> None:
     """There are four personas: a file of any other name is refused; one that starts with a dot is no part."""
     (folder / ".draft.toml").write_text("x", encoding="utf-8")
-    assert codices.check(folder)[1] == ()
+    assert codices.read(folder).faults == ()
     (folder / "joker.toml").write_text("", encoding="utf-8")
     with pytest.raises(CodexError, match="no such part of the codex"):
         codices.load(folder)
@@ -186,7 +189,7 @@ def test_not_utf8(folder: Path) -> None:
 def test_missing_keys(folder: Path) -> None:
     """An empty persona's file is refused once for every key that must be there."""
     (folder / "robin.toml").write_text("", encoding="utf-8")
-    _, faults = codices.check(folder)
+    faults = codices.read(folder).faults
     missing = {fault.field for fault in faults}
     assert {"core_identity", "core_method", "triggers", "exemplars", "prompts.weave", "pillars"} <= missing
 
@@ -196,7 +199,8 @@ def test_all_faults_in_order(folder: Path, edit: Edit) -> None:
     edit("brick.toml", "num_predict = 1024", "num_predict = -1")
     edit("brick.toml", 'mode = "direct"', 'mode = "odd"')
     edit("mind.toml", 'embedder = "all-minilm:latest"', 'embedder = "x:local"')
-    codex, faults = codices.check(folder)
+    found = codices.read(folder)
+    codex, faults = found.codex, found.faults
     assert codex is None
     assert [Path(fault.file).name for fault in faults] == ["mind.toml", "brick.toml", "brick.toml"]
     assert faults[1].line is not None
@@ -218,14 +222,15 @@ def test_any_damage_is_a_fault(tmp_path_factory: pytest.TempPathFactory, data: s
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(len(text), start + 400)))
     (folder / name).write_text(text[:start] + text[end:], encoding="utf-8")
-    codex, faults = codices.check(folder)
+    found = codices.read(folder)
+    codex, faults = found.codex, found.faults
     assert (codex is None) == bool(faults)
     assert all(fault.remedy and fault.file for fault in faults)
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"x = " + b"[" * 50_000, b"seed = 0x" + b"f" * 5_000, b"\xff\xfe", b"#" * (codices.LARGEST + 1)],
+    [b"x = " + b"[" * 50_000, b"seed = 0x" + b"f" * 5_000, b"\xff\xfe", b"#" * (LARGEST + 1)],
     ids=["nested", "number", "bytes", "large"],
 )
 def test_a_file_that_is_no_codex_is_refused_by_name(folder: Path, data: bytes) -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from batos.errors import CodexError, UsageError
-from batos.genesis import modelname, options, prompts, when
-from batos.genesis.reader import Source, Table, suggestion
+from batos.genesis import codexfiles, modelname, options, prompts, refusals, when
+from batos.genesis.reader import Source, Table, meant
 
 MIND = "mind.toml"
 
-#: The most that a file of the codex may have, in bytes: the shipped ones have some thousands.
-LARGEST = 2**20
 
 #: The four personas, in the order in which they speak, each with the pillars it cannot be without.
 PILLARS: Mapping[str, tuple[str, ...]] = {
@@ -27,6 +25,8 @@ PILLARS: Mapping[str, tuple[str, ...]] = {
     "BABS": ("digital_cartography_facet_", "flawless_execution_facet_", "joyful_competence_facet_"),
     "ALFRED": ("doubt_protocol_facet_", "pragmatist_facet_", "steward_facet_"),
 }
+
+_PERSONA_FILES = {name: f"{name.lower()}.toml" for name in PILLARS}
 
 FACET_SUFFIX = "_facet_"
 PROTOCOL_SUFFIX = "_protocol_"
@@ -128,31 +128,44 @@ class Codex:
         return {**options.DEFAULTS, **self.personas[persona].options, **self.profile(profile).options}
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came of reading a codex: the codex, or every fault by file and line; `sources` are the files by name."""
+
+    codex: Codex | None
+    faults: tuple[CodexError, ...]
+    sources: Mapping[str, Source] = field(repr=False)
+
+
 def load(folder: Path) -> Codex:
-    """Read the codex of a folder; raises the first CodexError, by file and line, which tells the others `also`."""
-    codex, faults = check(folder)
-    if codex is None:
-        faults[0].also = tuple(f"{fault.message} {fault.remedy}".strip() for fault in faults[1:])
-        raise faults[0]
-    return codex
+    """Read the codex of a folder; raises the first CodexError, by file and line, with all of them as its `faults`."""
+    found = read(folder)
+    if found.codex is None:
+        first, *others = found.faults
+        first.also = tuple(f"{fault.message} {fault.remedy}".strip() for fault in others)
+        first.faults = found.faults
+        raise first
+    return found.codex
 
 
-def check(folder: Path) -> tuple[Codex | None, tuple[CodexError, ...]]:
-    """Read the codex of a folder and tell every fault; the codex is None if there is one."""
-    texts, faults = _texts(folder)
-    sources = {name: Source(str(folder / name), text) for name, text in texts.items()}
-    if faults or any(source.faults for source in sources.values()):
-        return None, _ordered(faults, sources)
-    mind = _Mind.read(sources[MIND].top)
-    personas = {name: _persona(name, sources[f"{name.lower()}.toml"].top) for name in PILLARS}
-    _refuse_shared(personas, sources, "triggers", "a trigger")
-    _refuse_shared(personas, sources, "exemplars", "an exemplar")
-    if not any(source.faults for source in sources.values()):
-        for profile in mind.profiles.values():
-            _refuse_reloads(mind, personas, profile, sources)
-    if any(source.faults for source in sources.values()):
-        return None, _ordered(faults, sources)
-    return mind.codex(personas, texts, sources), ()
+def read(folder: Path) -> Reading:
+    """Read the codex of a folder, every file of it, and tell every fault of all."""
+    return parse(*codexfiles.texts(folder, _file_names()), folder)
+
+
+def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: Path = Path()) -> Reading:
+    """Read the codex that texts by file name are; `faults` were found before, `folder` is where the files are."""
+    sources = {
+        name: Source(str(folder / name), text, refusals.homes(in_mind=name == MIND)) for name, text in texts.items()
+    }
+    sound = {name: source for name, source in sources.items() if source.sound}
+    mind = _Mind.read(sound[MIND].top) if MIND in sound else None
+    personas = {name: _persona(name, sound[file].top) for name, file in _PERSONA_FILES.items() if file in sound}
+    _refuse_between(mind, personas, sound)
+    found = _ordered(faults, sources)
+    if found or mind is None or len(personas) < len(PILLARS):
+        return Reading(None, found, MappingProxyType(sources))
+    return Reading(mind.codex(personas, texts, sources), (), MappingProxyType(sources))
 
 
 def shipped() -> dict[str, str]:
@@ -179,49 +192,14 @@ def install(folder: Path) -> list[str]:
 
 
 def _file_names() -> tuple[str, ...]:
-    return (MIND, *(f"{name.lower()}.toml" for name in PILLARS))
+    return (MIND, *_PERSONA_FILES.values())
 
 
-def _texts(folder: Path) -> tuple[dict[str, str], list[CodexError]]:
-    texts: dict[str, str] = {}
-    faults: list[CodexError] = []
-    for name in _file_names():
-        try:
-            texts[name] = _text(folder / name)
-        except CodexError as fault:
-            faults.append(fault)
-    for path in sorted(folder.glob("[!.]*.toml")):
-        if path.name not in _file_names():
-            remedy = f"Move it away{suggestion(path.name, _file_names())}. There are four personas."
-            faults.append(CodexError("no such part of the codex", file=str(path), remedy=remedy))
-    return texts, faults
-
-
-def _text(path: Path) -> str:
-    file = str(path)
-    try:
-        if path.exists() and not path.is_file():
-            raise CodexError("not a file", file=file, remedy="Move it away; `batos genesis` copies the shipped file.")
-        with path.open("rb") as opened:
-            data = opened.read(LARGEST + 1)
-    except FileNotFoundError:
-        remedy = "Run `batos genesis`: it copies the shipped file to where one is missing."
-        raise CodexError("the file is missing", file=file, remedy=remedy) from None
-    except OSError as error:
-        raise CodexError(f"cannot be read: {error.strerror}", file=file, remedy="Make it readable for you.") from error
-    if len(data) > LARGEST:
-        raise CodexError(f"more than {LARGEST} bytes", file=file, remedy="Shorten it: a codex is some pages of text.")
-    try:
-        return data.decode("utf-8").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise CodexError("not UTF-8", file=file, line=line, remedy="Save it as UTF-8.") from error
-
-
-def _ordered(faults: list[CodexError], sources: Mapping[str, Source]) -> tuple[CodexError, ...]:
-    found = [*faults, *(fault for source in sources.values() for fault in source.faults)]
-    order = {str(name): place for place, name in enumerate(_file_names())}
-    return tuple(sorted(found, key=lambda fault: (order.get(Path(fault.file).name, len(order)), fault.line or 0)))
+def _ordered(faults: Iterable[CodexError], sources: Mapping[str, Source]) -> tuple[CodexError, ...]:
+    """Every fault once, by file and line."""
+    found = {fault.message: fault for fault in (*faults, *(each for one in sources.values() for each in one.faults))}
+    order = {name: place for place, name in enumerate(_file_names())}
+    return tuple(sorted(found.values(), key=lambda each: (order.get(Path(each.file).name, len(order)), each.line or 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +223,12 @@ class _Mind:
         declared = table.table("profiles")
         profiles = {"default": Profile("default", model, coder, embedder, {})}
         for name in declared.names():
-            profiles[name] = _profile(declared.table(name), name, profiles["default"])
+            written = declared.table(name)
+            refusals.refuse_profile(written, name)
+            profiles[name] = _profile(written, name, profiles["default"])
         absent = tuple(_absent(item) for item in table.tables("objects"))
+        refusals.refuse_twice(table, "objects", "name", [each.name for each in absent])
+        refusals.refuse_embedder(table, model, embedder)
         mind = cls(table.text("charter"), table.text("house_rules"), model, coder, embedder, profiles, absent)
         table.close()
         return mind
@@ -271,6 +253,8 @@ def _profile(table: Table, name: str, default: Profile) -> Profile:
         embedder=_model(table, "embedder", default=default.embedder) or "",
         options=MappingProxyType(options.read(table.table("options"))),
     )
+    if "model" in table or "embedder" in table:
+        refusals.refuse_embedder(table, profile.model, profile.embedder)
     table.close()
     return profile
 
@@ -279,6 +263,7 @@ def _absent(table: Table) -> AbsentObject:
     absent = AbsentObject(table.text("name"), table.text("api"))
     if absent.name and not absent.name.isidentifier():
         table.fault("name", f"`{absent.name}` cannot be an object's name", "Write letters, digits and `_` only.")
+    refusals.refuse_taken(table, absent.name)
     table.close()
     return absent
 
@@ -306,6 +291,8 @@ def _persona(name: str, table: Table) -> Persona:
         pillars=tuple(_intent(item, FACET_SUFFIX) for item in table.tables("pillars")),
         protocols=tuple(_intent(item, PROTOCOL_SUFFIX) for item in table.tables("protocols")),
     )
+    for key in ("core_identity", "core_method"):
+        refusals.refuse_quotes(table, key, getattr(persona, key))
     _refuse_slots(persona, table)
     table.close()
     return persona
@@ -313,6 +300,7 @@ def _persona(name: str, table: Table) -> Persona:
 
 def _intent(table: Table, suffix: str) -> IntentText:
     slot = table.text("slot")
+    conditions = when.read(table.table("when"))
     intent = IntentText(
         slot=slot,
         name=table.text("name"),
@@ -321,72 +309,59 @@ def _intent(table: Table, suffix: str) -> IntentText:
         signature=table.text("signature", default=f"{slot}(self, query)"),
         examples=table.texts("examples", required=False),
         may_learn=table.flag("may_learn", default=True),
-        when=_when(table.table("when")),
+        when=None if conditions is None else MappingProxyType(conditions),
     )
-    kind = "a facet's" if suffix == FACET_SUFFIX else "a protocol's"
-    if slot and not (slot.isidentifier() and slot.islower() and slot.endswith(suffix) and slot != suffix):
-        remedy = f"Write lower case letters, digits and `_`, ending in `{suffix}`."
-        table.fault("slot", f"`{slot}` is not {kind} slot", remedy)
-    if suffix == FACET_SUFFIX and intent.when is not None:
+    if slot:
+        other = PROTOCOL_SUFFIX if suffix == FACET_SUFFIX else FACET_SUFFIX
+        refusals.refuse_slot(table, slot, suffix, other)
+        if "signature" in table:
+            refusals.refuse_signature(table, slot, intent.signature)
+    if suffix == FACET_SUFFIX and "when" in table:
         table.fault("when", "a facet has no `when`", "Remove it: every facet of a cycle is asked.")
+    elif "when" in table and table.raw("when") == {}:
+        table.fault("when", "`when` has no condition", "Write one, or remove `when`.")
     table.close()
     return intent
 
 
-def _when(table: Table) -> Mapping[str, Any] | None:
-    found = when.read(table)
-    return None if found is None else MappingProxyType(found)
-
-
 def _refuse_slots(persona: Persona, table: Table) -> None:
-    seen: set[str] = set()
+    declared: dict[str, int | None] = {}
     for group, intents in (("pillars", persona.pillars), ("protocols", persona.protocols)):
         for number, intent in enumerate(intents):
-            if intent.slot and intent.slot in seen:
-                path = (group, number, "slot")
-                table.source.fault(
-                    path, f"the slot `{intent.slot}` is declared twice", "Give one of them another slot."
-                )
-            seen.add(intent.slot)
+            path = (group, number, "slot")
+            if intent.slot in declared:
+                what = f"the slot `{intent.slot}` is declared twice (line {declared[intent.slot]} too)"
+                table.source.fault(path, what, "Give one of them another slot.")
+            elif intent.slot:
+                declared[intent.slot] = table.source.line(path)
+    further = [slot for slot in declared if slot not in PILLARS[persona.name]]
     for slot in PILLARS[persona.name]:
-        if slot not in seen:
-            message = f"{persona.name} lacks its pillar `{slot}`"
-            table.fault("pillars", message, f'Write it: [[pillars]] with slot = "{slot}"; docs/codex.md shows how.')
+        if slot not in declared:
+            near = meant(slot, further)
+            hint = f"; `{near}` (line {declared[near]}) is another" if near else ""
+            remedy = f'Write it: [[pillars]] with slot = "{slot}"; docs/codex.md shows how.'
+            table.fault("pillars", f"{persona.name} lacks its pillar `{slot}`{hint}", remedy)
 
 
-def _refuse_shared(personas: Mapping[str, Persona], sources: Mapping[str, Source], key: str, what: str) -> None:
-    owners: dict[str, str] = {}
-    for persona in personas.values():
-        source = sources[f"{persona.key}.toml"]
-        for phrase in getattr(persona, key):
-            owner = owners.get(when.folded(phrase))
-            if owner == persona.name:
-                source.fault((key,), f"{phrase!r} is {what} twice", "Remove one of them.", phrase)
-            elif owner is not None:
-                message = f"{phrase!r} is {what} of {owner} too"
-                source.fault((key,), message, "Keep it where it belongs, and only there.", phrase)
-            owners.setdefault(when.folded(phrase), persona.name)
-
-
-def _refuse_reloads(
-    mind: _Mind, personas: Mapping[str, Persona], profile: Profile, sources: Mapping[str, Source]
-) -> None:
-    """Personas that share a base share its runner's options too, or every switch reloads it."""
-    first: dict[str, tuple[str, dict[str, Any]]] = {}
-    for persona in personas.values():
-        merged = {**options.DEFAULTS, **persona.options, **profile.options}
-        runner = {name: merged[name] for name in options.RUNNER if name in merged}
-        base = modelname.with_tag(persona.model or profile.model).casefold()
-        other, theirs = first.setdefault(base, (persona.name, runner))
-        for name in _differing(runner, theirs):
-            source = sources[f"{persona.key}.toml"]
-            message = f"`{name}` is {runner.get(name)}, but {theirs.get(name)} for {other}, who shares its model"
-            remedy = "Use one value for both: the daemon reloads the model at every switch otherwise."
-            source.fault(("options", name), message, remedy)
-
-
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    return (name for name in options.RUNNER if one.get(name) != other.get(name))
+def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources: Mapping[str, Source]) -> None:
+    """What only two keys together, or two files, show to be wrong."""
+    of = {name: sources[_PERSONA_FILES[name]] for name in personas}
+    for key, what in (("triggers", "a trigger"), ("exemplars", "an exemplar")):
+        phrases = (refusals.Phrases(name, of[name], getattr(each, key)) for name, each in personas.items())
+        refusals.refuse_shared(phrases, key, what)
+    judged = {name: each for name, each in personas.items() if not of[name].faulty("options")}
+    for profile in mind.profiles.values() if mind is not None and not sources[MIND].faulty("profiles") else ():
+        runners = [
+            refusals.Runner(
+                name,
+                of[name],
+                persona.model or profile.model,
+                {**options.DEFAULTS, **persona.options, **profile.options},
+            )
+            for name, persona in judged.items()
+        ]
+        if refusals.refuse_reloads(runners, profile.name) or refusals.refuse_no_room(runners, profile.name):
+            break  # the other profiles would say the same again
 
 
 def digest_of(value: object) -> str:

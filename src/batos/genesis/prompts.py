@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template
 
-from batos.genesis.reader import Table, suggestion
+from batos.genesis.reader import Table, meant
 
 #: Tokens that a byte of prompt costs, before a model has been measured (docs/decisions/0007-first-ratio.md).
 FIRST_RATIO = 0.35
@@ -47,16 +47,27 @@ def fill(template: str, **values: object) -> str:
     return Template(template).substitute({name: str(value) for name, value in values.items()})
 
 
+def _stray(text: str) -> str:
+    """The stray dollar sign with the rest of its line, by which the line is found."""
+    for found in Template.pattern.finditer(text):
+        if found["invalid"] is not None:
+            return text[found.start() :].partition("\n")[0]
+    return "$"
+
+
 def _check(table: Table, name: str, text: str, shape: Shape) -> None:
     template = Template(text)
     if not template.is_valid():
-        table.fault(name, f"`{name}` has a `$` that names nothing", "Write `$$` for a dollar sign.")
+        table.fault(name, f"`{name}` has a `$` that names nothing", "Write `$$` for a dollar sign.", _stray(text))
         return
     places = template.get_identifiers()
     for place in places:
         if place not in shape.may:
-            message = f"`{name}` has the unknown place `${place}`"
-            table.fault(name, message, f"Remove it{suggestion(place, shape.may)}.", f"${place}")
+            near = meant(place, shape.may)
+            hint = f": did you mean `${near}`?" if near else ""
+            permitted = ", ".join(f"${each}" for each in shape.may)
+            remedy = f"What may stand here: {permitted}; a dollar sign is written `$$`."
+            table.fault(name, f"`{name}` has the unknown place `${place}`{hint}", remedy, f"${place}")
     for place in shape.must:
         if place not in places:
             table.fault(name, f"`{name}` lacks the place `${place}`", f"Write `${place}` where it belongs.")

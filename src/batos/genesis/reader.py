@@ -7,29 +7,12 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from batos.errors import CodexError
+from batos.genesis.keylines import KeyLines, KeyPath, masked
 
-#: Where a value stands in a file: table names, indices of arrays of tables, the key last.
-KeyPath: TypeAlias = tuple[str | int, ...]
-
-_STRING_OR_COMMENT = re.compile(
-    r"""
-    \"\"\" (?: \\. | [^\\] )*? "{3,5}  # a text of several lines
-    | ''' .*? '{3,5}
-    | " (?: \\. | [^"\\\n] )* "
-    | ' [^'\n]* '
-    | \# [^\n]*
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-_KEY = r"(?:[A-Za-z0-9_-]+|\x00+)"
-_DOTTED = rf"{_KEY}(?:[ \t]*\.[ \t]*{_KEY})*"
-_LINE = re.compile(
-    rf"^[ \t]*(?:(?P<open>\[\[?)[ \t]*(?P<header>{_DOTTED})[ \t]*\]\]?|(?P<key>{_DOTTED})[ \t]*=)", re.MULTILINE
-)
-_AT_LINE = re.compile(r"at line (\d+)")
+_AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 #: The most parts of a dotted key: reading takes the square of their number.
 _PARTS = 32
@@ -37,104 +20,100 @@ _MANY_PARTS = re.compile(rf"(?<![\w\x00-])(?:[\w\x00-]+[ \t]*\.[ \t]*){{{_PARTS}
 _BRACKET = re.compile(r"[][{}]")
 _MANY_DIGITS = re.compile(r"[\d_]{1000}")
 
+#: What steers a terminal or ends a text for programs: nothing of it belongs in a prompt.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 #: What a whole number of TOML may be.
 _WHOLE = range(-(2**63), 2**63)
 
-
-def key_lines(text: str) -> dict[KeyPath, int]:
-    """The line (from 1) on which every table and key of a TOML text is written.
-
-    >>> key_lines('a = 1\\n[[b]]\\nc = \"\"\"\\nd = 2\\n\"\"\"\\n')
-    {('a',): 1, ('b', 0): 2, ('b', 0, 'c'): 3}
-    """
-    return _key_lines(text, _masked(text))
-
-
-def _key_lines(text: str, masked: str) -> dict[KeyPath, int]:
-    lines: dict[KeyPath, int] = {}
-    counts: dict[KeyPath, int] = {}
-    table: KeyPath = ()
-    line, counted = 1, 0
-    for found in _LINE.finditer(masked):
-        group = "header" if found["header"] else "key"
-        begin, end = found.span(group)
-        line, counted = line + masked.count("\n", counted, begin), begin
-        names = tuple(part.strip().strip("\"'") for part in text[begin:end].split(".", _PARTS))
-        if group == "header":
-            table = _with_indices(names, counts, is_array=found["open"] == "[[")
-            path = table
-        else:
-            path = table + names
-        lines.setdefault(path, line)
-    return lines
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (str, "a text"),
+    (int, "a whole number"),
+    (float, "a number with a point"),
+    (list, "a list"),
+    (dict, "a table"),
+)
 
 
-def _masked(text: str) -> str:
-    """The text with each character of its strings and comments made NUL; lines stay lines."""
-    return _STRING_OR_COMMENT.sub(lambda found: "\n".join("\x00" * len(line) for line in found[0].split("\n")), text)
-
-
-def _line_of_many_parts(masked: str) -> int | None:
+def _line_of_many_parts(hidden: str) -> int | None:
     """The line of a dotted key of more parts than there may be, None if there is none."""
-    for number, line in enumerate(masked.split("\n"), 1):
+    for number, line in enumerate(hidden.split("\n"), 1):
         if line.count(".") >= _PARTS and _MANY_PARTS.search(line):
             return number
     return None
 
 
-def _deepest_line(masked: str) -> int:
+def _deepest_line(hidden: str) -> int:
     """The line on which the most brackets are open."""
     depth, deepest, at = 0, 0, 0
-    for found in _BRACKET.finditer(masked):
+    for found in _BRACKET.finditer(hidden):
         depth += 1 if found[0] in "[{" else -1
         if depth > deepest:
             deepest, at = depth, found.start()
-    return masked.count("\n", 0, at) + 1
-
-
-def _with_indices(names: tuple[str, ...], counts: dict[KeyPath, int], *, is_array: bool) -> KeyPath:
-    path: KeyPath = ()
-    for depth, name in enumerate(names):
-        path += (name,)
-        if is_array and depth == len(names) - 1:
-            counts[path] = counts.get(path, -1) + 1
-        if path in counts:
-            path += (counts[path],)
-    return path
+    return hidden.count("\n", 0, at) + 1
 
 
 class Source:
-    """One TOML file: its values, where they are written, and the faults found so far."""
+    """One TOML file: its values, where they are written, and the faults found so far.
 
-    def __init__(self, file: str, text: str) -> None:
+    `homes` says of words that are keys somewhere where that is: what stands in the wrong place is told its right one.
+    """
+
+    def __init__(self, file: str, text: str, homes: Mapping[str, str] | None = None) -> None:
         self.file = file
+        self.homes = homes or {}
         self.faults: list[CodexError] = []
         self._text = text
-        masked = _masked(text)
-        self._lines = _key_lines(text, masked)
-        self.values = self._parse(masked)
+        self._lines: KeyLines | None = None
+        self.values = self._parse()
         self.top = Table(self, self.values, ())
 
-    def _parse(self, masked: str) -> dict[str, Any]:
-        line = _line_of_many_parts(masked)
+    @property
+    def sound(self) -> bool:
+        """Whether it is TOML at all: only then can anything be said of its keys."""
+        return self._lines is not None
+
+    def faulty(self, key: str) -> bool:
+        """Whether a fault was found at a key of the top or below it."""
+        return any((fault.field or "").partition(".")[0] == key for fault in self.faults)
+
+    def _parse(self) -> dict[str, Any]:
+        hidden, unclosed = masked(self._text)
+        line = _line_of_many_parts(hidden)
         if line is not None:
             return self._unread(line, f"a key has more than {_PARTS} parts", "Write shorter keys: see docs/codex.md.")
         try:
             values = tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
-            at = _AT_LINE.search(str(error))
-            line = int(at[1]) if at else max(1, self._text.count("\n"))
-            remedy = "Mend the TOML at that line; a text with line breaks stands between three double quotes."
-            return self._unread(line, f"not TOML: {error}", remedy)
+            return self._not_toml(str(error), unclosed)
         except RecursionError:
             remedy = "Close the brackets at that line; no value of a codex is nested so deep."
-            return self._unread(_deepest_line(masked), "brackets are nested too deep", remedy)
+            return self._unread(_deepest_line(hidden), "brackets are nested too deep", remedy)
         except ValueError:  # what Python says of whole numbers of thousands of digits
-            digits = _MANY_DIGITS.search(masked)
-            line = masked.count("\n", 0, digits.start() if digits else 0) + 1
+            digits = _MANY_DIGITS.search(hidden)
+            line = hidden.count("\n", 0, digits.start() if digits else 0) + 1
             return self._unread(line, "a number has too many digits", "Write a number that fits 64 bits.")
+        self._lines = KeyLines(self._text)
         self._refuse_numbers(values)
         return values
+
+    def _not_toml(self, said: str, unclosed: int | None) -> dict[str, Any]:
+        """A fault of syntax, at its line; what is never closed is told where it was opened."""
+        at = _AT_LINE.search(said)
+        what = _AT_LINE.sub("", said)
+        last = max(1, self._text.count("\n") + (not self._text.endswith("\n")))
+        if at is not None and at[1] is not None:
+            line, what = int(at[1]), f"{what} (column {at[2]})"
+        else:
+            line = last
+        if unclosed is not None:
+            opened = self._text.count("\n", 0, unclosed) + 1
+            if line in (opened, last):
+                remedy = "Close it with the three quotes that it begins with."
+                return self._unread(opened, "not TOML: this text is never closed", remedy)
+        remedy = "Mend the TOML there, or just above: a text of several lines stands between three double quotes."
+        return self._unread(line, f"not TOML: {what}", remedy)
 
     def _unread(self, line: int, message: str, remedy: str) -> dict[str, Any]:
         self.faults.append(CodexError(message, file=self.file, line=line, remedy=remedy))
@@ -150,25 +129,23 @@ class Source:
             elif isinstance(value, list):
                 pending.extend(((*path, number), each) for number, each in enumerate(value))
             elif isinstance(value, int) and value not in _WHOLE:
-                self.fault(path, f"`{path[-1]}` does not fit 64 bits", "Write a smaller number.")
+                self.fault(path, f"{_named(path)} does not fit 64 bits", "Write a smaller number.")
             elif isinstance(value, float) and not math.isfinite(value):
-                self.fault(path, f"`{path[-1]}` is {value}", "Write a finite number.")
+                self.fault(path, f"{_named(path)} is {value}", "Write a finite number.")
 
-    def line(self, path: KeyPath, value: str | None = None) -> int | None:
-        """The line of a key, or of the table around it; with `value`, of that element of its list."""
-        while path and path not in self._lines:
-            path = path[:-1]
-        line = self._lines.get(path)
-        if line is not None and value is not None:
+    def line(self, path: KeyPath, within: str | None = None) -> int | None:
+        """The line of a key or element, or of what is around it; with `within`, that on which its text says so."""
+        line = self._lines.of(path) if self._lines is not None else None
+        if line is not None and within is not None:
             for number, written in enumerate(self._text.splitlines()[line - 1 :], start=line):
-                if value in written:
+                if within in written:
                     return number
         return line
 
-    def fault(self, path: KeyPath, message: str, remedy: str, value: str | None = None) -> None:
+    def fault(self, path: KeyPath, message: str, remedy: str, within: str | None = None) -> None:
         """Keep a fault; reading goes on, so that one look shows them all."""
         field = ".".join(str(part) for part in path) or None
-        line = self.line(path, value)
+        line = self.line(path, within) or 1
         self.faults.append(CodexError(message, file=self.file, line=line, remedy=remedy, field=field))
 
 
@@ -188,9 +165,15 @@ class Table:
         """The keys that are written, in order."""
         return tuple(self._values)
 
-    def fault(self, key: str, message: str, remedy: str, value: str | None = None) -> None:
-        """Keep a fault at one of this table's keys."""
-        self.source.fault((*self.path, key), message, remedy, value)
+    def fault(self, key: str, message: str, remedy: str, within: str | int | None = None) -> None:
+        """Keep a fault at one of this table's keys; `within` is the place in its list, or a part of its text."""
+        place = (within,) if isinstance(within, int) else ()
+        part = within if isinstance(within, str) else None
+        self.source.fault((*self.path, key, *place), message, remedy, part)
+
+    def unknown(self, key: str, what: str, known: Iterable[str]) -> None:
+        """Refuse a key that does not belong here: what was meant, or where it belongs, or what may stand here."""
+        self.fault(key, *_unknown(key, what, known, self.source.homes))
 
     def raw(self, key: str) -> Any:
         """The value as TOML gives it, or None."""
@@ -203,6 +186,7 @@ class Table:
         if value is None and default is not None:
             return default
         if isinstance(value, str) and (value.strip() or default is not None):
+            self._refuse_control(key, value)
             return value.strip()
         self._refuse(key, value, "a text")
         return ""
@@ -220,11 +204,17 @@ class Table:
         value = self.raw(key)
         if value is None and not required:
             return ()
-        are_texts = isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value)
-        if are_texts and (value or not required):
-            return tuple(item.strip() for item in value)
-        self._refuse(key, value, "a list of texts, none of them blank")
-        return ()
+        if not isinstance(value, list) or (required and not value):
+            self._refuse(key, value, "a list of texts")
+            return ()
+        for place, item in enumerate(value):
+            if not isinstance(item, str) or not item.strip():
+                said = _kind(item) if not isinstance(item, str) else "blank"
+                message = f"`{key}` must be a list of texts, none of them blank: one is {said}"
+                self.fault(key, message, "Write a text there, or remove it.", place)
+            else:
+                self._refuse_control(key, item, place)
+        return tuple(item.strip() for item in value if isinstance(item, str))
 
     def table(self, key: str) -> Table:
         """The table under a key; an empty one if it is absent."""
@@ -240,7 +230,7 @@ class Table:
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self._refuse(key, value, "an array of tables")
+            self._refuse(key, value, f"an array of tables (each begins with [[{key}]])")
             return ()
         return tuple(Table(self.source, item, (*self.path, key, number)) for number, item in enumerate(value))
 
@@ -248,19 +238,44 @@ class Table:
         """Refuse every key that nothing asked for."""
         for key in self._values:
             if key not in self._known:
-                self.fault(key, f"unknown key `{key}`", f"Remove it{suggestion(key, self._known)}.")
+                self.unknown(key, "key", self._known)
 
     def _refuse(self, key: str, value: object, wanted: str) -> None:
         if value is None:
             self.fault(key, f"`{key}` is missing", f"Write `{key}`: it must be {wanted}.")
+        elif value in ("", []) or (isinstance(value, str) and not value.strip()):
+            self.fault(key, f"`{key}` is empty: it must be {wanted}", f"Write what `{key}` is; see docs/codex.md.")
         else:
-            self.fault(key, f"`{key}` must be {wanted}", f"Write `{key}` as {wanted}; see docs/codex.md.")
+            remedy = f"Write `{key}` as {wanted}; see docs/codex.md."
+            self.fault(key, f"`{key}` must be {wanted}, and is {_kind(value)}", remedy)
+
+    def _refuse_control(self, key: str, value: str, place: int | None = None) -> None:
+        found = _CONTROL.search(value)
+        if found is not None:
+            message = f"`{key}` holds the control character U+{ord(found[0]):04X}"
+            self.fault(key, message, "Remove it: only line breaks and tabs may stand in a text.", place)
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """How an error names what may have been meant: `, or write ...`; else the permitted words."""
-    known = sorted(set(known))
-    close = difflib.get_close_matches(word, known, n=1)
-    if close:
-        return f", or write `{close[0]}`"
-    return f"; what may stand here: {', '.join(known)}" if known else ""
+def _kind(value: object) -> str:
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), "a date or time")
+
+
+def _named(path: KeyPath) -> str:
+    """How a message names what stands at a path: by its last name, also for an element of a list."""
+    return next((f"`{part}`" for part in reversed(path) if isinstance(part, str)), "the value")
+
+
+def _unknown(word: str, what: str, known: Iterable[str], homes: Mapping[str, str]) -> tuple[str, str]:
+    if word in homes:
+        return f"unknown {what} `{word}` here", f"Write it {homes[word]}."
+    near = meant(word, known)
+    if near is None:
+        permitted = ", ".join(sorted(set(known)))
+        return f"unknown {what} `{word}`", f"Remove it; what may stand here: {permitted}."
+    return f"unknown {what} `{word}`: did you mean `{near}`?", f"Write `{near}`, or remove it."
+
+
+def meant(word: str, known: Iterable[str]) -> str | None:
+    """The permitted word that a mistyped one is nearest to, None if none is near."""
+    close = difflib.get_close_matches(word, sorted(set(known)), n=1)
+    return close[0] if close else None

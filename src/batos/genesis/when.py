@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from batos.genesis.reader import Table, suggestion
+from batos.genesis.reader import Table
 
 EFFORTS = ("reflex", "cycle", "council")
 
@@ -41,12 +41,25 @@ def read(table: Table) -> dict[str, Any] | None:
     for name in table.names():
         value = table.raw(name)
         if name not in CONDITIONS:
-            table.fault(name, f"unknown condition `{name}`", f"Remove it{suggestion(name, CONDITIONS)}.")
+            table.unknown(name, "condition", CONDITIONS)
         elif not _is_right(name, value):
             table.fault(name, f"`{name}` must be {CONDITIONS[name]}", f"Write `{name}` as {CONDITIONS[name]}.")
         else:
             found[name] = tuple(value) if isinstance(value, list) else value
+    _refuse_contradictions(table, found)
     return found or None
+
+
+def _refuse_contradictions(table: Table, found: Mapping[str, Any]) -> None:
+    """Conditions that can never hold together are a mistake of whoever wrote them."""
+    least, most = found.get("min_words", 0), found.get("max_words")
+    if most is not None and least > most:
+        message = f"`min_words` is {least} and `max_words` {most}: no question is both"
+        table.fault("max_words", message, "Raise `max_words`, or lower `min_words`.")
+    without = {folded(phrase) for phrase in found.get("without", ())}
+    for place, phrase in enumerate(found.get("words", ())):
+        if folded(phrase) in without:
+            table.fault("words", f"{phrase!r} stands in `words` and in `without`", "Remove it from one of them.", place)
 
 
 def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:

@@ -1,0 +1,181 @@
+"""What no single key of a codex shows: phrases of two personas, runners that would reload, windows without room."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batos.genesis import modelname, options, prompts, when
+from batos.genesis.reader import Source, Table
+from batos.image import roots
+
+_TAKEN = frozenset((*roots.OBJECTS, *roots.RECORDS))
+_SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
+_PROFILE = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_GROUPS = {"_facet_": ("pillars", "a facet's"), "_protocol_": ("protocols", "a protocol's")}
+
+#: The most characters of a signature; Python's own parser reads it.
+_SIGNATURE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """The phrases of one key (`triggers`) of one persona, and the file that they stand in."""
+
+    persona: str
+    source: Source
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How a persona thinks in a profile: its base, its options complete, and where what they are made of is written."""
+
+    persona: str
+    source: Source
+    base: str
+    options: Mapping[str, Any]
+
+
+def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
+    """No phrase may speak for two personas, nor twice for one; each fault names both places."""
+    owners: dict[str, tuple[str, Source, int]] = {}
+    for mine in personas:
+        for place, phrase in enumerate(mine.texts):
+            owner, source, other = owners.setdefault(when.folded(phrase), (mine.persona, mine.source, place))
+            if (source, other) == (mine.source, place):
+                continue
+            line = source.line((key, other))
+            if owner == mine.persona:
+                message, remedy = f"{phrase!r} is {what} twice (line {line} too)", "Remove one of them."
+            else:
+                message = f"{phrase!r} is {what} of {owner} too ({Path(source.file).name}:{line})"
+                remedy = "Keep it where it belongs, and only there."
+            mine.source.fault((key, place), message, remedy)
+
+
+def refuse_reloads(runners: Iterable[Runner], profile: str) -> bool:
+    """Personas on one base share its runner's options, or every switch reloads it; whether any was refused."""
+    first: dict[str, Runner] = {}
+    refused = False
+    for mine in runners:
+        other = first.setdefault(modelname.with_tag(mine.base).casefold(), mine)
+        for name in options.RUNNER:
+            value, theirs = mine.options.get(name), other.options.get(name)
+            if value != theirs:
+                where = Path(other.source.file).name
+                line = other.source.line(("options", name))
+                message = (
+                    f"`{name}` is {_said(value)}, but {_said(theirs)} for {other.persona} ({where}:{line or 1}), "
+                    f"who shares its model{_in(profile)}"
+                )
+                remedy = "Use one value for both: the daemon reloads the model at every switch otherwise."
+                mine.source.fault(("options", name), message, remedy)
+                refused = True
+    return refused
+
+
+def refuse_no_room(runners: Iterable[Runner], profile: str) -> bool:
+    """An answer that may take the whole window leaves nothing for the question; whether any was refused."""
+    refused = False
+    for mine in runners:
+        window, answer = mine.options["num_ctx"], mine.options["num_predict"]
+        if answer >= window:
+            message = f"`num_predict` is {answer} of a window of {window}{_in(profile)}: no room for a question"
+            remedy = f"Write at most {window // 2}, or raise num_ctx for all personas."
+            mine.source.fault(("options", "num_predict"), message, remedy)
+            refused = True
+    return refused
+
+
+def homes(*, in_mind: bool) -> dict[str, str]:
+    """Where a key belongs that stands in the wrong place of a file: after a line with brackets all keys are its own."""
+    top = "at the top of the file, above the first line with brackets"
+    mind, persona = (top, "in a persona's file") if in_mind else ("in mind.toml", top)
+    places = (
+        (("core_identity", "core_method", "triggers", "exemplars"), persona),
+        (("charter", "house_rules", "default_model", "coder", "embedder"), mind),
+        (("model",), top if not in_mind else "as `default_model` at the top of the file, or under a profile"),
+        ((*options.OLLAMA, *options.OURS), "under [options]" if not in_mind else "in the `options` of a profile"),
+        (tuple(prompts.SHAPES), "under [prompts] of a persona's file"),
+        (tuple(when.CONDITIONS), "in a protocol's `when`"),
+        (("slot", "inspiration", "intent", "signature", "may_learn", "when"), "under its [[pillars]] or [[protocols]]"),
+    )
+    return {key: place for keys, place in places for key in keys}
+
+
+def refuse_profile(profile: Table, name: str) -> None:
+    """A profile is named in batos.toml and on a command line; `default` is the keys at the top and no more."""
+    if name == "default" and profile.names():
+        what = f"`{profile.names()[0]}` in the profile `default`, which is the keys at the top of the file"
+        profile.fault(profile.names()[0], what, "Write it at the top, or give the profile another name.")
+    elif not _PROFILE.fullmatch(name):
+        profile.source.fault(
+            profile.path, f"{name!r} cannot be a profile's name", "Write letters, digits, `_` and `-`."
+        )
+
+
+def refuse_embedder(table: Table, model: str, embedder: str) -> None:
+    """No model both answers and embeds: the daemon would load it whole, and then refuse."""
+    if model and embedder and modelname.same(model, embedder):
+        what = f"the embedder is the model that answers, {model!r}: the daemon embeds only with models made for it"
+        table.fault("embedder", what, "Name an embedding model, such as all-minilm:latest.")
+
+
+def refuse_twice(table: Table, key: str, part: str, names: Sequence[str]) -> None:
+    """No two tables of an array may have one name; `part` is the key that names them."""
+    for place, name in enumerate(names):
+        if name and name in names[:place]:
+            table.source.fault((key, place, part), f"`{name}` is declared twice", f"Give one of them another {part}.")
+
+
+def refuse_slot(table: Table, slot: str, suffix: str, other: str) -> None:
+    """A slot is lower case and ends as its group does; `other` is how those of the other group end."""
+    if _SLOT.fullmatch(slot) and slot.endswith(suffix) and slot != suffix:
+        return
+    remedy = f"Write lower case letters, digits and `_`, ending in `{suffix}`."
+    if slot.endswith(other):
+        remedy += f" A slot that ends in `{other}` stands under [[{_GROUPS[other][0]}]]."
+    table.fault("slot", f"`{slot}` is not {_GROUPS[suffix][1]} slot", remedy)
+
+
+def refuse_taken(table: Table, name: str) -> None:
+    """A tool that is wished for cannot go by the name of an object of the image."""
+    if name in _TAKEN:
+        table.fault("name", f"`{name}` is an object of the image", "Give the absent one another name.")
+
+
+def refuse_quotes(table: Table, key: str, text: str) -> None:
+    """What becomes a model's SYSTEM text must be writable in a Modelfile."""
+    if '"""' in text:
+        message = f"`{key}` holds three double quotes in a row, which no Modelfile can hold"
+        table.fault(key, message, "Write single quotes there.")
+
+
+def refuse_signature(table: Table, slot: str, signature: str) -> None:
+    """A signature is that of a method of its slot: `SLOT(self, query)`."""
+    try:
+        parsed = ast.parse(f"def {signature}: ...").body if len(signature) <= _SIGNATURE else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        parsed = []
+    made = parsed[0] if len(parsed) == 1 else None
+    if not isinstance(made, ast.FunctionDef) or len(made.body) != 1 or made.returns is not None:
+        message = f"`{signature[:_SIGNATURE]}` is not a method's signature"
+        table.fault("signature", message, f"Write it as `{slot}(self, query)`, or leave it out.")
+    elif made.name != slot:
+        message = f"the signature is that of `{made.name}`, and the slot is `{slot}`"
+        table.fault("signature", message, f"Write it as `{slot}(self, query)`, or leave it out.")
+    elif not made.args.args or made.args.args[0].arg != "self":
+        table.fault("signature", "a method's first parameter is `self`", f"Write it as `{slot}(self, query)`.")
+
+
+def _said(value: Any) -> str:
+    return "left to the daemon" if value is None else str(value)
+
+
+def _in(profile: str) -> str:
+    return "" if profile == "default" else f" in the profile `{profile}`"
