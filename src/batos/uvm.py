@@ -80,8 +80,8 @@ class UVM:
     _checking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _checks: int = 0
     _ready: _Ready | None = None
-    #: The models that each running mission may think with: it keeps what it began with.
-    _thinking: dict[str, frozenset[str]] = field(default_factory=dict)
+    #: The models that each run of a mission may think with: it keeps what it began with.
+    _thinking: dict[object, frozenset[str]] = field(default_factory=dict)
 
     # -- genesis
 
@@ -221,11 +221,12 @@ class UVM:
         """
         async with self._slots:
             ready = await self._ready_for(mission)
-            self._thinking[mission] = ready.footing.models
+            run = object()  # a mission that is told to run twice is refused the second time, and runs on
+            self._thinking[run] = ready.footing.models
             try:
                 await ready.conductor.run(mission)
             finally:
-                del self._thinking[mission]
+                del self._thinking[run]
         return self.mission(mission)
 
     async def _ready_for(self, mission: str) -> _Ready:

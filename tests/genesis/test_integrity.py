@@ -53,7 +53,7 @@ async def test_before_genesis(connection: Connection, codex: Codex, daemon: Hand
     """On an empty image and daemon the audit says so, and needs neither to be there."""
     found = wrong(audit(connection.root(), codex, await plan(codex, "default", daemon)))
     assert set(found) == {"codex.digest", "image.root", "models.pull", "models.create"}
-    assert set(wrong(audit(connection.root(), codex, None))) == {"codex.digest", "image.root", "models"}
+    assert set(wrong(audit(connection.root(), codex, None))) == {"codex.digest", "image.root", "models.listed"}
 
 
 async def test_damage_is_found(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
@@ -66,7 +66,7 @@ async def test_damage_is_found(connection: Connection, codex: Codex, folder: Pat
     del root["orchestrator_obj"].failed_state_obj
     edit("alfred.toml", "# ALFRED:", 'model = "other"\n# ALFRED:')
     found = wrong(audit(root, codices.load(folder), None))
-    assert set(found) == {"codex.digest", "persona.robin", "persona.babs", "image.states", "models"}
+    assert set(found) == {"codex.digest", "persona.robin", "persona.babs", "image.states", "models.listed"}
     assert "sage_facet_ is missing" in found["persona.robin"]
     assert "core_method" in found["persona.robin"]
     assert "FAILED" in found["image.states"]
@@ -113,18 +113,6 @@ async def test_models_of_another_digest(connection: Connection, codex: Codex, da
     found = wrong(audit(root, codex, await plan(codex, "default", daemon)))
     assert set(found) == {"models.digests"}
     assert name in found["models.digests"]
-
-
-async def test_stale_models_are_named(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
-    """A model that nothing is made of is no fault; it is named, with what removes it."""
-    root = connection.root()
-    graph.build(root, codex)
-    made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
-    record(root, made)
-    daemon.has("batos-babs:0123456789ab")
-    (stale,) = (one for one in audit(root, codex, await plan(codex, "default", daemon)) if one.id == "models.stale")
-    assert stale.ok
-    assert "ollama rm batos-babs:0123456789ab" in stale.remedy
 
 
 def test_what_others_found_is_told(connection: Connection, codex: Codex) -> None:

@@ -119,7 +119,7 @@ def _window(codex: Codex, persona: Persona, profile: str) -> Finding:
 
 def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding]:
     if plan is None:
-        yield Finding("models", False, "Ollama could not be asked for its models", "Run `batos doctor`.")
+        yield Finding("models.listed", False, "Ollama could not be asked for its models", "Run `batos doctor`.")
         return
     for step in plan.steps:
         if step.kind in ("pull", "create", "upload"):
@@ -128,10 +128,6 @@ def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding
             yield Finding(f"models.{step.kind}", step.optional, what, _RUN_GENESIS)
     if not any(step.kind in ("pull", "create") and not step.optional for step in plan.steps):
         yield Finding("models.made", True, f"the {len(plan.recipes)} models of the personas are there")
-    if plan.stale:
-        remedy = f"Run `batos genesis --prune`, or by hand: ollama rm {' '.join(plan.stale)}"
-        what = f"{', '.join(plan.stale)}: nothing is made of it any more"
-        yield Finding("models.stale", True, what, remedy)
     if complete.ok:
         yield _recorded(root, plan)
         yield _digests(root, plan)
