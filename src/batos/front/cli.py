@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "inspect": ("batos.front.missions", "Look at an object of the image, or at one of its slots."),
     "adapters": ("batos.front.adapters", "List, check and choose the adapters that personas think with."),
     "doctor": ("batos.front.upkeep", "Check Ollama, models, codex and image, and say what to do."),
+    "budget": ("batos.front.budget", "Show what the models take of the card, and the window that fits."),
     "ps": ("batos.front.upkeep", "Show which models are in memory and which are on disk."),
     "config": ("batos.front.upkeep", "Show every setting, its value and where it came from."),
     "emulator": ("batos.front.stand_in", "Run the stand-in for the Ollama daemon (it is not a model)."),

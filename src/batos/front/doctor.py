@@ -1,61 +1,202 @@
-"""The doctor: Ollama, models, codex, image and disk looked at in turn, each finding with what to do."""
+"""The doctor: Ollama, models, memory, codex, image and house looked at in turn; nothing is loaded, nothing changed."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from batos.config import Settings
-from batos.errors import BatosError
-from batos.events import Events
+from batos.config import Settings, checkout_folder
+from batos.errors import BatosError, ImageError, OllamaUnfit, UsageError
+from batos.front import house
 from batos.front.console import counted, size
-from batos.genesis import integrity
+from batos.genesis import adapters, codex, fitting, fusing, integrity, ledger, modelfile, repository, residing
+from batos.genesis.daemon import Listed, look
 from batos.genesis.integrity import Finding
-from batos.genesis.plan import Plan
+from batos.genesis.plan import Plan, compare
+from batos.image import roots
+from batos.image.looking import Faces, exists, looking
 from batos.image.storage import file_of, journal_uri
 from batos.image.tail import cuttings
-from batos.uvm import UVM, open_uvm
+from batos.inference.bridge import Bridge
+from batos.inference.catalogue import RunnerRow
+from batos.notation import masked
+from batos.uvm import deadlines
 
-#: Free space below which a mission may not find room, in bytes.
-LEAST_FREE = 256 * 2**20
+#: The newest minor version that was tested against.
+TESTED = (0, 33)
 
 
-async def examine(settings: Settings) -> tuple[Finding, ...]:
+@dataclass(slots=True)
+class _Asked:
+    """What the daemon said, as far as it answers; `findings` are about itself."""
+
+    listed: Listed | None = None
+    runners: tuple[RunnerRow, ...] = ()
+    findings: list[Finding] = field(default_factory=list)
+
+
+async def examine(settings: Settings, environ: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
     """Everything that can be looked at; what cannot is a finding too."""
-    findings = [_disk(settings), _private(settings)]
-    try:
-        async with open_uvm(settings, Events(log=True)) as uvm:
-            findings.append(Finding("image.opens", True, f"the image opens: {settings.image_uri}"))
-            findings.append(_cut(settings))
-            findings.extend(await _inside(uvm))
-    except BatosError as error:
-        findings.append(Finding("image.opens", False, error.message, error.remedy))
+    findings = list(house.findings(settings))
+    async with _bridge(settings) as bridge:
+        asked = await _ask(bridge) if bridge is not None else _Asked(findings=[_no_address(settings)])
+        findings += [*asked.findings, _environment(settings, os.environ if environ is None else environ)]
+        plan, found = await asyncio.to_thread(_read, settings, asked.listed)
+        findings += found
+        if plan is not None and bridge is not None:
+            findings += await _memory(plan, settings, bridge, asked.runners)
     return tuple(findings)
 
 
-async def _inside(uvm: UVM) -> Iterable[Finding]:
-    findings = [_left_behind(uvm)]
+@asynccontextmanager
+async def _bridge(settings: Settings) -> AsyncIterator[Bridge | None]:
     try:
-        codex = uvm.codex()
-    except BatosError as error:
-        return [*findings, Finding("codex.reads", False, error.message, error.remedy)]
-    plan: Plan | None = None
-    try:
-        plan = await uvm.plan()
-        findings.append(Finding("ollama.answers", True, f"Ollama {plan.version} answers"))
-    except BatosError as error:
-        findings.append(Finding("ollama.answers", False, error.message, error.remedy))
-    with uvm.image.snapshot() as root:
-        return [*findings, *integrity.audit(root, codex, plan, uvm.settings.profile)]
+        bridge = Bridge(settings.ollama_host, deadlines=deadlines(settings))
+    except UsageError:  # the client knows more of names than the settings do
+        yield None
+        return
+    async with bridge:
+        yield bridge
 
 
-def _left_behind(uvm: UVM) -> Finding:
-    waiting = uvm.image.unfolded()
-    if waiting:
-        return Finding(
-            "missions.waiting", False, f"{counted(len(waiting), 'mission')} left undone", "Run `batos resume`."
+def _no_address(settings: Settings) -> Finding:
+    return Finding("ollama.answers", False, f"{settings.ollama_host} is no address", "Correct OLLAMA_HOST.")
+
+
+async def _ask(bridge: Bridge) -> _Asked:
+    asked = _Asked()
+    try:
+        asked.listed = await look(bridge)
+        asked.runners = tuple(await bridge.ps())
+    except OllamaUnfit as error:
+        asked.findings = [
+            Finding("ollama.answers", True, f"something answers at {bridge.url}"),
+            Finding("ollama.version", False, error.message, error.remedy),
+        ]
+    except BatosError as error:
+        asked.findings = [Finding("ollama.answers", False, error.message, error.remedy)]
+    else:
+        answers = Finding("ollama.answers", True, f"Ollama answers at {bridge.url}")
+        asked.findings = [answers, _version(asked.listed.version)]
+    return asked
+
+
+def _version(version: str) -> Finding:
+    numbers = [int(part) for part in version.lstrip("v").split(".")[:2] if part.isdecimal()]
+    newer = len(numbers) == 2 and tuple(numbers) > TESTED
+    beyond = f", newer than the {'.'.join(map(str, TESTED))} that was tested" if newer else ""
+    return Finding("ollama.version", True, f"Ollama is {version}{beyond}")
+
+
+def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
+    """What can be seen here of the daemon's own settings: it was perhaps started from this environment."""
+    differing = [
+        f"{name}={environ[name]} and {setting} = {value}"
+        for name, setting, value in (
+            ("OLLAMA_NUM_PARALLEL", "parallel", settings.parallel),
+            ("OLLAMA_KV_CACHE_TYPE", "kv_type", settings.kv_type),
         )
-    return Finding("missions.waiting", True, "no mission was left undone")
+        if environ.get(name, "").strip() not in ("", str(value))
+    ]
+    if environ.get("OLLAMA_KEEP_ALIVE", "").strip() in ("0", "0s"):
+        differing.append("OLLAMA_KEEP_ALIVE=0, so that every question loads its model anew")
+    if differing:
+        remedy = "Say the same to the daemon and in batos.toml: the budget counts by what stands there."
+        return Finding("ollama.environment", False, f"this environment has {'; '.join(differing)}", remedy)
+    return Finding("ollama.environment", True, "nothing in this environment speaks against the settings")
+
+
+def _read(settings: Settings, listed: Listed | None) -> tuple[Plan | None, list[Finding]]:
+    """Codex, adapters and image, held against what the daemon lists; the plan, if there can be one."""
+    whole, findings = _codex(settings)
+    plan = None
+    if not exists(settings.image_uri):
+        remedy = "Run `batos genesis`: it makes one."
+        findings.append(Finding("image.opens", False, f"there is no image yet at {_shown(settings)}", remedy))
+    else:
+        try:
+            with looking(settings.image_uri, settings.journal) as faces:
+                findings += _faces(settings, faces)
+                with faces.root() as root:
+                    plan = _compared(settings, whole, listed, root) if whole and listed else None
+                    findings += _missions(root, faces)
+                    findings += integrity.audit(root, whole, plan, settings.profile) if whole is not None else ()
+        except BatosError as error:
+            opened = any(each.id == "image.opens" for each in findings)
+            id_ = "image.reads" if opened else "image.opens"
+            findings.append(Finding(id_, False, masked(error.message), error.remedy))
+    if plan is None and whole and listed:
+        plan = _compared(settings, whole, listed, None)
+    if plan is not None:
+        findings += _beside(settings, plan)
+    return plan, findings
+
+
+def _codex(settings: Settings) -> tuple[codex.Codex | None, list[Finding]]:
+    read = codex.read(settings.home / "codex")
+    if read.codex is None:
+        return None, [Finding("codex.files", False, fault.message, fault.remedy) for fault in read.faults]
+    try:
+        read.codex.profile(settings.profile)
+    except BatosError as error:
+        return None, [Finding("codex.files", False, error.message, error.remedy)]
+    return read.codex, [Finding("codex.files", True, f"the codex can be read ({read.codex.digest[:12]})")]
+
+
+def planned(settings: Settings, whole: codex.Codex, listed: Listed) -> Plan:
+    """The plan by codex, adapters and what the image chose, if it can be read; nothing is changed."""
+    if exists(settings.image_uri):
+        try:
+            with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:
+                return _compared(settings, whole, listed, root)
+        except ImageError:  # whoever needs the image says so
+            pass
+    return _compared(settings, whole, listed, None)
+
+
+def _compared(settings: Settings, whole: codex.Codex, listed: Listed, root: Any) -> Plan:
+    shelf = adapters.discover(_top(settings) / "adapters")
+    known = None if root is None else ledger.known(root)
+    chosen = {} if root is None else repository.choices(root)
+    return compare(whole, settings.profile, listed, shelf, chosen, known)
+
+
+def _top(settings: Settings) -> Path:
+    return checkout_folder(settings.home) or settings.home
+
+
+def _shown(settings: Settings) -> str:
+    return masked(settings.image_uri)
+
+
+def _faces(settings: Settings, faces: Faces) -> Iterator[Finding]:
+    yield Finding("image.opens", True, f"the image opens: {_shown(settings)}")
+    held = f"{faces.holder} has it open; this is its last commit" if faces.holder else "nobody else has it open"
+    yield Finding("image.held", True, held)
+    yield house.clock(faces.last_at())
+    try:
+        what = "image and journal belong together" if faces.pair() else "nothing is in it yet"
+        yield Finding("image.pair", True, what)
+    except BatosError as error:
+        yield Finding("image.pair", False, error.message, error.remedy)
+    bad = [f"{path}.index" for path, sound in faces.indexes if not sound]
+    if bad:
+        remedy = f"Nothing is lost, only the start is slower: remove {' and '.join(bad)}; it is written anew."
+        yield Finding("image.index", False, f"{' and '.join(bad)} cannot be read", remedy)
+    else:
+        yield Finding("image.index", True, f"{counted(len(faces.indexes), 'index file')} can be read")
+    if faces.unfinished:
+        left = ", ".join(f"{size(rest)} at the end of {path}" for path, rest in faces.unfinished)
+        remedy = "Nothing that was acknowledged is in it: the next start cuts it off and keeps a copy."
+        yield Finding("image.tail", False, f"a crash left an unfinished commit, {left}", remedy)
+    else:
+        yield Finding("image.tail", True, "the last commit is whole")
+    yield _cut(settings)
 
 
 def _cut(settings: Settings) -> Finding:
@@ -67,18 +208,41 @@ def _cut(settings: Settings) -> Finding:
     return Finding("image.cut", True, "no unfinished commit was cut off")
 
 
-def _private(settings: Settings) -> Finding:
-    mode = settings.home.stat().st_mode & 0o777 if settings.home.exists() else 0o700
-    if mode & 0o077:
-        remedy = f"chmod 700 {settings.home}"
-        return Finding("home.private", False, f"others may look into the home ({mode:o})", remedy)
-    return Finding("home.private", True, "only its owner may enter the home")
+def _missions(root: Any, faces: Faces) -> Iterator[Finding]:
+    waiting = len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0
+    if waiting and faces.holder:
+        yield Finding("missions.waiting", True, f"{counted(waiting, 'mission')} under way in {faces.holder}")
+    elif waiting:
+        yield Finding("missions.waiting", False, f"{counted(waiting, 'mission')} left undone", "Run `batos resume`.")
+    else:
+        yield Finding("missions.waiting", True, "no mission was left undone")
 
 
-def _disk(settings: Settings) -> Finding:
-    folder = next(path for path in (settings.home, *settings.home.parents) if path.exists())
-    free = shutil.disk_usage(folder).free
-    what = f"{size(free)} free where the home is ({settings.home})"
-    if free < LEAST_FREE:
-        return Finding("disk.free", False, what, f"Free space until at least {size(LEAST_FREE)} are left.")
-    return Finding("disk.free", True, what)
+def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
+    """The adapters, and the Modelfiles that genesis wrote."""
+    yield from fusing.findings(plan.shelf, plan.chosen, plan.adapters, plan.codex, plan.profile)
+    folder = _top(settings) / "modelfiles"
+    other = [made.label for made in plan.recipes.values() if not modelfile.matches(folder, made)]
+    if other:
+        what = f"the Modelfile of {', '.join(other)} in {folder} is missing, or is not what the codex says"
+        yield Finding("models.files", False, what, "Run `batos genesis`: it writes them anew.")
+    else:
+        what = f"{counted(len(plan.recipes), 'Modelfile')} in {folder} as the codex says"
+        yield Finding("models.files", True, what)
+
+
+async def _memory(plan: Plan, settings: Settings, bridge: Bridge, runners: tuple[RunnerRow, ...]) -> list[Finding]:
+    """What the models need of the card, what lies there, and room on the daemon's disk where it is this machine's."""
+    try:
+        found = await fitting.findings(plan, settings, bridge)
+        found += await residing.findings(plan, bridge, runners)
+        store = await _store(plan, bridge)
+    except BatosError as error:
+        return [Finding("ollama.answers", False, error.message, error.remedy)]
+    return [*found, *store]
+
+
+async def _store(plan: Plan, bridge: Bridge) -> list[Finding]:
+    bases = (made.base for made in plan.recipes.values())
+    base = next((each for each in bases if plan.listed.row(each) is not None), None)
+    return [] if base is None else house.store(Path((await bridge.show(base)).blob))

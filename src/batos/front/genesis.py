@@ -11,8 +11,10 @@ from batos.front.bars import Bars
 from batos.front.console import Console, counted, size
 from batos.front.options import Called, common, run
 from batos.front.upkeep import tell_findings
+from batos.genesis import fitting
 from batos.genesis.convergence import GenesisReport
 from batos.genesis.plan import Plan
+from batos.inference.budget import Table
 from batos.uvm import open_uvm
 
 
@@ -29,7 +31,8 @@ async def _genesis(called: Called, *, plan_only: bool, prune: bool) -> int:
     console = called.console
     async with open_uvm(called.settings, Events(log=True)) as uvm:
         if plan_only:
-            _tell_plan(console, await uvm.plan(prune=prune))
+            plan = await uvm.plan(prune=prune)
+            _tell_plan(console, plan, await fitting.table_of(plan, called.settings, uvm.bridge))
             return 0
         bars = Bars(console, quiet=called.quiet)
         try:
@@ -40,9 +43,9 @@ async def _genesis(called: Called, *, plan_only: bool, prune: bool) -> int:
     return 0 if all(finding.ok for finding in report.findings) else 1
 
 
-def _tell_plan(console: Console, plan: Plan) -> None:
+def _tell_plan(console: Console, plan: Plan, table: Table) -> None:
     if console.as_json:
-        console.document(plan.as_dict())
+        console.document({**plan.as_dict(), "budget": table.as_dict()})
         return
     if not plan.steps:
         console.write("Nothing is to be done.")
@@ -50,6 +53,9 @@ def _tell_plan(console: Console, plan: Plan) -> None:
         optional = " (optional)" if step.optional else ""
         weight = f", {size(step.size)}" if step.kind in ("pull", "upload") else ""
         console.write(f"{step.label}{weight}{optional}: {step.reason}")
+    console.write("\n".join(["", *table.lines()]))
+    if table.fits is False:
+        console.write("The models do not fit: genesis would refuse to make them. `batos budget` says what would.")
     _tell_stale(console, plan)
 
 

@@ -38,7 +38,7 @@ class Called:
 
 
 def common(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options that all have; it gets a `Called` first."""
+    """Give a verb the options that all have; it gets a `Called` first. An option named as a setting is that setting."""
 
     @click.option("--home", type=click.Path(file_okay=False), help="The folder that holds everything.")
     @click.option("--image", metavar="URI", help="The image's storage URI.")
@@ -50,7 +50,7 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--quiet", "-q", is_flag=True, help="Only the result.")
     @functools.wraps(verb)
     def called(*, as_json: bool, quiet: bool, **given: Any) -> Any:
-        flags = {name: given.pop(name) for name in ("home", "image", "journal", "log_level")}
+        flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
         loaded = config.load(flags=flags)
         settings = loaded.settings
         own_folder(settings.home)

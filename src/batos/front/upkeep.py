@@ -8,6 +8,7 @@ import click
 
 from batos.front.console import Console, size, table
 from batos.front.options import Called, common, run
+from batos.front.pages import page
 from batos.uvm import deadlines
 
 
@@ -15,8 +16,9 @@ def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
     """Each finding on a line, with what to do where it is not well."""
     for finding in findings:
         console.write(f"  {'ok   ' if finding['ok'] else 'WRONG'}  {finding['id']}: {finding['what']}")
-        if finding["remedy"] and not finding["ok"]:
+        if not finding["ok"]:
             console.write(f"         {finding['remedy']}")
+            console.write(f"         See {page(finding['id'])}.")
 
 
 @click.command()
@@ -25,7 +27,7 @@ def doctor(called: Called) -> int:
     """Check Ollama, models, codex and image; exit 1 when something is wrong."""
     from batos.front.doctor import examine
 
-    findings = [finding.as_dict() for finding in run(examine(called.settings))]
+    findings = [{**finding.as_dict(), "page": page(finding.id)} for finding in run(examine(called.settings))]
     healthy = all(finding["ok"] for finding in findings)
     if called.console.as_json:
         called.console.document({"healthy": healthy, "findings": findings})

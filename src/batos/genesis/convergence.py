@@ -268,6 +268,7 @@ class Convergence:
     async def _audit(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
         """ALFRED's System Integrity Audit: computed, and kept in the image when it differs from the last one."""
         extra = fusing.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
+        extra += await fitting.findings(done, self.settings, self.daemon)
         with self.image.snapshot() as root:
             known = ledger.known(root)
             found = compare(done.codex, done.profile, done.listed, done.shelf, done.chosen, known)

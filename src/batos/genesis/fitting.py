@@ -12,6 +12,7 @@ from batos.errors import BudgetExceeded
 from batos.genesis import modelname, options
 from batos.genesis.codex import PILLARS
 from batos.genesis.daemon import Daemon, Listed
+from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.inference import budget
 from batos.inference.budget import ELEMENT, STEP, Cache, Resident, Runner, Table, Terms
@@ -162,6 +163,29 @@ def exceeded(table: Table, ways: Sequence[str] = ()) -> BudgetExceeded:
     error = BudgetExceeded(said, table.as_dict(), largest, remedy=f"{remedy[0].upper()}{remedy[1:]}.")
     error.also = tuple(table.lines())
     return error
+
+
+async def findings(plan: Plan, settings: Settings, daemon: Daemon) -> list[Finding]:
+    """What the audit says of the card's memory: whether the plan fits, and windows that no model was trained for."""
+    table = await table_of(plan, settings, daemon)
+    found = [_budget(table, await refusal(plan, settings, daemon) if table.fits is False else None)]
+    for runner in table.runners:
+        resident, trained = runner.resident, runner.resident.cache.trained if runner.resident.cache else None
+        if trained is not None and resident.num_ctx > -(-trained // STEP) * STEP:
+            what = f"{resident.model} was trained for {trained} tokens, and the codex asks for {resident.num_ctx}"
+            remedy = f"Write num_ctx = {trained // STEP * STEP} in the codex: the daemon gives no more."
+            found.append(Finding("models.trained", False, what, remedy))
+    return found
+
+
+def _budget(table: Table, over: BudgetExceeded | None) -> Finding:
+    if over is not None:
+        return Finding("vram.budget", False, over.message, over.remedy)
+    told = f"{_gib(table.needed)} of the {_gib(table.terms.usable)} that are usable"
+    if table.fits is None:
+        return Finding("vram.budget", True, f"the models need at least {told}; not all of them are known yet")
+    turns = "; they take turns, and every change loads" if table.together > table.terms.usable else ""
+    return Finding("vram.budget", True, f"the models need {told}{turns}")
 
 
 def _needs(runner: Runner) -> str:

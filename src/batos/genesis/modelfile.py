@@ -117,6 +117,16 @@ def write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         raise UsageError(f"the Modelfiles cannot be written to {folder}: {error.strerror}", remedy=remedy) from error
 
 
+def matches(folder: Path, made: Recipe) -> bool:
+    """Whether a recipe's Modelfile stands in a folder as it is written; its ADAPTER line has to lead somewhere."""
+    try:
+        content = (folder / file_name(made)).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    adapter = next((line[8:] for line in content.splitlines() if line.startswith("ADAPTER ")), "")
+    return content == text(made, adapter) and (made.adapter is None or (folder / adapter).exists())
+
+
 def _replaced(path: Path, content: str) -> bool:
     data = content.encode()
     if path.is_file() and path.read_bytes() == data:

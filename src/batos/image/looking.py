@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from persistent.timestamp import TimeStamp
 from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorage
 from ZODB.utils import z64
@@ -103,10 +104,10 @@ class Faces:
         agreed = pairing.agreed(image, journal)
         return "" if image.pair is journal.pair is None else agreed
 
-    def last(self) -> bytes:
-        """The id of the image's last commit."""
-        found: bytes = self.image.lastTransaction()
-        return found
+    def last_at(self) -> float:
+        """When the last commit was made, in seconds since 1970; 0 if there is none."""
+        tid: bytes = self.image.lastTransaction() or z64
+        return 0.0 if tid == z64 else float(TimeStamp(tid).timeTime())
 
 
 def exists(uri: str) -> bool:

@@ -1,0 +1,68 @@
+"""The verb `budget`: what the codex's models take of the card, row by row, and the window that fits."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from batos.front.options import Called, common, run
+from batos.front.pages import page
+
+if TYPE_CHECKING:
+    from batos.genesis.plan import Plan
+    from batos.inference.bridge import Bridge
+
+
+@click.command()
+@click.option("--vram", metavar="SIZE", help="The card's memory: 8, 8GiB, 6500MiB; a bare number is GiB.")
+@click.option("--usable", metavar="SIZE", help="What of it is for models (default: vram less 1.5 GiB).")
+@click.option("--reserve", metavar="SIZE", help="What other programs take of that.")
+@click.option("--parallel", metavar="N", help="The daemon's OLLAMA_NUM_PARALLEL.")
+@click.option("--kv-type", metavar="TYPE", help="The daemon's OLLAMA_KV_CACHE_TYPE: f16, q8_0 or q4_0.")
+@common
+def budget(called: Called) -> int:
+    """Show what the codex's models take of the card; exit 4 when they do not fit."""
+    return run(_budget(called))
+
+
+async def _budget(called: Called) -> int:
+    from batos.genesis import fitting
+    from batos.inference.bridge import Bridge
+    from batos.uvm import deadlines
+
+    settings = called.settings
+    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+        plan = await _plan(called, bridge)
+        table = await fitting.table_of(plan, settings, bridge)
+        over = await fitting.refusal(plan, settings, bridge) if table.fits is False else None
+    if over is not None:
+        raise over
+    if called.console.as_json:
+        called.console.document(table.as_dict())
+        return 0
+    called.console.write("\n".join(table.lines()))
+    if not called.quiet:
+        for line in _notes(table.fits, table.largest):
+            called.console.say(line)
+    return 0
+
+
+def _notes(fits: bool | None, largest: int | None) -> list[str]:
+    notes = [] if fits else ["Not every size is known yet: `batos genesis` looks again before it makes anything."]
+    if largest:
+        notes.append(f"The largest num_ctx that fits is {largest}. See {page('vram.budget')}.")
+    return notes
+
+
+async def _plan(called: Called, bridge: Bridge) -> Plan:
+    """The plan by codex, adapters and what the image chose; the image may be open elsewhere, or not be there yet."""
+    from batos.front.doctor import planned
+    from batos.genesis import codex
+    from batos.genesis.daemon import look
+
+    folder = called.settings.home / "codex"
+    await asyncio.to_thread(codex.install, folder)
+    listed, whole = await look(bridge), await asyncio.to_thread(codex.load, folder)
+    return await asyncio.to_thread(planned, called.settings, whole, listed)
