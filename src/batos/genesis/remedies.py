@@ -48,7 +48,7 @@ def of_create(error: T, step: Step) -> T:
     _name(error, step)
     if any(sign in low for sign in _FULL):
         error.remedy = _room("what was made so far is kept")
-    elif not error.retry:
+    elif not error.retry and error.remedy == type(error).remedy:  # the daemon said nothing that is known
         error.remedy = "Run `batos genesis` again; if it repeats, the daemon's log has the cause."
     return error
 
