@@ -58,7 +58,10 @@ def assert_converges(where: World, undisturbed: dict[str, Any]) -> None:
     image = (where.home / "live_image.fs").read_bytes()
     third = where.converged()
     assert (third["plan"]["steps"], third["changes"]) == ([], [])
-    assert [request["path"] for request in where.requests()[before:]] == ["/api/version", "/api/tags"]
+    first, second, *looks = where.requests()[before:]
+    assert [first["path"], second["path"]] == ["/api/version", "/api/tags"]
+    assert {request["path"] for request in looks} <= {"/api/show"}
+    assert len(looks) == len({request["model"] for request in looks}) <= len(undisturbed["store"]["tags"])
     assert (where.home / "live_image.fs").read_bytes() == image
     assert where.store() == undisturbed["store"]
 
