@@ -2,91 +2,120 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from batos.emulator import store
-from batos.emulator.cards import NOT_GGUF, Card
+from batos.emulator import lora, store
+from batos.emulator.cards import Card
+from batos.emulator.goscan import GoError, exact
+from batos.emulator.gotypes import FLOAT32, Scalar, Struct, decode
 from batos.emulator.replies import ApiError
-from batos.emulator.store import Layer, Store, digest_in
+from batos.emulator.store import Blob, Layer, Store, digest_in
 from batos.weights import safetensors
 from batos.weights.bounded import NotWeights
 
 _CONVERTIBLE = ("llama", "gemma2")
+_UINT = Scalar("uint32", "uint", 32)
+_LORA = Struct("", {"rank": _UINT, "alpha": FLOAT32, "scale": FLOAT32})
+_CONFIG = Struct(
+    "convert.AdapterParameters",
+    {"lora_alpha": _UINT, "lora_layers": _UINT, "lora_parameters": _LORA, "num_key_value_heads": _UINT},
+)
 
 
-def _converted(given: Mapping[str, str]) -> bool:
-    return any(name.endswith(".safetensors") for name in given)
-
-
-def check(given: Mapping[str, str]) -> None:
-    """What is refused before any line: nothing to go by, two GGUF files, a malformed digest of a safetensors file."""
-    if not given:
-        raise ApiError(400, "unknown type")
-    if _converted(given):
-        if not all(map(digest_in, given.values())):
+def staged(given: Mapping[str, str]) -> dict[str, str]:
+    """The files of a conversion with their digests. ApiError 400 for a path that leaves its folder, or no digest."""
+    found = {}
+    for path, digest in given.items():
+        if not valid_path(path):
+            raise ApiError(400, f"file path must be relative: {path}")
+        known = digest_in(digest)
+        if not known:
             raise ApiError(400, "invalid digest format")
-    elif all(name.endswith(".json") for name in given):
-        raise ApiError(400, "unknown type")
-    elif len(given) > 1:
-        raise ApiError(400, "only one adapter is currently supported")
+        found[path] = known
+    return found
 
 
-def announced(given: Mapping[str, str]) -> str:
-    """The status line of the work to come."""
-    return "converting adapter" if _converted(given) else "parsing GGUF"
+def valid_path(path: str) -> bool:
+    """Whether a path stays below where it is meant to be."""
+    return path == "." or all(part not in ("", ".", "..") for part in path.split("/"))
 
 
-def add(stored: Store, given: Mapping[str, str], base: Card | None) -> Layer:
-    """The adapter's layer; a GGUF that is a whole model becomes a second model layer, and is what runs."""
-    if _converted(given):
-        return _convert(stored, given, base)
-    digest = digest_in(next(iter(given.values())))
-    if not digest:
-        raise ApiError(400, "invalid digest format")
-    if digest not in stored.blobs:
-        raise ApiError(400, f"open {stored.blob_path(digest)}: no such file or directory")
-    card = stored.card(digest)
-    if card is None:
-        raise ApiError(400, NOT_GGUF)
-    media = store.ADAPTER if card.adapter else store.MODEL
-    return Layer(media, digest, stored.blobs[digest].size, f"using existing layer {digest}")
-
-
-def _convert(stored: Store, given: Mapping[str, str], base: Card | None) -> Layer:
-    paths = {name: digest_in(digest) for name, digest in given.items()}
-    for digest in paths.values():
-        if digest not in stored.blobs:
-            raise ApiError(400, f"open {stored.blob_path(digest)}: no such file or directory")
-    architecture = base.architecture if base is not None else "llama"
-    if architecture not in _CONVERTIBLE:
+async def convert(stored: Store, given: Mapping[str, str], base: Card) -> Layer:
+    """The layer of a PEFT adapter for a base. ApiError 400 in the words of what is missing or does not fit."""
+    config = _configuration(stored, given)
+    if base.architecture not in _CONVERTIBLE:
         raise ApiError(400, "unsupported architecture")
-    config = paths.get("adapter_config.json")
-    if config is None:
+    weights = [digest for path, digest in sorted(given.items()) if path.endswith(".safetensors")]
+    blobs = [stored.blobs.get(digest) for digest in weights]
+    if None in blobs:
+        missing = next(path for path, digest in sorted(given.items()) if digest not in stored.blobs)
+        raise ApiError(400, f"open {missing}: no such file or directory")
+    told = config.get("lora_parameters") or {}
+    alpha = float(told.get("alpha") or config.get("lora_alpha") or 0)
+    blob, fresh = await _converted(stored, [blob for blob in blobs if blob], config, alpha, base)
+    return Layer(store.ADAPTER, blob.digest, blob.size, note=noted(blob.digest, fresh))
+
+
+def noted(digest: str, fresh: bool) -> str:
+    """What create says of a layer."""
+    return f"{'creating new' if fresh else 'using existing'} layer {digest}"
+
+
+def _configuration(stored: Store, given: Mapping[str, str]) -> dict[str, Any]:
+    digest = given.get("adapter_config.json")
+    if digest is None or digest not in stored.blobs:
         raise ApiError(400, "open adapter_config.json: no such file or directory")
     try:
-        alpha = json.loads(stored.content(config)).get("lora_alpha", 0)
-    except (ValueError, AttributeError):
-        raise ApiError(400, "invalid character in adapter_config.json") from None
-    if isinstance(alpha, float):
-        raise ApiError(400, f"json: cannot unmarshal number {alpha} into Go struct field .lora_alpha of type uint32")
-    weights = next(digest for name, digest in paths.items() if name.endswith(".safetensors"))
-    digest = store.digest_of(f"converted {weights} {config} {architecture}".encode())
-    fresh = digest not in stored.blobs
-    blob = stored.blobs.get(digest) or stored.put_card(
-        digest, stored.blobs[weights].size, _card(stored.blobs[weights].path, architecture)
-    )
-    return Layer(store.ADAPTER, digest, blob.size, f"{'creating new' if fresh else 'using existing'} layer {digest}")
+        found = decode(_CONFIG, exact(stored.content(digest)))
+    except GoError as fault:
+        text = str(fault)
+        raise ApiError(400, "unexpected end of JSON input" if text in ("EOF", "unexpected EOF") else text) from None
+    return dict(found or {})
 
 
-def _card(path: Path | None, architecture: str) -> Card:
+async def _converted(
+    stored: Store, blobs: list[Blob], config: Mapping[str, Any], alpha: float, base: Card
+) -> tuple[Blob, bool]:
+    """The converted file, or for one that is too large to be converted here what it would say of itself."""
+    first = blobs[0]
+    if first.path is not None and not _readable(first.path):
+        raise ApiError(400, "EOF")
+    if len(blobs) == 1 and first.path is not None:
+        heads = int(base.value("attention.head_count", 0) or 0)
+        sides = lora.sides(first.path, (heads, int(config.get("num_key_value_heads") or 0)))
+        if lora.can_convert(sides):
+            return await stored.write(partial(_write, first.path, sides, alpha, base), first.size)
+    names = " ".join(blob.digest for blob in blobs)
+    digest = store.digest_of(f"converted {names} {alpha} {base.architecture}".encode())
+    known = stored.blobs.get(digest)
+    size = sum(blob.size for blob in blobs)
+    return known or stored.put_card(digest, size, _card(blobs, base.architecture)), known is None
+
+
+def _write(path: Path, sides: list[lora.Side], alpha: float, base: Card, target: Any) -> str:
+    info = {"general.architecture": base.architecture, **base.info}
+    return lora.converted(path, sides, alpha, info, target)
+
+
+def _readable(path: Path) -> bool:
+    try:
+        safetensors.read(path)
+    except NotWeights:
+        return False
+    return True
+
+
+def _card(blobs: list[Blob], architecture: str) -> Card:
     """The converted adapter's card, with the shapes that say which weights it was made for."""
     info = {"general.architecture": architecture, "general.type": "adapter", "adapter.type": "lora"}
     tensors = []
-    for name, shape in _shapes(path).items():
-        if name.endswith("q_proj.lora_A.weight"):
-            tensors.append({"name": "blk.0.attn_q.weight.lora_a", "type": "F32", "shape": shape[::-1]})
+    for blob in blobs:
+        for name, shape in _shapes(blob.path).items():
+            if name.endswith("q_proj.lora_A.weight"):
+                tensors.append({"name": "blk.0.attn_q.weight.lora_a", "type": "F16", "shape": shape[::-1]})
     return Card(info, 0, "F16", tuple(tensors))
 
 

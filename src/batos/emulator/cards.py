@@ -6,10 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from batos.emulator.gojson import human_number
+from batos.emulator.gojson import encode, human_number
 from batos.weights import gguf
 
 F16_BYTES = 2
+_ALWAYS = ("model_format", "model_family", "model_families", "model_type", "file_type")
+_TOLD = (
+    "renderer",
+    "parser",
+    "requires",
+    "remote_host",
+    "remote_model",
+    "capabilities",
+    "context_length",
+    "embedding_length",
+    "base_name",
+    "draft",
+)
+_MADE_FOR = {"architecture": "amd64", "os": "linux"}
 NOT_GGUF = "supplied file was not in GGUF format"
 
 
@@ -65,10 +79,19 @@ class Card:
         row = int(self.value("attention.key_length", side)) + int(self.value("attention.value_length", side))
         return window * parallel * total * row * F16_BYTES
 
-    def details(self, parent: str = "") -> dict[str, Any]:
-        """The `details` object of tags, show and ps."""
+    @property
+    def projector(self) -> bool:
+        """Whether the file is the part of a model that sees or hears, and no model."""
+        if self.info.get("general.type") in ("projector", "mmproj"):
+            return True
+        blocks = self.value("block_count", 0)
+        sees = self.info.get("clip.has_vision_encoder") or self.info.get("clip.has_audio_encoder")
+        return not blocks and bool(self.value("vision.block_count", 0) or (self.architecture == "clip" and sees))
+
+    def details(self) -> dict[str, Any]:
+        """The `details` object of ps."""
         return {
-            "parent_model": parent,
+            "parent_model": "",
             "format": "gguf",
             "family": self.architecture,
             "families": [self.architecture],
@@ -81,7 +104,6 @@ class Card:
         shown: dict[str, Any] = {
             "general.architecture": self.architecture,
             "general.parameter_count": self.parameters,
-            "general.quantization_version": 2,
         }
         for key, value in self.info.items():
             if key not in ("general.name", "tokenizer.chat_template"):
@@ -110,7 +132,11 @@ def config(card: Card) -> dict[str, Any]:
         "model_families": details["families"],
         "model_type": details["parameter_size"],
         "file_type": details["quantization_level"],
-        "architecture": "amd64",
-        "os": "linux",
-        "rootfs": {"type": "layers", "diff_ids": []},
     }
+
+
+def config_text(config: Mapping[str, Any]) -> bytes:
+    """A configuration as the daemon writes it: some fields always, others only when they say something."""
+    always = {key: config.get(key, "") for key in _ALWAYS} | {"model_families": config.get("model_families")}
+    told = {key: config[key] for key in _TOLD if config.get(key)}
+    return (encode({**{key: always[key] for key in _ALWAYS}, **told, **_MADE_FOR}) + "\n").encode()

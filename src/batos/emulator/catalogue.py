@@ -37,39 +37,32 @@ async def show(daemon: Daemon, request: Request) -> Answer:
     """POST /api/show."""
     fields, _ = await daemon.open(request, "ShowRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
-    if not asked:
-        raise ApiError(400, "model is required")
-    name = names.select(asked, "details are")
+    try:
+        name = daemon.store.spelled(names.select(asked, "details are"))
+    except ApiError as fault:
+        raise ApiError(fault.status, names.REQUIRED if not asked else fault.text) from None
     model = daemon.find(name)
     if model is None:
         raise ApiError(404, f"model '{name.display}' not found")
-    return reply(models.show(model, daemon.store, bool(fields.get("verbose"))))
+    if model.remote:
+        raise ApiError(403, names.NO_CLOUD.format("details are"))
+    return reply(models.show(model, daemon.store, fields.given))
 
 
 async def pull(daemon: Daemon, request: Request) -> Answer:
     """POST /api/pull."""
     fields, fault = await daemon.open(request, "PullRequest")
-    name = names.select(str(fields.get("model") or fields.get("name") or ""))
-    if name.scheme == "http" and not fields.get("insecure"):
-        url = f"https://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
-        broken = _refusing(f'pull model manifest: Get "{url}": tls: first record does not look like a TLS handshake')
-        lines = broken
-    else:
-        if fields.get("insecure") and name.scheme == "https":
-            name = Name(name.host, name.namespace, name.model, name.tag, "http")
-        lines = _pulled(daemon, name)
+    try:
+        name = names.stored(str(fields.get("model") or fields.get("name") or ""))
+    except ApiError as wrong:
+        raise ApiError(400, names.INVALID if wrong.text == names.REQUIRED else wrong.text) from None
+    lines = _pulled(daemon, daemon.store.spelled(name), insecure=bool(fields.get("insecure")))
     return await (stream(lines, fault, daemon.clock) if fields.get("stream", True) else whole(lines))
 
 
-async def _refusing(text: str) -> Lines:
+async def _pulled(daemon: Daemon, name: Name, *, insecure: bool) -> Lines:
     yield []
-    yield [line({"status": "pulling manifest"})]
-    raise ApiError(500, text)
-
-
-async def _pulled(daemon: Daemon, name: Name) -> Lines:
-    yield []
-    async for some in pulls.pulling(daemon, name):
+    async for some in pulls.pulling(daemon, name, insecure=insecure):
         yield some
     yield [line({"status": "success"})]
 
@@ -85,14 +78,10 @@ async def delete(daemon: Daemon, request: Request) -> Answer:
     """DELETE /api/delete: what is loaded stays loaded."""
     fields, _ = await daemon.open(request, "DeleteRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
-    if not asked:
-        raise ApiError(400, "model is required")
     try:
-        name = names.select(asked)
+        name = names.stored(asked)
     except ApiError as fault:
-        if fault.status == 400:
-            raise ApiError(400, f'name "{asked}" is invalid') from None
-        raise
+        raise ApiError(400, f"name {quote(asked)} is invalid" if fault.text == names.INVALID else fault.text) from None
     if daemon.store.find(name) is None:
         raise ApiError(404, f"model '{asked}' not found")
     daemon.store.remove(name)
@@ -107,13 +96,13 @@ async def copy(daemon: Daemon, request: Request) -> Answer:
         raw = str(fields.get(side, ""))
         name = names.parse(raw)
         if name is None:
-            raise ApiError(400, f'{side} "{raw}" is invalid')
+            raise ApiError(400, f"{side} {quote(raw)} is invalid")
         found[side] = name
     manifest = daemon.store.find(found["source"])
     if manifest is None:
-        raise ApiError(404, f'model "{fields.get("source")}" not found')
+        raise ApiError(404, f"model {quote(str(fields.get('source')))} not found")
     if found["source"].key != found["destination"].key:
-        daemon.store.save(found["destination"], manifest.layers, manifest.config)
+        daemon.store.copy(manifest, found["destination"])
     return Reply(200, content_type="")
 
 
@@ -127,7 +116,7 @@ async def blob(daemon: Daemon, request: Request) -> Answer:
         raise ApiError(400, "invalid digest format")
     if request.method == "HEAD":
         if digest not in daemon.store.blobs:
-            raise ApiError(404, f"blob {quote(digest)} not found")
+            raise ApiError(404, f"blob {quote(claimed)} not found")
         return Reply(200, content_type="")
     if request.upload is None:
         raise ApiError(400, "missing request body")

@@ -51,3 +51,15 @@ async def state(daemon: Daemon, request: Request) -> Answer:
             "warnings": list(settings.warnings),
         }
     )
+
+
+async def registry(daemon: Daemon, request: Request) -> Answer:
+    """/_emulator/registry: POST lays a document over the simulated registry, GET shows it and what came down."""
+    if request.method == "POST":
+        try:
+            daemon.registry.lay(json.loads(request.body))
+        except ConfigError as wrong:
+            raise ApiError(400, wrong.message) from None
+        except (ValueError, RecursionError) as wrong:
+            raise ApiError(400, f"a registry is a JSON object: {wrong}") from None
+    return reply(daemon.registry.as_dict())

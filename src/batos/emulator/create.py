@@ -3,252 +3,283 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
-from batos.emulator import adapters, cards, store
-from batos.emulator.cards import NOT_GGUF, Card
-from batos.emulator.daemon import Daemon, Lines, line
-from batos.emulator.gojson import layer_text
-from batos.emulator.names import Name, parse
+from batos.emulator import adapters, importing, store
+from batos.emulator.cards import Card
+from batos.emulator.daemon import Daemon, Lines
+from batos.emulator.gojson import layer_text, quote
+from batos.emulator.goscan import GoError
+from batos.emulator.gotypes import STRINGS, decode
+from batos.emulator.importing import Files, Part, said
+from batos.emulator.names import INVALID, Name, Reference, parse, refer
 from batos.emulator.pull import pulling
-from batos.emulator.registry import CHATML
 from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
-from batos.emulator.store import Layer, digest_in
+from batos.emulator.store import Layer
 from batos.emulator.templates import fault as template_fault
 
-SHAPE = {
-    "model": "string",
-    "name": "string",
-    "from": "string",
-    "files": "map[string]string",
-    "adapters": "map[string]string",
-    "template": "string",
-    "system": "string",
-    "license": "any",
-    "parameters": "map[string]interface {}",
-    "messages": "[]api.Message",
-    "quantize": "string",
-    "quantization": "string",
-    "stream": "bool",
+_NEITHER = "neither 'from' or 'files' was specified"
+_REMOTE_DRAFT = "DRAFT cannot be used with remote models"
+_CLOUD = "https://ollama.com:443"
+_INHERITED = ("renderer", "parser", "requires", "capabilities")
+_BUILT_IN = {
+    "gemma4": "gemma4",
+    "laguna": "laguna",
+    "nemotron_h": "nemotron-3-nano",
+    "nemotron_h_moe": "nemotron-3-nano",
+    "nemotron_h_omni": "nemotron-3-nano",
 }
-_QUANTIZED = "unsupported quantization type {} - supported types are F32, F16, Q4_K_S, Q4_K_M, Q8_0"
-_KINDS = ("F32", "F16", "Q4_K_S", "Q4_K_M", "Q8_0")
-_SHRINKS = {"Q8_0": 0.53, "Q4_K_M": 0.31, "Q4_K_S": 0.29}
-_STOPS = {"stop": ["<|im_start|>", "<|im_end|>"]}
-_SHORT_TEMPLATE = 160  # characters up to which any chat template is near enough to chatml to be taken for it
+_TEXTS = {
+    "model_family": "model_family",
+    "base_name": "base_name",
+    "quantization_level": "file_type",
+    "parameter_size": "model_type",
+}
+_COUNTS = ("context_length", "embedding_length")
 
 
 @dataclass(slots=True)
 class Making:
-    """One create in progress: the layers so far and what the configuration will say."""
+    """One create in progress: the parts so far and what the configuration will say."""
 
     daemon: Daemon
     fields: Fields
     name: Name
-    layers: list[Layer] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
-    card: Card | None = None
+
+    @property
+    def base(self) -> Card | None:
+        """What the first weights say of themselves."""
+        return next((part.card for part in self.parts if part.card is not None), None)
+
+    def append(self, media: str, data: bytes) -> None:
+        """A layer of its own."""
+        blob, fresh = self.daemon.store.put(data)
+        self.parts.append(Part(Layer(media, blob.digest, blob.size, note=adapters.noted(blob.digest, fresh))))
+
+    def remove(self, media: str) -> None:
+        """Take the layers of a kind out; what no model refers to is gone."""
+        gone = [part.layer.digest for part in self.parts if part.layer.media == media]
+        self.parts = [part for part in self.parts if part.layer.media != media]
+        for digest in gone:
+            self.daemon.store.drop(digest)
 
 
 def check(daemon: Daemon, fields: Fields) -> Making:
     """The checks of the request itself; ApiError 400."""
+    for given in ("files", "draft_files"):
+        for path, digest in fields.get(given, {}).items():
+            if not adapters.valid_path(path):
+                raise ApiError(400, "file path must be relative")
+            _present(digest)
+    if fields.get("draft_quantize") and not fields.get("draft_files"):
+        raise ApiError(400, "--draft-quantize requires a DRAFT model")
+    for digest in fields.get("adapters", {}).values():
+        _present(digest)
     name = parse(str(fields.get("model") or fields.get("name") or ""))
     if name is None:
-        raise ApiError(400, "invalid model name")
-    _check_paths({**fields.get("files", {}), **fields.get("adapters", {})})
-    return Making(daemon, fields, name)
+        raise ApiError(400, INVALID)
+    return Making(daemon, fields, daemon.store.spelled(name))
 
 
-def _check_paths(given: dict[str, str]) -> None:
-    for path, digest in given.items():
-        if path.startswith("/") or ".." in path.split("/"):
-            raise ApiError(400, "file path must be relative")
-        if not digest:
-            raise ApiError(400, "invalid digest format")
-
-
-def _source(base: str) -> Name:
-    name = parse(base)
-    if name is None:
-        raise ApiError(400, "invalid model name")
-    return name
-
-
-def _early(making: Making) -> None:
-    """What is refused before the first line when the base is here: adapters, template, quantisation."""
-    fields = making.fields
-    given = fields.given.get("adapters")
-    if given is not None:
-        adapters.check(given)
-    _check_template(fields)
-    wanted = _quantization(fields)
-    if wanted and wanted not in _KINDS:
-        raise ApiError(500, _QUANTIZED.format(wanted))
-
-
-def _check_template(fields: Fields) -> None:
-    wrong = template_fault(fields.get("template", ""))
-    if wrong:
-        raise ApiError(400, f"template error: {wrong}")
-
-
-def _quantization(fields: Fields) -> str:
-    return str(fields.get("quantize") or fields.get("quantization") or "").upper()
+def _present(digest: str) -> None:
+    if not digest:
+        raise ApiError(400, "invalid digest format")
 
 
 async def creating(making: Making) -> Lines:
     """The lines of a create, from the first status to `success`; ApiError where it ends early."""
     yield []
-    daemon, fields = making.daemon, making.fields
-    base = fields.get("from")
-    if base:
-        source = _source(base)
-        if daemon.find(source) is None:
-            async for some in pulling(daemon, source):
-                yield some
-        _early(making)
-        _inherit(making, source)
-    elif not fields.get("files"):
-        given = fields.given.get("files")
-        raise ApiError(400, "neither 'from' or 'files' was specified" if given is None else "unknown type")
-    else:
-        yield [_status("parsing GGUF")]
-        _from_files(making, fields.get("files", {}))
-        yield [_status("verifying conversion")]
-    wanted = _quantization(fields)
-    if wanted and _quantize(making, wanted):
-        yield [_status("verifying conversion")]
-    given = fields.get("adapters", {})
-    if given:
-        yield [_status(adapters.announced(given))]
-        try:
-            layer = adapters.add(daemon.store, given, making.card)
-        except ApiError as error:
-            raise ApiError(400, error.text) from None
-        making.layers.append(layer)
-        making.card = making.card if layer.media == store.ADAPTER else daemon.store.card(layer.digest)
-    _check_template(fields)
+    async for some in _gathered(making):
+        yield some
+    _apply_info(making.config, making.fields.get("info", {}))
+    quantize = str(making.fields.get("quantize") or making.fields.get("quantization") or "")
+    for part in making.parts:
+        wanted = str(making.fields.get("draft_quantize", "")) if part.layer.media == store.DRAFT else quantize
+        async for some in importing.built(making.daemon.store, part, wanted):
+            yield some
+        _configure(making, part)
     _texts(making)
-    yield [_status(layer.note) for layer in making.layers if layer.note]
-    yield [_status("writing manifest")]
-    daemon.store.save(making.name, making.layers, making.config)
-    yield [_status("success")]
+    layers = [part.layer for part in making.parts]
+    yield [said(layer.note) for layer in layers if layer.note]
+    yield [said("writing manifest")]
+    making.daemon.store.save(making.name, layers, making.config)
+    yield [said("success")]
 
 
-def _status(text: str) -> bytes:
-    return line({"status": text})
+async def _gathered(making: Making) -> Lines:
+    """The parts of the base, of the draft model and of the adapter, in the order in which they are looked at."""
+    daemon, fields = making.daemon, making.fields
+    making.config = {key: fields.get(key, "") for key in ("renderer", "parser", "requires")}
+    if fields.get("from"):
+        async for some in _from(making, _source(str(fields.get("from")))):
+            yield some
+    elif fields.given.get("files") is not None:
+        async for some in importing.layers(daemon.store, Files(fields.get("files")), making.parts, None):
+            yield some
+    else:
+        raise ApiError(400, _NEITHER)
+    remote = bool(making.config.get("remote_host"))
+    if remote and fields.get("draft_files"):
+        raise ApiError(400, _REMOTE_DRAFT)
+    base, behind = making.base, list[Part]()
+    drafts: list[Part] = []
+    if not remote and fields.given.get("draft_files") is not None:
+        files = Files(fields.get("draft_files"), media=store.DRAFT, status=400)
+        async for some in importing.layers(daemon.store, files, drafts, base):
+            yield some
+    if not remote and fields.given.get("adapters") is not None:
+        files = Files(fields.get("adapters"), adapter=True, status=400)
+        async for some in importing.layers(daemon.store, files, behind, base):
+            yield some
+    making.parts += [*behind, *drafts]
 
 
-def _inherit(making: Making, source: Name) -> None:
-    model = making.daemon.find(source)
-    if model is None:
-        raise ApiError(404, f"model '{source.display}' not found")
-    making.layers = [_existing(layer) for layer in model.manifest.layers]
-    making.card = model.card
-    making.config = {**model.manifest.config, "parent_model": model.name.display}
+def _source(base: str) -> Reference:
+    try:
+        found = refer(base)
+    except ApiError:
+        raise ApiError(400, INVALID) from None
+    return Reference(found.name.full if found.name.scheme else found.base, found.source)
 
 
-def _existing(layer: Layer) -> Layer:
-    return Layer(layer.media, layer.digest, layer.size, f"using existing layer {layer.digest}")
+async def _from(making: Making, source: Reference) -> Lines:
+    """Take over the layers of a model, pulling it when it is not there; of a remote one only where it is."""
+    daemon, name = making.daemon, source.name
+    host = str(making.fields.get("remote_host", "")) or (_CLOUD if source.source == "cloud" else "")
+    if host:
+        making.config |= {"remote_model": source.base, "remote_host": _remote(host)}
+        return
+    if daemon.store.find(name) is None:
+        async for some in pulling(daemon, name, insecure=False):
+            yield some
+        yield [said("success")]
+    manifest = daemon.store.find(name)
+    if manifest is None:
+        raise ApiError(500, "open manifest: no such file or directory")
+    for key in _INHERITED:
+        making.config[key] = making.config.get(key) or manifest.config.get(key)
+    for layer in manifest.layers:
+        note = adapters.noted(layer.digest, fresh=False)
+        card = daemon.store.card(layer.digest) if layer.media in (store.MODEL, store.ADAPTER, store.PROJECTOR) else None
+        making.parts.append(Part(Layer(layer.media, layer.digest, layer.size, manifest.name.display, note), card))
 
 
-def _from_files(making: Making, files: dict[str, str]) -> None:
-    """The weights of the uploaded files, re-written as the daemon does: their digest is another one."""
-    stored = making.daemon.store
-    for digest in files.values():
-        known = digest_in(digest)
-        if not known:
-            raise ApiError(500, "invalid digest format")
-        if known not in stored.blobs:
-            raise ApiError(500, f"open {stored.blob_path(known)}: no such file or directory")
-        card = stored.card(known)
-        if card is None:
-            raise ApiError(400, NOT_GGUF)
-        if card.adapter:
-            making.layers.append(_existing(Layer(store.ADAPTER, known, stored.blobs[known].size)))
-            continue
-        rewritten = store.digest_of(f"re-written {known}".encode())
-        fresh = rewritten not in stored.blobs
-        blob = stored.blobs.get(rewritten) or stored.put_card(rewritten, stored.blobs[known].size, card)
-        making.layers.insert(0, Layer(store.MODEL, rewritten, blob.size, _note(rewritten, fresh)))
-        making.card = card
-    card = making.card
-    if card is not None and card.template and not card.embeds and _like_chatml(card.template):
-        blob, _ = stored.put(CHATML.encode())
-        making.layers.append(Layer(store.TEMPLATE, blob.digest, blob.size, "using autodetected template chatml"))
-        _params(making, _STOPS)
-    making.config = cards.config(card) if card is not None else {}
+def _remote(host: str) -> str:
+    """The address of another daemon as it is kept. ApiError 400 where it is none."""
+    if host.startswith("/"):
+        return f"http://localhost:11434{host}"
+    text = host if "://" in host else f"http://{host}"
+    if text == "http://ollama.com":
+        return _CLOUD
+    try:
+        found = urlsplit(text)
+        port = found.port or 11434
+    except ValueError:
+        raise ApiError(400, "bad remote") from None
+    path = "" if found.path == "/" else found.path
+    return f"{found.scheme}://{found.hostname or 'localhost'}:{port}{path}"
 
 
-def _like_chatml(template: str) -> bool:
-    return "<|im_start|>" in template or len(template) < _SHORT_TEMPLATE
+def _apply_info(config: dict[str, Any], info: Mapping[str, Any]) -> None:
+    """Lay what a request says of the model over its configuration. ApiError 400 for a value of another type."""
+    if "capabilities" in info:
+        config["capabilities"] = [*(config.get("capabilities") or ()), *_capabilities(info["capabilities"])]
+    for key, kept in _TEXTS.items():
+        if key in info:
+            if not isinstance(info[key], str):
+                raise ApiError(400, f"info field {quote(key)} must be a string")
+            config[kept] = info[key]
+    if config.get("model_family"):
+        config["model_families"] = [config["model_family"]]
+    config |= {key: _count(key, info[key]) for key in _COUNTS if key in info}
 
 
-def _quantize(making: Making, wanted: str) -> bool:
-    """Replace the weights by smaller ones of the same shape; whether there was anything to do."""
-    card = making.card
-    if card is None or card.quantization == wanted:
-        return False
-    if card.quantization not in ("F16", "BF16", "F32"):
-        raise ApiError(500, "quantization is only supported for F16, BF16 and F32 models")
-    if wanted not in _KINDS:
-        raise ApiError(500, _QUANTIZED.format(wanted))
-    stored = making.daemon.store
-    at = next(at for at, layer in enumerate(making.layers) if layer.media == store.MODEL)
-    old = making.layers[at]
-    digest = store.digest_of(f"{wanted} of {old.digest}".encode())
-    smaller = cards.quantized(card, wanted)
-    fresh = digest not in stored.blobs
-    blob = stored.put_card(digest, int(old.size * _SHRINKS.get(wanted, 1.0)), smaller)
-    making.layers[at] = Layer(store.MODEL, digest, blob.size, _note(digest, fresh))
-    making.card = smaller
-    making.config["file_type"] = wanted
-    making.config.pop("parent_model", None)
-    return True
+def _capabilities(named: Any) -> list[str]:
+    if not isinstance(named, list):
+        raise ApiError(400, 'info field "capabilities" must be an array of strings')
+    wrong = next((at for at, each in enumerate(named) if not isinstance(each, str)), None)
+    if wrong is not None:
+        raise ApiError(400, f'info field "capabilities" element {wrong} must be a string')
+    return named
 
 
-def _note(digest: str, fresh: bool) -> str:
-    return f"{'creating new' if fresh else 'using existing'} layer {digest}"
+def _count(key: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ApiError(400, f"info field {quote(key)} must be a number")
+    if value < 0 or value != int(value):
+        raise ApiError(400, f"info field {quote(key)} must be a non-negative integer")
+    return int(value)
+
+
+def _configure(making: Making, part: Part) -> None:
+    """What the configuration says of the weights, where nothing was said before."""
+    card, config = part.card, making.config
+    if card is None:
+        return
+    if part.layer.media == store.DRAFT:
+        config["draft"] = {"model_format": "gguf", "architecture": card.architecture}
+    if part.layer.media != store.MODEL:
+        return
+    details = card.details()
+    config["model_format"] = config.get("model_format") or "gguf"
+    config["model_family"] = config.get("model_family") or card.architecture
+    config["model_type"] = config.get("model_type") or details["parameter_size"]
+    config["file_type"] = config.get("file_type") or card.quantization
+    families = list(config.get("model_families") or ())
+    config["model_families"] = families if card.architecture in families else [*families, card.architecture]
+    built_in = _BUILT_IN.get(card.architecture, "")
+    for key in ("renderer", "parser"):
+        config[key] = config.get(key) or built_in
 
 
 def _texts(making: Making) -> None:
     """Template, system, licences, parameters and messages, in the daemon's order."""
     fields = making.fields
+    if fields.get("template"):
+        wrong = template_fault(fields.get("template"))
+        if wrong:
+            raise ApiError(400, f"template error: {wrong}")
     for media, text in ((store.TEMPLATE, fields.get("template")), (store.SYSTEM, fields.get("system"))):
         if text:
-            _replace(making, media, text.encode())
+            making.remove(media)
+            making.append(media, text.encode())
     for text in _licenses(fields.get("license")):
-        _append(making, store.LICENSE, text.encode())
+        making.append(store.LICENSE, text.encode())
     _params(making, fields.get("parameters", {}))
-    messages = fields.get("messages", [])
-    if messages:
-        kept = [{"role": message.get("role", ""), "content": message.get("content", "")} for message in messages]
-        _replace(making, store.MESSAGES, layer_text(kept))
+    if fields.get("messages"):
+        making.remove(store.MESSAGES)
+        making.append(store.MESSAGES, layer_text([_kept(message) for message in fields.get("messages")]))
 
 
-def _licenses(given: Any) -> Iterator[str]:
-    for text in given if isinstance(given, list) else [given]:
-        if isinstance(text, str) and text:
-            yield text
+def _kept(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message as Go writes it: role and content always, the others when there is something in them."""
+    always = {"role": message.get("role", ""), "content": message.get("content", "")}
+    return always | {key: value for key, value in message.items() if key not in always and value}
 
 
-def _params(making: Making, given: dict[str, Any]) -> None:
+def _licenses(given: Any) -> list[str]:
+    if isinstance(given, str):
+        return [given] if given else []
+    try:
+        found: list[str] = decode(STRINGS, given) or []
+    except GoError as fault:
+        raise ApiError(500, str(fault)) from None
+    return found
+
+
+def _params(making: Making, given: Mapping[str, Any]) -> None:
     """Merge parameters into those of the base, key by key; their layer comes behind the others."""
-    old = next((layer for layer in making.layers if layer.media == store.PARAMS), None)
-    known = json.loads(making.daemon.store.content(old.digest)) if old is not None else {}
-    merged = {**known, **given}
+    merged = dict(given)
+    for part in making.parts:
+        if part.layer.media == store.PARAMS:
+            known = json.loads(making.daemon.store.content(part.layer.digest)) or {}
+            merged = {**known, **merged}
     if merged:
-        _replace(making, store.PARAMS, layer_text(merged))
-
-
-def _replace(making: Making, media: str, data: bytes) -> None:
-    making.layers = [layer for layer in making.layers if layer.media != media]
-    _append(making, media, data)
-
-
-def _append(making: Making, media: str, data: bytes) -> None:
-    blob, fresh = making.daemon.store.put(data)
-    making.layers.append(Layer(media, blob.digest, blob.size, _note(blob.digest, fresh)))
+        making.remove(store.PARAMS)
+        making.append(store.PARAMS, layer_text(merged))

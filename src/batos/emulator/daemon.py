@@ -57,7 +57,6 @@ class Daemon:
     faults: Faults
     scheduler: Scheduler
     requests: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
-    partial: dict[str, int] = field(default_factory=dict)
     _models: dict[str, tuple[Manifest, Model]] = field(default_factory=dict)
     _log: TextIO | None = None
     _served: int = 0

@@ -77,6 +77,18 @@ def real(value: float) -> str:
     return text.replace("e-0", "e-")
 
 
+def general(value: float) -> str:
+    """A float64 as Go's `%v` prints it: 512, 0.7, 1e-05, 1.048576e+06."""
+    sign, digits, exponent = Decimal(repr(float(value))).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    power = len(digits) + exponent - 1 if any(digits) else 0
+    if -4 <= power < 6:
+        return real(value)
+    fraction = f".{text[1:]}" if len(text) > 1 else ""
+    return f"{'-' * sign}{text[0]}{fraction}e{power:+03d}"
+
+
 def interface(value: Any) -> str:
     """The Go type of a value decoded into an `any`, as `%T` prints it."""
     if value is None:

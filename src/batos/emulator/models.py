@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from batos.emulator import store as layers
+from batos.emulator import templates
 from batos.emulator.cards import Card
-from batos.emulator.gojson import quote, stamp
+from batos.emulator.gojson import general, quote, stamp
 from batos.emulator.names import Name
 from batos.emulator.store import Manifest, Store
 
+PROMPT_ALONE = "{{ .Prompt }}"
 _NO_CARD = Card({}, 0, "unknown")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Model:
     """One model resolved from its manifest; `base` is the digest of the weights that run.
 
@@ -32,62 +36,93 @@ class Model:
     messages: tuple[dict[str, str], ...]
     licenses: tuple[str, ...]
     misfits: bool = False
+    parent: str = ""
+    projectors: tuple[str, ...] = ()
 
     @property
     def name(self) -> Name:
         return self.manifest.name
 
     @property
+    def config(self) -> Mapping[str, Any]:
+        """What the manifest keeps of the model beside its layers."""
+        return self.manifest.config
+
+    @property
+    def remote(self) -> bool:
+        """Whether another machine has the weights."""
+        return bool(self.config.get("remote_host"))
+
+    @cached_property
     def rendered(self) -> bool:
-        """Whether the daemon renders the prompt itself (a TEMPLATE layer) and not the runner."""
-        return bool(self.template)
+        """Whether the daemon renders the prompt itself (by a Go template or a renderer) and not the runner."""
+        built_in = bool(self.config.get("renderer") or self.config.get("parser"))
+        return built_in or templates.renders(self.template, self.card.template)
 
-    @property
-    def parent(self) -> str:
-        return str(self.manifest.config.get("parent_model", ""))
-
-    @property
+    @cached_property
     def capabilities(self) -> list[str]:
         """As show lists them: from the weights, the template and the configuration."""
-        if self.card.embeds:
-            return ["embedding"]
-        found = ["completion"]
-        text = self.template or self.card.template
-        if ".Tools" in text or "tools" in self.manifest.config.get("capabilities", ()):
-            found.append("tools")
-        if ".Suffix" in text:
-            found.append("insert")
-        if self.card.thinking or ".Thinking" in text:
+        found = [] if self.remote else ["embedding" if self.card.embeds else "completion"]
+        if self.projectors or self.card.value("vision.block_count"):
+            found.append("vision")
+        found += [str(each) for each in self.config.get("capabilities") or () if each not in found]
+        if not self.card.embeds:
+            known = templates.capabilities(self.template) if self.rendered else self._native
+            found += [each for each in known if each not in found]
+        if self.card.thinking and "thinking" not in found:
             found.append("thinking")
         return found
+
+    @property
+    def _native(self) -> list[str]:
+        return templates.chat_capabilities(self.card.template) if self.card.template else []
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The `details` object of tags and show."""
+        return {
+            "parent_model": self.parent,
+            "format": self.config.get("model_format", ""),
+            "family": self.config.get("model_family", ""),
+            "families": self.config.get("model_families"),
+            "parameter_size": self.config.get("model_type", ""),
+            "quantization_level": self.config.get("file_type", ""),
+        }
 
 
 def resolve(store: Store, manifest: Manifest) -> Model:
     """Read a manifest's layers."""
-    base, card, adapters = "", _NO_CARD, []
+    base, card, parent = "", _NO_CARD, ""
+    of: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
-    licenses: list[str] = []
     for layer in manifest.layers:
         if layer.media == layers.MODEL:
-            base, card = layer.digest, store.card(layer.digest) or card
-        elif layer.media == layers.ADAPTER:
-            adapters.append(layer.digest)
+            base, card, parent = layer.digest, store.card(layer.digest) or card, layer.source
+        elif layer.media in (layers.ADAPTER, layers.PROJECTOR, layers.DRAFT):
+            of.setdefault(layer.media, []).append(layer.digest)
         elif layer.media == layers.LICENSE:
-            licenses.append(store.content(layer.digest).decode())
+            of.setdefault(layer.media, []).append(_text(store, layer.digest))
         else:
-            texts[layer.media] = store.content(layer.digest).decode()
+            texts[layer.media] = _text(store, layer.digest)
+    adapters = tuple(of.get(layers.ADAPTER, ()))
     return Model(
         manifest,
         base,
         card,
-        tuple(adapters),
+        adapters,
         texts.get(layers.TEMPLATE, ""),
         texts.get(layers.SYSTEM, ""),
-        json.loads(texts.get(layers.PARAMS, "{}")),
-        tuple(json.loads(texts.get(layers.MESSAGES, "[]"))),
-        tuple(licenses),
+        json.loads(texts.get(layers.PARAMS, "{}")) or {},
+        tuple(json.loads(texts.get(layers.MESSAGES, "[]")) or ()),
+        tuple(of.get(layers.LICENSE, ())),
         any(_misfit(store.card(digest), card) for digest in adapters),
+        parent,
+        tuple(of.get(layers.PROJECTOR, ())),
     )
+
+
+def _text(store: Store, digest: str) -> str:
+    return store.content(digest).decode("utf-8", "replace")
 
 
 def _misfit(adapter: Card | None, base: Card) -> bool:
@@ -102,70 +137,108 @@ def _misfit(adapter: Card | None, base: Card) -> bool:
 
 def tag_row(model: Model) -> dict[str, Any]:
     """One entry of /api/tags."""
-    details = model.card.details(model.parent)
-    details["context_length"] = model.card.trained_window
-    details["embedding_length"] = model.card.width
-    return {
-        "name": model.name.display,
-        "model": model.name.display,
+    details = model.details
+    sizes = {
+        "context_length": model.card.value("context_length"),
+        "embedding_length": model.card.value("embedding_length"),
+    }
+    sizes = {key: model.config.get(key) or value for key, value in sizes.items()}
+    row: dict[str, Any] = {"name": model.name.display, "model": model.name.display}
+    row |= {key: model.config[key] for key in ("remote_model", "remote_host") if model.config.get(key)}
+    row |= {
         "modified_at": stamp(model.manifest.modified_ns),
         "size": model.manifest.size,
         "digest": model.manifest.digest,
-        "details": details,
-        "capabilities": model.capabilities,
+        "details": {**details, **{key: value for key, value in sizes.items() if value}},
     }
+    return {**row, "capabilities": model.capabilities} if model.capabilities else row
 
 
-def show(model: Model, store: Store, verbose: bool) -> dict[str, Any]:
-    """The reply of /api/show; empty parts are left out."""
-    template = model.template or "{{ .Prompt }}"
+def show(model: Model, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply of /api/show; empty parts are left out. What was asked may lay a system and options over the model."""
+    system = str(asked.get("system") or model.system)
     shown: dict[str, Any] = {
         "license": "\n".join(model.licenses),
-        "modelfile": _modelfile(model, store, template),
-        "parameters": _parameters(model),
-        "template": template,
-        "system": model.system,
-        "details": model.card.details(model.parent),
-        "messages": [dict(message) for message in model.messages],
-        "model_info": model.card.model_info(verbose),
+        "modelfile": _modelfile(model, store, system, {**model.parameters, **(asked.get("options") or {})}),
+        "parameters": "\n".join(f"{key:<30} {_literal(value)}" for key, value in _each(model.parameters)),
+        "template": _template(model),
+        "system": system,
+        "details": model.details,
+        "messages": [{"role": each.get("role", ""), "content": each.get("content", "")} for each in model.messages],
+        "remote_model": model.config.get("remote_model"),
+        "remote_host": model.config.get("remote_host"),
+        "model_info": _remote_info(model) if model.remote else model.card.model_info(bool(asked.get("verbose"))),
         "tensors": list(model.card.tensors),
         "capabilities": model.capabilities,
         "modified_at": stamp(model.manifest.modified_ns),
+        "requires": model.config.get("requires"),
     }
     return {key: value for key, value in shown.items() if value or key == "model_info"}
 
 
-def _parameters(model: Model) -> str:
-    lines = []
-    for key, value in sorted(model.parameters.items()):
+def _template(model: Model) -> str:
+    if model.card.template and not model.rendered:
+        return model.card.template
+    return model.template or PROMPT_ALONE
+
+
+def _remote_info(model: Model) -> dict[str, Any]:
+    family = model.config.get("model_family")
+    if not family:
+        return {}
+    found = {"general.architecture": family, "general.basename": model.config.get("base_name")}
+    found |= {f"{family}.{key}": model.config.get(key) for key in ("context_length", "embedding_length")}
+    return {key: value for key, value in sorted(found.items()) if value}
+
+
+def _each(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every parameter, a list's values one by one; Go gives them in any order, here they are sorted."""
+    for key, value in sorted(parameters.items()):
         for item in value if isinstance(value, list) else [value]:
-            text = quote(item) if isinstance(item, str) else json.dumps(item)
-            lines.append(f"{key:<30} {text}")
-    return "\n".join(lines)
+            yield key, item
 
 
-def _modelfile(model: Model, store: Store, template: str) -> str:
+def _literal(value: Any) -> str:
+    """A value as Go's `%#v` prints it."""
+    return quote(value) if isinstance(value, str) else _printed(value)
+
+
+def _printed(value: Any) -> str:
+    """A value as Go's `%v` prints it."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{_printed(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(_printed, value)) + "]"
+    if isinstance(value, str):
+        return value
+    return general(value)
+
+
+def _modelfile(model: Model, store: Store, system: str, parameters: Mapping[str, Any]) -> str:
     lines = [
         '# Modelfile generated by "ollama show"',
         "# To build a new Modelfile based on this, replace FROM with:",
         f"# FROM {model.name.display}",
         "",
-        f"FROM {store.blob_path(model.base)}",
+        f"FROM {store.blob_path(model.base) if model.base else ''}",
     ]
     lines += [f"ADAPTER {store.blob_path(digest)}" for digest in model.adapters]
-    lines.append(f"TEMPLATE {_value(template)}")
-    if model.system:
-        lines.append(f"SYSTEM {_value(model.system)}")
-    for key, value in sorted(model.parameters.items()):
-        for item in value if isinstance(value, list) else [value]:
-            lines.append(f"PARAMETER {key} {_value(item) if isinstance(item, str) else json.dumps(item)}")
+    lines += [f"FROM {store.blob_path(digest)}" for digest in model.projectors]
+    lines.append(f"TEMPLATE {_value(model.template or PROMPT_ALONE)}")
+    said = (("SYSTEM", system), ("RENDERER", model.config.get("renderer")), ("PARSER", model.config.get("parser")))
+    lines += [f"{word} {_value(str(text))}" for word, text in said if text]
+    lines += [f"PARAMETER {key} {_value(_printed(value))}" for key, value in _each(parameters)]
     lines += [f"LICENSE {_value(text)}" for text in model.licenses]
-    lines += [f"MESSAGE {message['role']} {_value(message['content'])}" for message in model.messages]
+    lines += [f"MESSAGE {each.get('role', '')} {_value(each.get('content', ''))}" for each in model.messages]
     return "\n".join(lines) + "\n"
 
 
 def _value(text: str) -> str:
     """A Modelfile value: bare, quoted where it spans lines or has outer blanks, in threes where it holds a quote."""
-    if "\n" not in text and text == text.strip():
+    if "\n" not in text and not text.startswith(" ") and not text.endswith(" "):
         return text
     return f'"""{text}"""' if '"' in text else f'"{text}"'

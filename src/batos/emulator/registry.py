@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,9 @@ _STOPS = {LLAMA: ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"], CHA
 class Entry:
     """One model that can be pulled; `size` is the bytes of its weights.
 
-    `error` is what the registry says instead of serving it; `fails_at` cuts the download after that many bytes, once.
+    `error` is what the registry says instead of serving it; `fails_at` cuts the download after that many bytes, `cuts`
+    times; `seconds` is how long all of it takes (None goes by the emulator's own setting); what is `corrupt` has
+    another digest than it says when it is down, the first time.
     """
 
     name: str
@@ -51,6 +54,9 @@ class Entry:
     thinking: bool = False
     error: str = ""
     fails_at: int | None = None
+    cuts: int = 1
+    seconds: float | None = None
+    corrupt: bool = False
 
     @property
     def digest(self) -> str:
@@ -64,6 +70,7 @@ class Entry:
         info: dict[str, Any] = {
             "general.architecture": prefix,
             "general.file_type": 15 if self.quantization == "Q4_K_M" else 1,
+            "general.quantization_version": 2,
             f"{prefix}.attention.head_count": self.heads,
             f"{prefix}.attention.head_count_kv": self.kv_heads,
             f"{prefix}.attention.key_length": self.key_length,
@@ -145,14 +152,22 @@ _SHIPPED = (_LLAMA_8B, _LLAMA_3B, _LLAMA_1B, _QWEN_7B, _QWEN_CODER, _QWEN_4B, _M
 
 @dataclass(slots=True)
 class Registry:
-    """The entries by name; `offline` makes every pull fail as without a network."""
+    """The entries by name; `offline` makes every pull fail as without a network.
+
+    `pulled` counts the bytes that came down by layer, `partial` those that are kept of layers not whole yet, `cut` how
+    often each was cut, and `downloads` has what comes down now from registries that are really there.
+    """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     offline: bool = False
+    pulled: Counter[str] = field(default_factory=Counter)
+    partial: dict[str, int] = field(default_factory=dict)
+    cut: Counter[str] = field(default_factory=Counter)
+    downloads: dict[str, Any] = field(default_factory=dict)
 
-    def find(self, name: Name) -> Entry | str:
+    def find(self, name: Name, scheme: str = "https") -> Entry | str:
         """The entry, or the text of the error that a pull of it ends with."""
-        url = f"{name.scheme}://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
+        url = f"{scheme}://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
         where = name.host.partition(":")[0]
         if self.offline and name.host == HOST:
             return f'pull model manifest: Get "{url}": dial tcp: lookup {where} on 127.0.0.53:53: no such host'
@@ -161,7 +176,7 @@ class Registry:
             return entry.error or entry
         if name.host == HOST:
             return ABSENT
-        return f'pull model manifest: Get "{url}": dial tcp {name.host}: connect: connection refused'
+        return f'pull model manifest: Get "{url}": dial tcp: lookup {where} on 127.0.0.53:53: no such host'
 
     def add(self, entry: Entry, alias: str = "") -> None:
         """Serve one more model, replacing one of that name."""
@@ -169,6 +184,34 @@ class Registry:
         if name is None:
             raise ConfigError(f"{alias or entry.name!r} is not a model name", field="registry")
         self.entries[name.key] = entry
+
+    def lay(self, document: Any) -> None:
+        """Lay a document over the registry; `read` says what is in it. ConfigError when it is wrong, nothing changed.
+
+        A model that is given anew may be cut anew.
+        """
+        made = Registry(dict(self.entries), self.offline)
+        try:
+            if document.get("only"):
+                made.entries.clear()
+            made.offline = bool(document.get("offline", made.offline))
+            for described in document.get("models", []):
+                made.add(_entry(self, dict(described)))
+        except (ValueError, TypeError, AttributeError, KeyError) as fault:
+            raise ConfigError(f"the registry's description cannot be used: {fault}", field="registry") from fault
+        self.entries, self.offline = made.entries, made.offline
+        for described in document.get("models", []):
+            self.cut.pop(made.entries[_key(described["name"])].digest, None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What can be pulled, what came down so far and what is kept of layers that are not whole."""
+        models = {key: entry.error or entry.digest for key, entry in sorted(self.entries.items())}
+        return {
+            "models": models,
+            "offline": self.offline,
+            "pulled": dict(self.pulled),
+            "partial": {digest: done for digest, done in self.partial.items() if done},
+        }
 
 
 def shipped() -> Registry:
@@ -191,23 +234,24 @@ def read(path: Path | None) -> Registry:
     if path is None:
         return registry
     try:
-        document = json.loads(path.read_text("utf-8"))
-        if document.get("only"):
-            registry.entries.clear()
-        registry.offline = bool(document.get("offline", False))
-        for described in document.get("models", []):
-            registry.add(_entry(registry, dict(described)))
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as fault:
+        registry.lay(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, ConfigError) as fault:
         raise ConfigError(f"the registry file {path} cannot be used: {fault}", field="registry") from fault
     return registry
+
+
+def _key(text: str) -> str:
+    name = parse(text)
+    if name is None:
+        raise ConfigError(f"{text!r} is not a model name", field="registry")
+    return name.key
 
 
 def _entry(registry: Registry, described: dict[str, Any]) -> Entry:
     like = described.pop("like", None)
     if like is None:
         return Entry(**described)
-    model = parse(like)
-    known = registry.entries[model.key] if model is not None else Entry(like)
+    known = registry.entries[_key(like)]
     fields = {name: getattr(known, name) for name in Entry.__dataclass_fields__}
     return Entry(**(fields | described))
 

@@ -43,6 +43,7 @@ _CONTROL: dict[str, dict[str, Handler]] = {
     "/_emulator/fault": {"GET": control.fault, "POST": control.fault, "DELETE": control.fault},
     "/_emulator/log": {"GET": control.log},
     "/_emulator/state": {"GET": control.state},
+    "/_emulator/registry": {"GET": control.registry, "POST": control.registry},
 }
 
 

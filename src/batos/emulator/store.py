@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -9,10 +10,12 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from time import time
+from typing import IO, Any
 
 from batos.emulator import cards
 from batos.emulator.cards import Card
+from batos.emulator.gojson import encode
 from batos.emulator.names import Name, parse
 from batos.emulator.replies import ApiError
 from batos.weights import gguf
@@ -21,14 +24,19 @@ from batos.weights.bounded import NotWeights
 IN_MEMORY = "/emulator/models"
 MODEL = "application/vnd.ollama.image.model"
 ADAPTER = "application/vnd.ollama.image.adapter"
+PROJECTOR = "application/vnd.ollama.image.projector"
+DRAFT = "application/vnd.ollama.image.draft"
 TEMPLATE = "application/vnd.ollama.image.template"
 SYSTEM = "application/vnd.ollama.image.system"
 PARAMS = "application/vnd.ollama.image.params"
 MESSAGES = "application/vnd.ollama.image.messages"
 LICENSE = "application/vnd.ollama.image.license"
-_CONFIG = "application/vnd.docker.container.image.v1+json"
+CONFIG = "application/vnd.docker.container.image.v1+json"
 _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _DIGEST = re.compile(r"sha256[:-]([0-9a-f]{64})\Z", re.ASCII)
+_PARTIAL = "-partial"
+_FORGOTTEN_S = 3600.0  # after which a start removes what no model refers to
+_THREAD_BYTES = 1 << 16  # files from this size on are worked on beside the loop
 
 
 def digest_of(data: bytes) -> str:
@@ -37,7 +45,7 @@ def digest_of(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Content by digest: small `data`, an uploaded file at `path`, or weights that exist only as their card."""
+    """Content by digest: small `data`, a file at `path`, or weights that exist only as their card."""
 
     digest: str
     size: int
@@ -48,28 +56,35 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One entry of a manifest; `note` is what create says of it."""
+    """One entry of a manifest; `source` is the model or file it was taken from, `note` what create says of it."""
 
     media: str
     digest: str
     size: int
+    source: str = ""
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A model as stored: its layers in order and its configuration."""
+    """A model as stored: its layers in order, its configuration and that one's layer."""
 
     name: Name
     layers: tuple[Layer, ...]
     config: dict[str, Any]
+    held: Layer
     digest: str
     modified_ns: int
 
     @property
+    def all(self) -> tuple[Layer, ...]:
+        """The layers and the configuration's."""
+        return (*self.layers, self.held)
+
+    @property
     def size(self) -> int:
         """Bytes of all layers, shared ones included."""
-        return sum(layer.size for layer in self.layers)
+        return sum(layer.size for layer in self.all)
 
 
 @dataclass(slots=True)
@@ -80,6 +95,7 @@ class Store:
     folder: Path | None = None
     blobs: dict[str, Blob] = field(default_factory=dict)
     manifests: dict[str, Manifest] = field(default_factory=dict)
+    _texts: dict[str, bytes] = field(default_factory=dict)
     _scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def __post_init__(self) -> None:
@@ -126,13 +142,13 @@ class Store:
         if claimed in self.blobs:
             return 200
         hasher = hashlib.sha256()
-        with tempfile.NamedTemporaryFile(dir=self.uploads, prefix="partial-", delete=False) as target:
+        with tempfile.NamedTemporaryFile(dir=self.uploads, prefix="upload-", delete=False) as target:
             try:
                 async for piece in pieces:
                     hasher.update(piece)
                     target.write(piece)
                 digest = "sha256:" + hasher.hexdigest()
-                self._keep(digest, Path(target.name), target.tell())
+                self.adopt(digest, Path(target.name), target.tell())
             except BaseException:
                 _remove(Path(target.name))  # the client left, or the disk is full
                 raise
@@ -140,17 +156,43 @@ class Store:
             raise ApiError(400, f'digest mismatch, expected "{claimed}", got "{digest}"')
         return 201
 
-    def _keep(self, digest: str, path: Path, size: int) -> None:
-        self.blobs[digest] = Blob(digest, size, path=path.rename(self._file(digest)))
+    async def write(self, make: Callable[[IO[bytes]], str], size: int) -> tuple[Blob, bool]:
+        """Keep the file that `make` writes and whose digest it answers; about `size` bytes. As `put` answers."""
+        with tempfile.NamedTemporaryFile(dir=self.uploads, prefix="write-", delete=False) as target:
+            try:
+                digest = await asyncio.to_thread(make, target) if size > _THREAD_BYTES else make(target)
+                written = target.tell()
+            except BaseException:
+                _remove(Path(target.name))
+                raise
+        if digest in self.blobs:
+            _remove(Path(target.name))
+            return self.blobs[digest], False
+        return self.adopt(digest, Path(target.name), written), True
+
+    def adopt(self, digest: str, path: Path, size: int) -> Blob:
+        """A file of the uploads' folder becomes the blob of a digest."""
+        blob = Blob(digest, size, path=_moved(path, self._file(digest)))
+        self.blobs[digest] = blob
+        return blob
+
+    def drop(self, digest: str) -> None:
+        """Remove a blob that no model refers to."""
+        if all(layer.digest != digest for manifest in self.manifests.values() for layer in manifest.all):
+            self._unlink(digest)
+
+    def missing(self, digest: str) -> str:
+        """The words for a blob that is not there."""
+        return f"open {self.blob_path(digest)}: no such file or directory"
 
     def content(self, digest: str) -> bytes:
         """The bytes of a blob that has some; ApiError 500 in the words of a missing file otherwise."""
         blob = self.blobs.get(digest)
         if blob is None:
-            raise ApiError(500, f"open {self.blob_path(digest)}: no such file or directory")
+            raise ApiError(500, self.missing(digest))
         if blob.data is not None:
             return blob.data
-        return blob.path.read_bytes() if blob.path is not None else b""
+        return _bytes(blob.path) if blob.path is not None else b""
 
     def card(self, digest: str) -> Card | None:
         """What the blob's weights say of themselves; None when it is no GGUF."""
@@ -173,6 +215,11 @@ class Store:
             self._scratch = tempfile.TemporaryDirectory(prefix="batos-emulator-")
         return Path(self._scratch.name)
 
+    def partial(self, digest: str, part: int | None = None) -> Path:
+        """Where a download is written that is not whole yet, or where it is kept how far one part of it is."""
+        path = self._file(digest)
+        return path.with_name(f"{path.name}{_PARTIAL}" + ("" if part is None else f"-{part}"))
+
     def _file(self, digest: str) -> Path:
         return self.uploads / digest.replace(":", "-")
 
@@ -181,43 +228,63 @@ class Store:
     def find(self, name: Name) -> Manifest | None:
         return self.manifests.get(name.key)
 
+    def spelled(self, name: Name) -> Name:
+        """The name with every part spelled as some model's has it: names are matched part by part, without case."""
+        known: dict[str, str] = {}
+        for key in sorted(self.manifests, reverse=True):
+            known |= {f"{part} {text.lower()}": text for part, text in self.manifests[key].name.parts()}
+        return name.spelled(known)
+
     def save(self, name: Name, layers: Iterable[Layer], config: dict[str, Any]) -> Manifest:
         """Write a manifest, replacing one of that name (whose spelling stays), and drop layers nobody refers to."""
-        kept = tuple(layers)
+        blob, _ = self.put(cards.config_text(config))
+        return self.save_text(name, _manifest_text(Layer(CONFIG, blob.digest, blob.size), tuple(layers)))
+
+    def save_text(self, name: Name, text: bytes, *, prune: bool = True) -> Manifest:
+        """As `save`, of a manifest as a registry gives it. ApiError 500 where its configuration is not there."""
         older = self.manifests.get(name.key)
-        known = older.name if older is not None else name
-        blob, _ = self.put(json.dumps(config, separators=(",", ":")).encode())
-        text = _manifest_text(blob, kept)
-        self.manifests[name.key] = Manifest(known, kept, config, hashlib.sha256(text).hexdigest(), self.now_ns())
+        known = older.name if older is not None else self.spelled(name)
+        manifest = self._read(known, text, self.now_ns())
+        self.manifests[name.key] = manifest
+        self._texts[name.key] = text
         if self.folder is not None:
             self._manifest_file(known).parent.mkdir(parents=True, exist_ok=True)
             self._manifest_file(known).write_bytes(text)
-        if older is not None:
-            self._prune(older.layers)
-        return self.manifests[name.key]
+        for layer in older.all if older is not None and prune else ():
+            self.drop(layer.digest)
+        return manifest
+
+    def copy(self, manifest: Manifest, name: Name) -> None:
+        """Give a model one more name; what was of that name is replaced, its layers stay."""
+        self.save_text(name, self._texts[manifest.name.key], prune=False)
 
     def remove(self, name: Name) -> None:
         """Forget a model and the layers that only it had."""
         gone = self.manifests.pop(name.key)
+        self._texts.pop(name.key, None)
         if self.folder is not None:
             self._manifest_file(gone.name).unlink(missing_ok=True)
-        self._prune(gone.layers)
+        for layer in gone.all:
+            self.drop(layer.digest)
 
-    def _prune(self, layers: Iterable[Layer]) -> None:
-        used = {layer.digest for manifest in self.manifests.values() for layer in manifest.layers}
-        for layer in layers:
-            if layer.digest in used:
-                continue
-            blob = self.blobs.pop(layer.digest, None)
-            if blob is not None and blob.path is not None:
-                blob.path.unlink(missing_ok=True)
-            elif blob is not None and self.folder is not None:
-                self._file(blob.digest).unlink(missing_ok=True)
-                self._file(blob.digest).with_suffix(".card").unlink(missing_ok=True)
+    def _unlink(self, digest: str) -> None:
+        blob = self.blobs.pop(digest, None)
+        if blob is not None and blob.path is not None:
+            blob.path.unlink(missing_ok=True)
+        elif blob is not None and self.folder is not None:
+            self._file(blob.digest).unlink(missing_ok=True)
+            self._file(blob.digest).with_suffix(".card").unlink(missing_ok=True)
 
     def _manifest_file(self, name: Name) -> Path:
         assert self.folder is not None
         return self.folder / "manifests" / name.host / name.namespace / name.model / name.tag
+
+    def _read(self, name: Name, text: bytes, modified_ns: int) -> Manifest:
+        found = json.loads(text)
+        layers = tuple(map(layer_of, found.get("layers") or ()))
+        held = layer_of(found.get("config") or {})
+        config = json.loads(self.content(held.digest)) if held.digest else {}
+        return Manifest(name, layers, config, held, hashlib.sha256(text).hexdigest(), modified_ns)
 
     # restarts
 
@@ -233,19 +300,31 @@ class Store:
             host, namespace, model, tag = path.relative_to(folder / "manifests").parts
             name = parse(f"{host}/{namespace}/{model}:{tag}")
             if name is not None:
-                self._load_manifest(name, path)
+                text = path.read_bytes()
+                self.manifests[name.key] = self._read(name, text, path.stat().st_mtime_ns)
+                self._texts[name.key] = text
+        self._forget(folder / "blobs")
 
-    def _load_manifest(self, name: Name, path: Path) -> None:
-        text = path.read_bytes()
-        found = json.loads(text)
-        layers = tuple(Layer(layer["mediaType"], layer["digest"], layer["size"]) for layer in found["layers"])
-        config = json.loads(self.content(found["config"]["digest"]))
-        digest = hashlib.sha256(text).hexdigest()
-        self.manifests[name.key] = Manifest(name, layers, config, digest, path.stat().st_mtime_ns)
+    def _forget(self, folder: Path) -> None:
+        """Remove what was uploaded or half pulled long ago and belongs to no model."""
+        used = {layer.digest for manifest in self.manifests.values() for layer in manifest.all}
+        for path in list(folder.iterdir()):
+            digest = digest_in(path.stem if path.suffix == ".card" else path.name)
+            if digest not in used and path.stat().st_mtime < time() - _FORGOTTEN_S:
+                path.unlink()
+                self.blobs.pop(digest, None)
 
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
+
+
+def _moved(path: Path, target: Path) -> Path:
+    return path.rename(target)
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes()
 
 
 def digest_in(text: str) -> str:
@@ -254,11 +333,26 @@ def digest_in(text: str) -> str:
     return "sha256:" + found[1] if found else ""
 
 
-def _manifest_text(config: Blob, layers: tuple[Layer, ...]) -> bytes:
+def layer_of(found: dict[str, Any]) -> Layer:
+    """A layer as a manifest has it."""
+    return Layer(
+        str(found.get("mediaType", "")),
+        str(found.get("digest", "")),
+        int(found.get("size", 0)),
+        str(found.get("from", "")),
+    )
+
+
+def _manifest_text(held: Layer, layers: tuple[Layer, ...]) -> bytes:
     document = {
         "schemaVersion": 2,
         "mediaType": _MANIFEST,
-        "config": {"mediaType": _CONFIG, "digest": config.digest, "size": config.size},
-        "layers": [{"mediaType": layer.media, "digest": layer.digest, "size": layer.size} for layer in layers],
+        "config": _described(held),
+        "layers": [_described(layer) for layer in layers],
     }
-    return json.dumps(document, separators=(",", ":")).encode()
+    return (encode(document) + "\n").encode()
+
+
+def _described(layer: Layer) -> dict[str, Any]:
+    described: dict[str, Any] = {"mediaType": layer.media, "digest": layer.digest, "size": layer.size}
+    return {**described, "from": layer.source} if layer.source else described
