@@ -21,8 +21,9 @@ and of the body every field: its name, place, type and value. What is not asked 
  3. `context`: the prompt's tokens are the same, but the last few, which may join with the answer's first.
  4. Numbers of the weights: vectors (as many, as long, of unit length where the recorded are), log-probabilities and the
     tokens that they are of (their fields and how many alternatives are the same).
- 5. Time: moments have the wire's form; durations are there and positive. `expires_at` is as far ahead as it was, to
-    five seconds; rows sorted by whole seconds may stand in any order within one, but what was later has a later moment.
+ 5. Time: moments have the wire's form; durations are there and positive. `expires_at` is as far ahead as it was, give
+    or take what the recording, or the replay, has lasted by then; rows sorted by whole seconds may stand in any order
+    within one, but what was later has a later moment.
  6. Digests of what the daemon wrote itself (re-written weights, configurations, manifests): each stands for one of the
     recording, one to one, wherever it occurs. A digest that follows from the models or from a request is the same.
  7. `size` in /api/ps: what the runner's own buffers take, which its library decides.

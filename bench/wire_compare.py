@@ -1,7 +1,6 @@
 """What a reply differs in from the recorded one: strict, but for the parts that bench/wire.py lists as free.
 
-`compare(exchange, reply, ledger)` gives one sentence for each difference, none where the replies agree. A `Ledger` is
-what one replay has learnt so far: which digest stands for which, and what the recorded clock showed.
+`compare(exchange, reply, ledger)` gives one sentence for each difference, none where the replies agree.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from wire_exchange import Exchange, Reply
+from wire_ledger import Ledger, seconds
 from wire_streams import Chunks, Progress
 
 Where: TypeAlias = tuple[str | int, ...]
@@ -28,48 +27,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,8}[1-9])?(Z|[+-]\d\
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])|(?<=pulling )[0-9a-f]{12}\b", re.ASCII)
 _STORE = re.compile(r"(?:<models>|(?<![\w:/])/[^\s\":]*?)(?=/blobs/sha256-)")
 _RESOLVER = re.compile(r"(?<= on )[\w.:\[\]]+:53(?=: )")
-_KEEP_SLACK_S = 5.0
 _FOR_EVER_S = 10 * 365 * 86400.0
-
-
-@dataclass(slots=True, repr=False)
-class Ledger:
-    """Digests that stand for one another, one to one, and the recorded clock (seconds since the epoch) if it is known.
-
-    `known` digests follow from the blobs and the requests: those have to be the same.
-    """
-
-    known: frozenset[str] = frozenset()
-    here: dict[str, str] = field(default_factory=dict)
-    recorded: dict[str, str] = field(default_factory=dict)
-    clock: float | None = None
-
-    def stands_for(self, theirs: str, mine: str) -> bool:
-        """Whether a digest of ours may stand where the recording has theirs; from then on it does."""
-        if theirs == mine:
-            mine = theirs
-        elif self._follows(theirs) or self._follows(mine):
-            return False
-        return self.here.setdefault(theirs, mine) == mine and self.recorded.setdefault(mine, theirs) == theirs
-
-    def _follows(self, digest: str) -> bool:
-        return digest in self.known or (len(digest) == 12 and any(one.startswith(digest) for one in self.known))
-
-    def trial(self) -> Ledger:
-        """A copy that learns nothing for this one."""
-        return Ledger(self.known, dict(self.here), dict(self.recorded), self.clock)
-
-    def passed(self, exchange: Exchange) -> None:
-        """Set the recorded clock by an exchange: by the latest moment in it, else by how long it took."""
-        moments = [
-            seconds(found["created_at"])
-            for found in exchange.reply.objects()
-            if isinstance(found, dict) and isinstance(found.get("created_at"), str)
-        ]
-        if moments:
-            self.clock = max(moments)
-        elif self.clock is not None:
-            self.clock += exchange.reply.ms / 1000
 
 
 def compare(exchange: Exchange, reply: Reply, ledger: Ledger) -> list[str]:
@@ -77,11 +35,6 @@ def compare(exchange: Exchange, reply: Reply, ledger: Ledger) -> list[str]:
     comparison = Comparison(exchange, ledger)
     comparison.reply(reply)
     return comparison.found
-
-
-def seconds(moment: str) -> float:
-    """A moment of the wire in seconds since the epoch."""
-    return datetime.fromisoformat(moment).timestamp()
 
 
 @dataclass(slots=True)
@@ -254,7 +207,7 @@ def _moment(one: Comparison, theirs: str, mine: str, where: Where) -> None:
 def _expiry(one: Comparison, wanted: float, got: float, where: Where) -> None:
     if wanted > _FOR_EVER_S and got > _FOR_EVER_S:
         return
-    if abs(wanted - got) > _KEEP_SLACK_S:
+    if abs(wanted - got) > one.ledger.slack():
         one.say(where, f"in {got:.1f} s instead of in {wanted:.1f} s")
 
 

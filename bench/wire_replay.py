@@ -12,9 +12,10 @@ from typing import Any
 
 import httpx
 
-from wire_compare import Ledger, compare
+from wire_compare import compare
 from wire_daemon import Daemon
 from wire_exchange import Exchange, Recording, Reply
+from wire_ledger import Ledger
 from wire_registry import Ports
 
 GIVE_UP_S = 1.0  # the longest that is waited for a reply which the recorder did not wait for

@@ -19,6 +19,7 @@ BENCHES = sorted(
     path.name for path in (ROOT / "bench").glob("*.py") if not any(path.match(pattern) for pattern in PARTS)
 )
 KEYS: Mapping[str, tuple[str, ...]] = {
+    "wire.py": ("exchanges", "agreement", "by_scenario", "differences", "unreplayable"),
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
     "mission_overhead.py": (
         "ratio",

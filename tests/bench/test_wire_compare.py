@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wire_compare import ANSWERS, Ledger, compare
+from wire_compare import ANSWERS, compare
 from wire_exchange import Exchange, Recording, Reply
+from wire_ledger import Ledger
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "ollama-wire"
 RECORDINGS = [Recording.read(CORPUS / name, CORPUS / "models") for name in ("exchanges.jsonl", "limits.jsonl")]

@@ -1,39 +1,56 @@
-"""The emulator against the recordings of a real daemon: status, headers, fields, errors, reasons."""
+"""The emulator against recordings of a real daemon: bench/wire.py finds no difference in any exchange."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from tests.emulator.replaying import Replay
 
-# what a replay without the daemon's processes, clock and registry cannot repeat, and why
-_LEFT_OUT = {
-    "a client that leaves, told by the runner's state behind it": {437},
-    "renders a Go template": {279, 280},
-    "a runner that was killed from outside (tests of faults)": {440, 444, 447, 452},
-    "a registry on a port of the recording machine": set(range(458, 468)),
-    "the OpenAI-shaped routes": set(range(468, 478)),
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = ROOT / "tests" / "data" / "ollama-wire"
+LIMITS = {
+    "OLLAMA_MAX_QUEUE": "1",
+    "OLLAMA_NUM_PARALLEL": "2",
+    "OLLAMA_MAX_LOADED_MODELS": "1",
+    "OLLAMA_CONTEXT_LENGTH": "256",
+    "OLLAMA_KEEP_ALIVE": "2s",
 }
-_SKIPPED = frozenset().union(*_LEFT_OUT.values())
 
 
-def _replayable(exchange: dict[str, Any]) -> bool:
-    whole = exchange["response"] is not None and exchange["response"].get("status") is not None
-    alone = "group" not in exchange and "cut_by_client_after_lines" not in exchange
-    return whole and alone and exchange["n"] not in _SKIPPED
+def replayed(name: str, environ: dict[str, str], *flags: str) -> dict[str, Any]:
+    """What the bench says of one recording."""
+    command = [sys.executable, str(ROOT / "bench" / "wire.py"), "--exchanges", str(CORPUS / name), *flags]
+    command += [part for item in environ.items() for part in ("--env", "=".join(item))]
+    environment = {key: text for key, text in os.environ.items() if key != "BATOS_LIVE_OLLAMA"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=55, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-async def test_recorded_exchanges_are_answered_alike(replay: Replay, recorded: list[dict[str, Any]]) -> None:
-    """Every recorded exchange that can be repeated, sent in order, gives a reply of its kind: over 400 of 477."""
-    sent = [exchange for exchange in recorded if _replayable(exchange)]
-    for exchange in sent:
-        await replay.send(exchange)
-    assert replay.differences == {}
-    assert len(sent) > 400
+@pytest.mark.parametrize(("name", "environ", "exchanges"), [("exchanges.jsonl", {}, 477), ("limits.jsonl", LIMITS, 18)])
+def test_every_recorded_exchange_is_answered_alike(name: str, environ: dict[str, str], exchanges: int) -> None:
+    """Every exchange, sent in order over real sockets, gives the recorded reply but for what the bench calls free."""
+    found = replayed(name, environ, "--speed", "4")
+    assert found["differences"] == []
+    assert found["unreplayable"] == []
+    assert (found["exchanges"], found["agreement"]) == (exchanges, 1.0)
 
 
-@pytest.mark.parametrize("scenario", ["chat", "create", "names", "load"])
-async def test_scenarios_are_in_the_recordings(recorded: list[dict[str, Any]], scenario: str) -> None:
-    """The recordings that the comparison above stands on hold each of the large scenarios."""
-    assert sum(exchange["scenario"] == scenario and _replayable(exchange) for exchange in recorded) >= 25
+@pytest.mark.live
+async def test_a_real_daemon_answers_as_it_was_recorded() -> None:
+    """The same holds of a real daemon with an empty store; what can only be injected is counted as left out."""
+    url = os.environ["BATOS_LIVE_OLLAMA"]
+    async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
+        if (await http.get("/api/tags")).json()["models"]:
+            pytest.skip("the daemon has models, which a replay would overwrite")
+    found = await asyncio.to_thread(replayed, "exchanges.jsonl", {}, "--url", url)
+    assert found["differences"] == []
+    assert {one["scenario"] for one in found["unreplayable"]} <= {"faults"}
