@@ -16,7 +16,7 @@ from batos.emulator.sentencepiece import SentencePiece
 from batos.emulator.templates import Values
 from batos.emulator.vocabulary import Guessed, Real, Vocabulary
 
-_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="▁"), max_size=60)
+_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="▁"), max_size=60)
 
 
 def paired(merges: list[str], pre: str = "default", special: tuple[str, ...] = ()) -> Real:
