@@ -39,37 +39,58 @@ def doctor(called: Called) -> int:
 @click.command()
 @common
 def ps(called: Called) -> int:
-    """Show which models are in memory (hot) and which only on disk (cold), as Ollama believes."""
+    """Show which models are in memory (hot) and which only on disk (cold), as Ollama believes.
+
+    Models of one base and the same adapters share a runner: all of them are hot, whichever made it load.
+    """
     hot, cold = run(_models(called))
     if called.console.as_json:
         called.console.document({"hot": hot, "cold": cold})
         return 0
-    rows = [["in memory", each["name"], size(each["size"]), _where(each)] for each in hot]
+    rows = []
+    for each in hot:
+        rows.append(["in memory", each["name"], size(each["size"]), _where(each)])
+        rows += [["  as well", name, "", ""] for name in each["serves"] if name != each["name"]]
     rows += [["on disk", each["name"], size(each["size"]), ""] for each in cold]
     called.console.write(table(rows, ("", "model", "size", "")) if rows else "Ollama has no model.")
     return 0
 
 
 def _where(runner: dict[str, Any]) -> str:
-    if runner["size_vram"] >= runner["size"]:
-        return f"on the GPU, window {runner['context_length']}"
-    if runner["size_vram"] == 0:
-        return f"on the CPU, window {runner['context_length']}"
-    return f"SPILLED: {size(runner['size_vram'])} of it on the GPU, window {runner['context_length']}"
+    window = f"window {runner['context_length']}"
+    if runner["where"] == "spilled":
+        return f"SPILLED: {size(runner['size_vram'])} of it on the GPU, {window}"
+    return f"on the {'GPU' if runner['where'] == 'card' else 'CPU'}, {window}"
 
 
 async def _models(called: Called) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     from batos.inference.bridge import Bridge
+    from batos.inference.placement import Bases, where_of
 
     settings = called.settings
     async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
         runners, rows = await bridge.ps(), await bridge.list()
+        bases = Bases(bridge)
+        serves: dict[str, list[str]] = {each.name: [] for each in runners}
+        cold = []
+        for row in rows:
+            runner = await bases.runner(row.name, row.digest, runners)
+            if runner is None:
+                cold.append({"name": row.name, "size": row.size})
+            else:
+                serves[runner.name].append(row.name)
     hot = [
-        {"name": each.name, "size": each.size, "size_vram": each.size_vram, "context_length": each.context_length}
+        {
+            "name": each.name,
+            "size": each.size,
+            "size_vram": each.size_vram,
+            "where": where_of(each, runners),
+            "context_length": each.context_length,
+            "serves": serves[each.name],
+        }
         for each in runners
     ]
-    names = {each["name"] for each in hot}
-    return hot, [{"name": row.name, "size": row.size} for row in rows if row.name not in names]
+    return hot, cold
 
 
 @click.command()

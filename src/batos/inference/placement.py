@@ -61,31 +61,32 @@ def wants_card(options: Mapping[str, Any]) -> bool:
 
 
 class Bases:
-    """Which runner is a model's: one of its own digest, or a sibling's on the same base blob."""
+    """Which runner serves a model: one of its own digest, or a sibling's on the same base with the same adapters."""
 
     def __init__(self, daemon: Looks) -> None:
         self._daemon = daemon
-        self._blobs: dict[str, str] = {}
-
-    async def blob(self, model: str, digest: str) -> str:
-        """The base blob of a model; "" if the daemon does not name it. Asked for once: a digest never changes."""
-        if digest not in self._blobs:
-            try:
-                self._blobs[digest] = (await self._daemon.show(model)).blob
-            except ModelMissing:  # deleted while its runner lives on
-                self._blobs[digest] = ""
-        return self._blobs[digest]
+        self._kin: dict[str, tuple[str, ...]] = {}
 
     async def runner(self, model: str, digest: str, rows: Sequence[RunnerRow]) -> RunnerRow | None:
         """The runner that serves a model, whoever made it load; None if it has none."""
         own = next((row for row in rows if row.digest == digest), None)
         if own is not None or not rows:
             return own
-        base = await self.blob(model, digest)
+        kin = await self._of(model, digest)
         for row in rows:
-            if base and await self.blob(row.name, row.digest) == base:
+            if kin and await self._of(row.name, row.digest) == kin:
                 return row
         return None
+
+    async def _of(self, model: str, digest: str) -> tuple[str, ...]:
+        """Base blob and adapters of a model, () if the daemon names none. Asked once: a digest never changes."""
+        if digest not in self._kin:
+            try:
+                card = await self._daemon.show(model)
+                self._kin[digest] = (card.blob, *sorted(card.adapters)) if card.blob else ()
+            except ModelMissing:  # deleted while its runner lives on
+                self._kin[digest] = ()
+        return self._kin[digest]
 
 
 class Watch:
