@@ -1,4 +1,8 @@
-"""A bounded HTTP/1.1 server on asyncio and h11: one task a request, cancelled when its client leaves."""
+"""A bounded HTTP/1.1 server on asyncio: one task a request, cancelled when its client leaves.
+
+Requests of the plainest kind are read and answered by hand (`heads`), which costs a tenth; the first of another kind
+hands its connection to h11 for good.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
-from http import HTTPStatus
 from time import time
 from typing import Any
 
 import h11
 
+from batos.emulator import heads
 from batos.emulator.replies import TEXT, Cut, Reply, Stream
+from batos.emulator.uploads import Upload
 
-HEADER_BYTES = 32 * 1024
 AHEAD_BYTES = 64 * 1024  # what a client may send beyond the request that is being answered
-QUEUED_BYTES = 1 << 20  # of an upload that its handler has not read yet
 Answer = Reply | Stream
 _SIZED_BYTES = 2048  # Go names the length of a reply up to this size and sends longer ones in chunks
 
@@ -99,7 +102,9 @@ class Connection(asyncio.Protocol):
         self.server = server
         self.task: asyncio.Task[None] | None = None
         self.began: float | None = None
-        self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEADER_BYTES)
+        self._wire: h11.Connection | None = None
+        self._ahead = bytearray()
+        self._wanted = 0  # bytes that a plain request's body still lacks
         self._transport: asyncio.Transport | None = None
         self._request: Request | None = None
         self._body = bytearray()
@@ -130,15 +135,16 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.began is None and self.task is None:
             self.began = asyncio.get_running_loop().time()
-        try:
-            self._wire.receive_data(data)
-            if self.task is not None and self._upload is None:
-                if len(self._wire.trailing_data[0]) > AHEAD_BYTES:
-                    self.abort()
-                return
-            self._read()
-        except h11.RemoteProtocolError as fault:
-            self._refuse(fault.error_status_hint)
+        if self._wire is not None:
+            self._parse(self._wire, data)
+        elif self.task is not None:
+            self._ahead += data
+            if len(self._ahead) > AHEAD_BYTES:
+                self.abort()
+        elif self._wanted:
+            self._fill(data)
+        else:
+            self._read_plain(data)
 
     def pause_writing(self) -> None:
         if self._writable is None:
@@ -157,11 +163,45 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _read(self) -> None:
+    def _read_plain(self, data: bytes) -> None:
+        """Begin a request of the plain kind, or hand the connection to h11."""
+        head = heads.plain(data)
+        if head is None or head.length > self.server.limits.body or self.server.streams(head.method, head.path):
+            self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=heads.HEADER_BYTES)
+            self._parse(self._wire, data)
+            return
+        self._request = Request(head.method, head.path, head.headers)
+        self._body.clear()
+        self._size, self._wanted = 0, head.length
+        self._fill(data[head.size :])
+
+    def _fill(self, data: bytes) -> None:
+        """More of a plain request's body, and what its client sent ahead."""
+        body = data[: self._wanted]
+        self._wanted -= len(body)
+        if body:
+            self._take(body)
+        if not self._wanted and self._transport is not None and not self._transport.is_closing():
+            self._ahead += data[len(body) :]
+            self._end()
+
+    def _parse(self, wire: h11.Connection, data: bytes) -> None:
+        """The same by h11, for what is not plain."""
+        try:
+            wire.receive_data(data)
+            if self.task is not None and self._upload is None:
+                if len(wire.trailing_data[0]) > AHEAD_BYTES:
+                    self.abort()
+                return
+            self._read(wire)
+        except h11.RemoteProtocolError as fault:
+            self._refuse(fault.error_status_hint)
+
+    def _read(self, wire: h11.Connection) -> None:
         while True:
-            event = self._wire.next_event()
+            event = wire.next_event()
             if isinstance(event, h11.Request):
-                self._begin(event)
+                self._begin(wire, event)
             elif isinstance(event, h11.Data):
                 self._take(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
@@ -172,15 +212,15 @@ class Connection(asyncio.Protocol):
             if self._transport is None or self._transport.is_closing():
                 return
 
-    def _begin(self, event: h11.Request) -> None:
+    def _begin(self, wire: h11.Connection, event: h11.Request) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
         method = event.method.decode("latin-1")
         path = event.target.decode("latin-1").partition("?")[0]
         self._request = Request(method, path, headers)
         self._body.clear()
         self._size = 0
-        if self._wire.they_are_waiting_for_100_continue:
-            self._write(self._wire.send(h11.InformationalResponse(status_code=100, headers=[])))
+        if wire.they_are_waiting_for_100_continue:
+            self._write(wire.send(h11.InformationalResponse(status_code=100, headers=[])))
         if self.server.streams(method, path):
             self._upload = self._request.upload = Upload(self._transport)
             self.began = None
@@ -266,28 +306,43 @@ class Connection(asyncio.Protocol):
             headers.append(("Content-Length", str(len(reply.body))))
         else:
             headers.append(("Transfer-Encoding", "chunked"))
-        send = self._wire.send
-        out = send(h11.Response(status_code=reply.status, reason=_reason(reply.status), headers=headers)) or b""
+        out = self._opened(reply.status, headers)
         if request.method == "HEAD" and not reply.body:
             out = out.replace(b"Content-Length: 0\r\n", b"")
-        elif request.method != "HEAD" and reply.body:
-            out += send(h11.Data(data=reply.body)) or b""
-        self._write(out + (send(h11.EndOfMessage()) or b""))
+        self._write(
+            out + self._rest(reply.body if request.method != "HEAD" else b"", sized or request.method == "HEAD")
+        )
+
+    def _opened(self, status: int, headers: list[tuple[str, str]]) -> bytes:
+        """The head of a reply."""
+        if self._wire is None:
+            return heads.reply(status, headers)
+        response = h11.Response(status_code=status, reason=heads.reason(status), headers=headers)
+        return self._wire.send(response) or b""
+
+    def _rest(self, body: bytes, sized: bool) -> bytes:
+        """A body, or its last part, as it stands on the wire, and its end."""
+        if self._wire is not None:
+            out = (self._wire.send(h11.Data(data=body)) or b"") if body else b""
+            return out + (self._wire.send(h11.EndOfMessage()) or b"")
+        if sized:
+            return body
+        return (_chunk(body) if body else b"") + b"0\r\n\r\n"
 
     async def _stream(self, request: Request, stream: Stream) -> None:
         headers = [*self._headers(stream), ("Transfer-Encoding", "chunked")]
-        self._write(self._wire.send(h11.Response(status_code=stream.status, reason=b"OK", headers=headers)))
+        self._write(self._opened(stream.status, headers))
         try:
             async for pieces in stream.chunks:
                 # a chunk costs h11 10 us; its frame is fixed, so it is written here and h11 ends the body
-                self._write(b"".join([b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece]))
+                self._write(b"".join([_chunk(piece) for piece in pieces if piece]))
                 if self._writable is not None:
                     await self._writable
         finally:
             closing = getattr(stream.chunks, "aclose", None)
             if closing is not None:
                 await closing()
-        self._write(self._wire.send(h11.EndOfMessage()))
+        self._write(self._rest(b"", sized=False))
 
     def _headers(self, answer: Answer) -> list[tuple[str, str]]:
         headers = [("Content-Type", answer.content_type)] if answer.content_type else []
@@ -301,53 +356,30 @@ class Connection(asyncio.Protocol):
         """Ready for the client's next request, unless it or the last one means to close."""
         if self._transport is None or self._transport.is_closing():
             return
-        if self._wire.our_state is h11.DONE and self._wire.their_state is h11.DONE:
-            self._wire.start_next_cycle()
+        wire = self._wire
+        if wire is None:
+            if self._ahead:
+                data = bytes(self._ahead)
+                self._ahead.clear()
+                self.began = asyncio.get_running_loop().time()
+                self._read_plain(data)
+        elif wire.our_state is h11.DONE and wire.their_state is h11.DONE:
+            wire.start_next_cycle()
             try:
-                self._read()
+                self._read(wire)
             except h11.RemoteProtocolError as fault:
                 self._refuse(fault.error_status_hint)
         else:
             self._transport.close()
 
 
-@lru_cache(maxsize=64)
-def _reason(status: int) -> bytes:
-    known = {code.value: code.phrase.encode() for code in HTTPStatus}
-    return known.get(status, b"")
+def _chunk(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
 
 
 @lru_cache(maxsize=4)
 def _date(second: int) -> str:
     return formatdate(second, usegmt=True)
-
-
-class Upload:
-    """The body of a request in pieces; reading from the socket pauses while too much waits to be used."""
-
-    def __init__(self, transport: asyncio.Transport | None) -> None:
-        self._transport = transport
-        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._waiting = 0
-
-    def put(self, data: bytes | None) -> None:
-        """One more piece, or None at the end."""
-        self._pieces.put_nowait(data)
-        self._waiting += len(data or b"")
-        if self._waiting > QUEUED_BYTES and self._transport is not None:
-            self._transport.pause_reading()
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        data = await self._pieces.get()
-        if data is None:
-            raise StopAsyncIteration
-        self._waiting -= len(data)
-        if self._waiting <= QUEUED_BYTES and self._transport is not None:
-            self._transport.resume_reading()
-        return data
 
 
 def plain(status: int, text: str, *headers: tuple[str, str]) -> Reply:
