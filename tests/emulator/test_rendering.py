@@ -147,7 +147,7 @@ async def test_the_oldest_messages_are_left_out_and_the_systems_kept(daemon: Cli
 
 
 async def test_a_prompt_keeps_its_first_tokens_and_loses_its_middle(daemon: Client) -> None:
-    """Half of what is not kept stays free: of 256 with num_keep 4 and the one in front 131 are read, with 100 kept 179."""
+    """Half of what is not kept stays free: of 256 with num_keep 4 and one in front 131 are read, with 100 179."""
     talk = [{"role": "user", "content": "m" * 3000}]
     for keep, count in ((None, 131), (100, 179), (0, 129), (-1, 255)):
         options = {"num_ctx": 256, "num_predict": 1} | ({} if keep is None else {"num_keep": keep})
