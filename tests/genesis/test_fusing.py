@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +140,26 @@ async def test_a_plan_that_makes_nothing_asks_nothing(here: Here) -> None:
     done = await here.fused(await here.planned())
     before = len(here.emulated.requests)
     await fusing.gate(here.bridge)(done)
+    assert here.asked(before) == []
+
+
+VERSIONS = [("0.30.0", True), ("0.33.0-rc2", True), ("0.34.0", True), ("0.0.0", True), ("dev", True), ("0.34.1", False),
+            ("v0.34.2-rc1", False), ("0.40.0", False), ("1.0.0", False)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "makes"), VERSIONS)
+async def test_a_daemon_that_takes_no_adapters_is_sent_none(here: Here, version: str, makes: bool) -> None:
+    """Since 0.34.1 create refuses them: that is told before megabytes are uploaded, with the ways that are left."""
+    here.put("alfred-lora", "audit")
+    todo = await here.planned()
+    newer = replace(todo, listed=replace(todo.listed, version=version))
+    before = len(here.emulated.requests)
+    if makes:
+        await fusing.gate(here.bridge)(newer)
+        return
+    with pytest.raises(AdapterError, match=f"Ollama {version} makes no model with an adapter") as told:
+        await fusing.gate(here.bridge)(newer)
+    assert "merge_and_unload" in told.value.remedy
     assert here.asked(before) == []
 
 

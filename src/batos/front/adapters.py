@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from batos.genesis import codex as codices
 from batos.genesis import fusing, misfits, modelname, repository
 from batos.genesis.adapters import discover, in_use
 from batos.genesis.codex import PILLARS, Codex
+from batos.genesis.modelfile import family
 from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
 from batos.inference.bridge import Bridge
 from batos.uvm import deadlines, open_uvm
@@ -166,7 +167,8 @@ async def _hold(settings: Settings, codex: Codex, found: _Checked) -> None:
     async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
         try:
             there = {modelname.key(row.name) for row in await bridge.list()}
-            faults = await fusing.unfit(pairs, bridge)
+            new = [adapter for adapter in found.adapters if not _is_made(adapter, there)]
+            faults = fusing.unmade(new, await bridge.version()) + await fusing.unfit(pairs, bridge)
         except OllamaError as error:
             found.unchecked.append(f"whether they fit their bases: {error.message}")
             return
@@ -176,6 +178,11 @@ async def _hold(settings: Settings, codex: Codex, found: _Checked) -> None:
     unfit = {fault.label for fault in faults}
     found.adapters = [adapter for adapter in found.adapters if adapter.label not in unfit]
     found.faults += faults
+
+
+def _is_made(adapter: Adapter, there: Collection[str]) -> bool:
+    """Whether Ollama has a model with it, or with what was under its name before."""
+    return any(name.startswith(f"{family(adapter.persona, adapter.name)}:") for name in there)
 
 
 def _tell_check(called: Called, found: _Checked, doubts: Mapping[str, Sequence[str]]) -> None:

@@ -288,9 +288,9 @@ def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
 
 
 def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:
-    """The digest of each persona's base, of those that are there."""
+    """What adapters of each persona are held against: its base's digest, if it is there, and the daemon's version."""
     rows = {persona: listed.row(codex.model_for(persona, profile)) for persona in PILLARS}
-    return {persona: row.digest for persona, row in rows.items() if row is not None}
+    return {persona: f"{row.digest} {listed.version}" for persona, row in rows.items() if row is not None}
 
 
 def _broken(found: Plan) -> list[Fault]:

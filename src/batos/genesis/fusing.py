@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -12,6 +13,9 @@ from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
 from batos.inference.catalogue import ModelCard
+
+#: The last version of Ollama whose create takes adapters.
+LAST = (0, 34, 0)
 
 
 class Shows(Protocol):
@@ -38,6 +42,19 @@ async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[F
     return tuple(faults)
 
 
+def unmade(wanted: Iterable[Adapter], version: str) -> tuple[Fault, ...]:
+    """A fault for each adapter where the daemon makes no models with any; those that are made go on working."""
+    numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
+    if numbers is None or (int(numbers[1]), int(numbers[2]), int(numbers[3])) <= LAST:
+        return ()
+    what = f"Ollama {version} makes no model with an adapter: {'.'.join(map(str, LAST))} is the last that does"
+    remedy = (
+        "Make it once with that version or an older one (models that are made stay usable), or merge the adapter into "
+        "its base (PEFT: merge_and_unload), convert that to GGUF, and name it in the codex."
+    )
+    return tuple(Fault(each.persona, each.name, what, remedy, "") for each in wanted)
+
+
 async def _card(base: str, daemon: Shows) -> ModelCard | None:
     try:
         return await daemon.show(base, verbose=True)
@@ -55,7 +72,7 @@ def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
     async def refuse(todo: Plan) -> None:
         recipes = [todo.recipes[step.name] for step in todo.steps if step.kind == "create" and step.name is not None]
         pairs = [(made.adapter, made.base) for made in recipes if made.adapter is not None]
-        faults = await unfit(pairs, daemon)
+        faults = unmade((adapter for adapter, _ in pairs), todo.version) or await unfit(pairs, daemon)
         if faults:
             raise refusal(faults)
 
@@ -78,7 +95,7 @@ class Unfit:
         self._known: dict[tuple[str, str, str], list[Fault]] = {}
 
     def learn(self, refused: AdapterError, shelf: Shelf, bases: Mapping[str, str]) -> bool:
-        """Remember what a gate refused; `bases` are digests by persona. Whether there was anything to learn."""
+        """Remember what a gate refused; `bases` says by persona what it was held against. Whether that was news."""
         before = len(self._known)
         for told in refused.faults:
             adapter = shelf.find(told["persona"], told["name"])
