@@ -158,7 +158,7 @@ def keep_alive(value: Any) -> int | None:
         except ValueError as fault:
             raise ApiError(400, str(fault)) from None
     else:
-        asked = _MAX_NS if value < 0 else min(int(value * 10**9), _MAX_NS)
+        asked = _MAX_NS if value < 0 else min(int(min(value, _MAX_NS) * 10**9), _MAX_NS)
     return _MAX_NS if asked < 0 else asked
 
 
