@@ -6,7 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 
-from batos.emulator import answering, catalogue, control, embeds
+from batos.emulator import answering, catalogue, control, embeds, openai
 from batos.emulator.daemon import Daemon, refusal
 from batos.emulator.http import Answer, Request, plain
 from batos.emulator.replies import ApiError, Reply
@@ -36,7 +36,12 @@ _ROUTES: dict[str, dict[str, Handler]] = {
     "/api/generate": {"POST": answering.generate},
     "/api/embed": {"POST": embeds.embed},
     "/api/embeddings": {"POST": embeds.legacy},
+    "/v1/chat/completions": {"POST": openai.chat},
+    "/v1/completions": {"POST": openai.completions},
+    "/v1/embeddings": {"POST": openai.embeddings},
+    "/v1/models": {"GET": openai.listed},
 }
+_MODEL: dict[str, Handler] = {"GET": openai.retrieved}
 _BLOBS: dict[str, Handler] = {"HEAD": catalogue.blob, "POST": catalogue.blob}
 _METHODS = ("HEAD", "GET", "POST", "DELETE")
 _CONTROL: dict[str, dict[str, Handler]] = {
@@ -82,6 +87,8 @@ async def handle(daemon: Daemon, request: Request) -> Answer:
 def _find(daemon: Daemon, path: str) -> dict[str, Handler]:
     if path.startswith("/api/blobs/") and path.count("/") == 3:
         return _BLOBS
+    if path.startswith("/v1/models/") and path.count("/") == 3:
+        return _MODEL
     if daemon.options.control and path in _CONTROL:
         return _CONTROL[path]
     return _ROUTES.get(path, {})
