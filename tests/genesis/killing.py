@@ -31,7 +31,7 @@ REGISTRY: dict[str, Any] = {
     "only": True,
     "models": [
         {"name": "llama3.1:8b-instruct-q4_K_M", "size": 600_000, "window": 8_192},
-        {"name": "all-minilm:latest", "architecture": "bert", "size": 46_000, "template": "", "embeds": True},
+        {"name": "all-minilm:latest", "architecture": "bert", "size": 460_000, "template": "", "embeds": True},
     ],
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from batos.errors import ModelMissing, OllamaError, OllamaTimeout
+from batos.errors import ModelMissing, OllamaError, OllamaTimeout, PullFailed
 from batos.genesis import modelname
 from batos.genesis.codex import MIND, Codex
 from batos.genesis.plan import Step
@@ -35,7 +35,7 @@ def of_pull(error: T, step: Step, codex: Codex, profile: str) -> T:
             "Nothing more came of it: run `batos genesis` again (what was pulled so far is kept), pull by hand "
             f"(`ollama pull {name}`), or raise progress_seconds in batos.toml for a slow line."
         )
-    elif not error.retry:
+    elif isinstance(error, PullFailed) or not error.retry:
         error.remedy = f"See whether `ollama pull {name}` works by hand, then run `batos genesis` again."
     return error
 
@@ -70,13 +70,14 @@ def named_in(codex: Codex, profile: str, name: str) -> list[str]:
 
 
 def _places(codex: Codex, profile: str, name: str) -> Iterator[str]:
-    chosen = codex.profile(profile)
-    mine = (("model", chosen.model), ("coder", chosen.coder), ("embedder", chosen.embedder))
-    for key, value in mine:
+    chosen, text = codex.profile(profile), codex.texts[MIND]
+    for key, value in (("model", chosen.model), ("coder", chosen.coder), ("embedder", chosen.embedder)):
         if modelname.same(value, name):
-            default = {"model": "default_model"}.get(key, key)
-            line = 0 if profile == "default" else _line(codex.texts[MIND], key, value, after=f"[profiles.{profile}]")
-            yield _place(MIND, key if line else default, line or _line(codex.texts[MIND], default, value))
+            default = "default_model" if key == "model" else key
+            own = _line(text, key, value, after=f"[profiles.{profile}]")
+            line = own or _line(text, default, value)
+            if line:  # else it follows from another key: the coder is the model where nobody names one
+                yield _place(MIND, key if own else default, line)
     for persona in codex.personas.values():
         if persona.model is not None and modelname.same(persona.model, name):
             file = f"{persona.key}.toml"
@@ -88,10 +89,11 @@ def _place(file: str, key: str, line: int) -> str:
 
 
 def _line(text: str, key: str, value: str, after: str = "") -> int:
-    """The line on which a key has a value, from 1; 0 where it is not written so."""
+    """The line on which a key has a value, from 1, in the table of that head; 0 where it is not written so."""
     begun = not after
     for number, line in enumerate(text.splitlines(), 1):
-        begun = begun or line.strip() == after
+        if after and line.startswith("["):
+            begun = line.strip() == after
         name, equals, rest = line.partition("=")
         if begun and equals and name.strip() == key and value in rest:
             return number
