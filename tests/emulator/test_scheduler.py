@@ -392,6 +392,7 @@ async def test_a_client_that_leaves_during_a_load_aborts_it(start: Start) -> Non
         await asyncio.sleep(0.05)
         clock.advance(10)
         assert await client.ps() == []
+        assert client.emulator.requests[0]["status"] == 499
         again = asyncio.create_task(client.chat())
         await until(lambda: client.emulator.scheduler.loads == 2)
         clock.advance(5)

@@ -33,12 +33,13 @@ async def log(daemon: Daemon, request: Request) -> Answer:
 
 
 async def state(daemon: Daemon, request: Request) -> Answer:
-    """GET /_emulator/state: the runners with their slots, the queue, the loads so far, the settings in force."""
+    """GET /_emulator/state: the runners with their slots, the queue, the loads so far, bytes pulled by layer, settings."""
     settings = daemon.settings
     return reply(
         {
             **daemon.scheduler.state(),
             "vram": daemon.scheduler.vram,
+            "pulled": dict(daemon.registry.pulled),
             "settings": {
                 "max_queue": settings.max_queue,
                 "parallel": settings.parallel,

@@ -22,6 +22,7 @@ from batos.emulator.uploads import Upload
 
 AHEAD_BYTES = 64 * 1024  # what a client may send beyond the request that is being answered
 Answer = Reply | Stream
+_LEFT = 499  # what the daemon answers to a client that has gone: nobody reads it but the log
 _SIZED_BYTES = 2048  # Go names the length of a reply up to this size and sends longer ones in chunks
 
 
@@ -290,6 +291,9 @@ class Connection(asyncio.Protocol):
             if self._transport is not None:
                 self._transport.close()
             return
+        except asyncio.CancelledError:
+            request.entry.setdefault("status", _LEFT)
+            raise
         except Exception:  # a defect of ours: the client is not left waiting, and the loop reports it
             self.task = None
             self.abort()
