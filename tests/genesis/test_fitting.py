@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -68,8 +69,12 @@ def settings(tmp_path: Path, **given: Any) -> Settings:
     return Settings(home=tmp_path, **given)
 
 
-def widen(folder: Path, num_ctx: int) -> Codex:
+async def widened(folder: Path, num_ctx: int) -> Codex:
     """The codex with another window for all personas."""
+    return await asyncio.to_thread(_widened, folder, num_ctx)
+
+
+def _widened(folder: Path, num_ctx: int) -> Codex:
     for name in ("robin", "brick", "babs", "alfred"):
         path = folder / f"{name}.toml"
         text = path.read_text(encoding="utf-8")
@@ -100,7 +105,7 @@ async def test_personas_of_one_base_are_one_runner(codex: Codex, cards: Cards, t
 
 async def test_refused_with_what_fits(codex: Codex, cards: Cards, folder: Path, tmp_path: Path) -> None:
     """Too long a window is refused with the table and the largest that fits; that one is taken, 256 more are not."""
-    error = await refused(await plan(widen(folder, 32_768), "default", cards), cards, settings(tmp_path))
+    error = await refused(await plan(await widened(folder, 32_768), "default", cards), cards, settings(tmp_path))
     assert error.largest == 11_520
     assert (error.exit_code, error.code) == (4, "budget_exceeded")
     assert "num_ctx = 11520" in error.remedy
@@ -110,9 +115,9 @@ async def test_refused_with_what_fits(codex: Codex, cards: Cards, folder: Path, 
     assert shown["largest_num_ctx"] == 11_520
     assert shown["budget"]["fits"] is False
     assert any("KV cache of 32768 tokens" in line for line in error.also)
-    fits = await plan(widen(folder, 11_520), "default", cards)
+    fits = await plan(await widened(folder, 11_520), "default", cards)
     assert await fitting.refusal(fits, settings(tmp_path), cards) is None
-    over = await plan(widen(folder, 11_520 + STEP), "default", cards)
+    over = await plan(await widened(folder, 11_520 + STEP), "default", cards)
     assert await fitting.refusal(over, settings(tmp_path), cards)
 
 
@@ -193,7 +198,7 @@ async def test_another_model_of_one_persona(
 ) -> None:
     """It is a runner of its own, unless its blob is the others'; runners that do not fit together take turns."""
     edit("robin.toml", "# ROBIN:", f'model = "{SMALL}"\n# ROBIN:')
-    other = codices.load(folder)
+    other = await asyncio.to_thread(codices.load, folder)
     cards.give(SMALL, 2 * GIB)
     table = await fitting.table_of(await plan(other, "default", cards), settings(tmp_path), cards)
     assert [each.resident.uses for each in table.runners][:2] == [("ROBIN",), ("BRICK", "BABS", "ALFRED", "the coder")]
@@ -216,7 +221,7 @@ async def test_layers_on_the_card(
         path = folder / f"{name}.toml"
         text = path.read_text(encoding="utf-8")
         path.write_text(re.sub(r"(num_ctx = \d+)", rf"\1\nnum_gpu = {num_gpu}", text), encoding="utf-8")
-    found = await plan(codices.load(folder), "default", cards)
+    found = await plan(await asyncio.to_thread(codices.load, folder), "default", cards)
     table = await fitting.table_of(found, settings(tmp_path), cards)
     assert abs(table.needed - needed) <= 2
 
@@ -224,7 +229,9 @@ async def test_layers_on_the_card(
 async def test_a_window_that_nobody_trained(codex: Codex, cards: Cards, folder: Path, tmp_path: Path) -> None:
     """A window beyond what a model was trained for is a finding that names the longest."""
     cards.give(BASE, GIB, {**LLAMA, "llama.context_length": 8192})
-    found = await fitting.findings(await plan(widen(folder, 16_384), "default", cards), settings(tmp_path), cards)
+    found = await fitting.findings(
+        await plan(await widened(folder, 16_384), "default", cards), settings(tmp_path), cards
+    )
     (wrong,) = [each for each in found if not each.ok]
     assert wrong.id == "models.trained"
     assert "num_ctx = 8192" in wrong.remedy
