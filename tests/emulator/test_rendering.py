@@ -205,3 +205,34 @@ async def test_a_context_goes_before_the_next_prompt(daemon: Client) -> None:
     assert second["context"][: len(first["context"])] == first["context"]
     assert second["prompt_eval_count"] > len(first["context"])
     assert known("tiny-a").decode(first["context"]).startswith(CHATML[CHATML.index("<") : CHATML.index("{{ .Role")])
+
+
+@pytest.mark.parametrize("tok_s", [0.0, 5000.0])
+async def test_thoughts_come_piece_by_piece_before_the_answer(tok_s: float) -> None:
+    """Each in a line of its own; they count, and a limit that they use up leaves no answer."""
+    async with started(models=("qwen3:4b",), tok_s=tok_s) as client:
+        fields: dict[str, Any] = {"model": "qwen3:4b", "messages": [{"role": "user", "content": "What is water?"}]}
+        *lines, last = await client.lines("/api/chat", **fields)
+        thoughts = [line["message"]["thinking"] for line in lines if "thinking" in line["message"]]
+        said = [line["message"]["content"] for line in lines if "thinking" not in line["message"]]
+        assert len(thoughts) > 3
+        assert all(said)
+        assert last["eval_count"] == len(thoughts) + len(said) + 1
+        whole = await _last(client, "/api/chat", {**fields, "stream": False})
+        assert (whole["message"]["thinking"], whole["message"]["content"]) == ("".join(thoughts), "".join(said))
+        short = await _last(client, "/api/chat", {**fields, "stream": False, "options": {"num_predict": 3}})
+        assert (short["done_reason"], short["eval_count"], short["message"]["content"]) == ("length", 3, "")
+        silent = await _last(client, "/api/chat", {**fields, "stream": False, "think": False})
+        assert "thinking" not in silent["message"]
+
+
+@pytest.mark.parametrize("tok_s", [0.0, 5000.0])
+async def test_a_call_of_a_tool_comes_before_the_last_line(tok_s: float) -> None:
+    """By a template of the daemon's in a line of its own, without words; its tokens count."""
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+    async with started(models=("llama3.2:3b",), tok_s=tok_s) as client:
+        talk = [{"role": "user", "content": "Please look at the water."}]
+        *lines, last = await client.lines("/api/chat", model="llama3.2:3b", messages=talk, tools=[tool])
+        assert [line["message"]["tool_calls"][0]["function"]["name"] for line in lines] == ["look"]
+        assert last["message"] == {"role": "assistant", "content": ""}
+        assert (last["done_reason"], last["eval_count"] > 1) == ("stop", True)

@@ -144,6 +144,7 @@ class _Spoken:
     turn: Turn
     prompt: Prompt
     pieces: Sequence[str]
+    thinking: Sequence[str] = ()
 
 
 async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
@@ -164,23 +165,30 @@ async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
                 await pace.read(0)
             if not pace.rate:
                 doomed = _doomed(call)
-                yield _Spoken(turn, prompt, turn.pieces[:doomed])
+                yield _Spoken(turn, prompt, turn.pieces[:doomed], turn.thinking)
                 _die(call, runner, doomed)
                 return
-            async for pieces in _slowly(call, runner, turn, pace):
-                yield _Spoken(turn, prompt, pieces)
+            async for thought, piece in _slowly(call, runner, turn, pace):
+                yield _Spoken(turn, prompt, piece, thought)
 
 
-async def _slowly(call: Call, runner: Runner, turn: Turn, pace: Pace) -> AsyncGenerator[Sequence[str], None]:
-    """A piece at a time as they are due, an endless turn over and over; a killed runner ends all its answers."""
+_Step = tuple[Sequence[str], Sequence[str]]
+
+
+async def _slowly(call: Call, runner: Runner, turn: Turn, pace: Pace) -> AsyncGenerator[_Step, None]:
+    """A piece at a time as they are due, thoughts first; an endless turn over and over.
+
+    A killed runner ends all its answers.
+    """
     doomed, said = _doomed(call), 0
+    steps: list[_Step] = [*(((one,), ()) for one in turn.thinking), *(((), (one,)) for one in turn.pieces)]
     while True:
-        for piece in turn.pieces or [" "]:
+        for step in steps or [((), (" ",) if turn.endless else ())]:
             _die(call, runner, doomed if said == doomed else None)
             await pace.say()
             if runner.dead:
                 raise ApiError(500, DIED)
-            yield (piece,)
+            yield step
             said += 1
         if not turn.endless:
             break
@@ -210,9 +218,8 @@ async def _lines(call: Call, ask: Ask) -> Lines:
                 yield []
                 continue
             head = call.head()
-            texts = [f'{head}{call.body(piece)},"done":false{_logprobs(call, (piece,))}}}\n' for piece in now.pieces]
-            if spoken is None and now.turn.thinking:
-                texts[:0] = [f'{head}{call.body("", "".join(now.turn.thinking))},"done":false}}\n']
+            texts = [f'{head}{call.body("", thought)},"done":false}}\n' for thought in now.thinking]
+            texts += [f'{head}{call.body(piece)},"done":false{_logprobs(call, (piece,))}}}\n' for piece in now.pieces]
             if spoken is None and now.turn.tool_calls and not now.prompt.native:
                 texts.append(f'{head}{call.body("", calls=now.turn.tool_calls)},"done":false}}\n')
             spoken = now
