@@ -156,6 +156,26 @@ async def test_spill_and_overflow(client: Client) -> None:
     assert (reply.status_code, inner["n_prompt_tokens"], inner["n_ctx"]) == (400, 9000, 4096)
 
 
+async def test_a_prompt_may_be_cut_without_a_word(client: Client) -> None:
+    """200, and only the count of what was read gives it away."""
+    client.emulator.faults.add({"do": "truncate", "tokens": 30})
+    messages = [{"role": "user", "content": "What is water made of? " * 40}]
+    cut = await client.chat(messages=messages)
+    whole = await client.chat(messages=messages)
+    assert cut["done_reason"] == "stop"
+    assert cut["prompt_eval_count"] <= 30 < whole["prompt_eval_count"]
+
+
+async def test_memory_that_runs_out_in_an_answer_unloads_all(client: Client) -> None:
+    """The text goes to its client, and every runner goes as soon as it is idle."""
+    await client.chat()
+    await client.post("/api/embed", model=EMBEDDER, input="x")
+    client.emulator.faults.add({"do": "kill_answer", "error": "CUDA error: out of memory"})
+    reply = await client.http.post("/api/chat", json=WHOLE)
+    assert (reply.status_code, reply.json()) == (500, {"error": "CUDA error: out of memory"})
+    assert await client.ps() == []
+
+
 async def test_a_fault_strikes_the_nth_request_that_matches(client: Client) -> None:
     """Counting only those with its path and model."""
     client.emulator.faults.add({"match": {"path": "/api/chat", "model": CHAT_MODEL, "nth": 2}, "do": "status"})

@@ -33,7 +33,7 @@ async def log(daemon: Daemon, request: Request) -> Answer:
 
 
 async def state(daemon: Daemon, request: Request) -> Answer:
-    """GET /_emulator/state: the runners with their slots, the queue, the loads so far, bytes pulled by layer, settings."""
+    """GET /_emulator/state: runners with their slots, the queue, loads so far, bytes pulled by layer, the settings."""
     settings = daemon.settings
     return reply(
         {

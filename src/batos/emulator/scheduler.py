@@ -18,7 +18,6 @@ from batos.emulator.options import FOR_EVER, Settings
 from batos.emulator.replies import ApiError
 from batos.emulator.runners import Ask, Runner
 
-__all__ = ["Ask", "Runner", "Scheduler", "Trouble"]
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
 GONE = "llama-server process has terminated: exit status 1"
 KILLED = "llama-server process has terminated: signal: killed"
@@ -239,6 +238,10 @@ class Scheduler:
         except ApiError as refusal:
             if not answer.done():
                 answer.set_exception(refusal)
+        except Exception as defect:  # ours: the client hears of it, and so does the loop
+            if not answer.done():
+                answer.set_exception(defect)
+            raise
 
     async def _found(self, pending: _Pending) -> Runner | None:
         """One step towards a runner: the resident one, a victim unloaded, or a load; None asks for another step."""
