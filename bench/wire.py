@@ -31,8 +31,8 @@ and of the body every field: its name, place, type and value. What is not asked 
     there already is one line.
  9. The order of PARAMETER lines and of the lines of `parameters`, which the daemon takes from a map.
 10. The machine: the path of the store, the address of its resolver, the ports of registries, the number in the ids of
-    the OpenAI-shaped replies, Content-Length (the bodies are compared) but for HEAD; an answer may be in chunks because
-    its words make it longer.
+    the OpenAI-shaped replies, Content-Length (the bodies are compared) but for HEAD; a reply may be in chunks because
+    its words or moments make it longer.
 11. Which of several equal requests, sent at once, wins a race; requests sent within 5 ms arrive in the order in which
     the recorded daemon must have taken them, those served before those that found the queue full.
 
@@ -55,7 +55,7 @@ import wire_daemon
 from report import Goal, report
 from wire_exchange import Recording
 from wire_registry import registries
-from wire_replay import Outcome, Replay
+from wire_replay import Outcome, Replay, span
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "data" / "ollama-wire"
 QUICK_SPEED = 4.0
@@ -77,9 +77,9 @@ async def measure(
 
 
 def keep_alive_seconds(environ: Mapping[str, str]) -> float | None:
-    """The keep-alive that a daemon was started with, where it is given in whole seconds."""
-    text = environ.get("OLLAMA_KEEP_ALIVE", "").removesuffix("s")
-    return float(text) if text.replace(".", "", 1).isdigit() else None
+    """The keep-alive that a daemon was started with: a duration, or seconds."""
+    text = environ.get("OLLAMA_KEEP_ALIVE", "")
+    return float(text) if text.isdecimal() else span(text)
 
 
 def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from wire_exchange import Exchange, Recording, strings
 
-_NAME = re.compile(r"(?:https?://)?127\.0\.0\.1:(\d+)/([\w.-]+/[\w.-]+)(?::([\w.-]+))?\Z")
+_NAME = re.compile(r"(?:https?://)?(?:127\.0\.0\.1|localhost):(\d+)/([\w.-]+/[\w.-]+)(?::([\w.-]+))?\Z")
 _PIECE = 16 * 1024
 _MODEL = "application/vnd.ollama.image.model"
 _ADAPTER = "application/vnd.ollama.image.adapter"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -80,6 +81,9 @@ class Replay:
             return "a runner was killed from outside, which can only be asked of the emulator"
         if "<models>" in json.dumps(one.request) and self.daemon.root is None:
             return "it names the daemon's store, whose path is not known"
+        blob = one.request.get("blob")
+        if blob is not None and not (self.recording.models / blob).is_file():
+            return f"{blob} is not among the models"
         return ""
 
     async def _prepare(self, one: Exchange) -> None:
@@ -105,9 +109,9 @@ class Replay:
         """How long the recorder may have waited for a keep-alive to run out: the longest of the short ones."""
         short = [self.keep_alive_s] if self.keep_alive_s is not None else []
         for one in self.recording.exchanges:
-            asked = one.body.get("keep_alive")
-            if isinstance(asked, int | float) and not isinstance(asked, bool):
-                short.append(float(asked))
+            asked = span(one.body.get("keep_alive"))
+            if asked is not None:
+                short.append(asked)
         return SETTLE_S + max((seconds for seconds in short if 0 <= seconds <= 10), default=0.0)
 
     # together
@@ -186,6 +190,16 @@ class Replay:
         else:
             return None
         return self.ports.outward(text).replace("<models>", self.daemon.root or "<models>").encode()
+
+
+def span(asked: Any) -> float | None:
+    """The seconds that a keep-alive asks for, as a number or as a text like `1m30s`; None where it is no such thing."""
+    if isinstance(asked, int | float) and not isinstance(asked, bool):
+        return float(asked)
+    if not isinstance(asked, str) or not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h))+", asked):
+        return None
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+    return sum(float(number) * units[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|m|h)", asked))
 
 
 def in_order(batch: Sequence[Exchange]) -> list[Exchange]:

@@ -17,7 +17,7 @@ from wire_daemon import Daemon
 from wire_exchange import Exchange, Recording, Reply
 from wire_ledger import Ledger
 from wire_registry import Ports, inferred, registries
-from wire_replay import Outcome, Replay, in_order
+from wire_replay import Outcome, Replay, in_order, span
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "ollama-wire"
 MOST_LEFT_OUT = 0
@@ -208,6 +208,23 @@ async def test_the_store_of_the_daemon_is_put_in() -> None:
     assert "/store/blobs/x" in daemon.asked[0][2]
     replay.daemon.root = None
     assert (await replay.run())[0].unsent
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [(2, 2.0), (0.5, 0.5), ("2s", 2.0), ("1m30s", 90.0), ("500ms", 0.5), ("x", None), ("-1", None), (True, None)],
+)
+def test_a_keep_alive_is_read_as_the_daemon_reads_it(asked: Any, seconds: float | None) -> None:
+    """Numbers are seconds, texts have units; what is neither says nothing of how long to wait."""
+    assert span(asked) == seconds
+    assert wire.keep_alive_seconds({"OLLAMA_KEEP_ALIVE": "2"}) == wire.keep_alive_seconds({"OLLAMA_KEEP_ALIVE": "2s"})
+
+
+async def test_a_blob_that_is_not_there_is_left_out_by_name() -> None:
+    """An upload of a file that the models do not have is told, and is no agreement."""
+    one = exchange(1, request={"method": "POST", "path": "/api/blobs/sha256:x", "blob": "none.gguf"})
+    (outcome,) = await replay_of([one], Answering({})).run()
+    assert "none.gguf" in outcome.unsent
 
 
 def test_a_client_that_gave_up_wants_no_reply() -> None:
