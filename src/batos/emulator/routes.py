@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 import socket
 from collections.abc import Awaitable, Callable
-from ipaddress import ip_address
+from dataclasses import replace
+from html import escape
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import quote, unquote
 
 from batos.emulator import answering, catalogue, control, embeds, openai
 from batos.emulator.daemon import Daemon, refusal
@@ -14,6 +18,27 @@ from batos.emulator.replies import ApiError, Reply
 Handler = Callable[[Daemon, Request], Awaitable[Answer]]
 _ORIGINS = ("app://", "file://", "tauri://", "vscode-webview://", "vscode-file://")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "0.0.0.0")  # noqa: S104  # compared with, never listened on
+_HOSTS = ("", "localhost")
+_PRIVATE = tuple(map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")))
+_STAINLESS = (
+    "Arch Async Custom-Poll-Interval Helper-Method Lang Os Package-Version Poll-Helper Retry-Count Runtime "
+    "Runtime-Version Timeout"
+)
+_ASKED_HEADERS = (
+    *("Authorization", "Content-Type", "User-Agent", "Accept", "X-Requested-With", "OpenAI-Beta"),
+    *(f"X-Stainless-{name}" for name in _STAINLESS.split()),
+)
+_PREFLIGHT = (
+    ("Access-Control-Allow-Methods", "GET,POST,PUT,PATCH,DELETE,HEAD,OPTIONS"),
+    (
+        "Access-Control-Allow-Headers",
+        ",".join(_ASKED_HEADERS),
+    ),
+    ("Access-Control-Max-Age", "43200"),
+    ("Vary", "Origin"),
+    ("Vary", "Access-Control-Request-Method"),
+    ("Vary", "Access-Control-Request-Headers"),
+)
 _LOCAL_HOSTS = (".localhost", ".local", ".internal")
 
 
@@ -43,6 +68,7 @@ _ROUTES: dict[str, dict[str, Handler]] = {
 }
 _MODEL: dict[str, Handler] = {"GET": openai.retrieved}
 _BLOBS: dict[str, Handler] = {"HEAD": catalogue.blob, "POST": catalogue.blob}
+_UNQUOTED = "/:@!$&'()*+,;=~"
 _METHODS = ("HEAD", "GET", "POST", "DELETE")
 _CONTROL: dict[str, dict[str, Handler]] = {
     "/_emulator/fault": {"GET": control.fault, "POST": control.fault, "DELETE": control.fault},
@@ -59,39 +85,59 @@ def streams(method: str, path: str) -> bool:
 
 async def handle(daemon: Daemon, request: Request) -> Answer:
     """Answer one request, whatever it is."""
-    if not _host_allowed(request.headers.get("host", "")):
+    path = unquote(request.path)
+    methods = _find(daemon, path)
+    moved = _moved(daemon, request, path)
+    if moved is not None:
         daemon.note(request)
-        return Reply(403, content_type="")
-    origin = request.headers.get("origin", "")
-    if origin and not _origin_allowed(origin):
+        return moved
+    allowed = _allowed(daemon, request)
+    if isinstance(allowed, Reply):
         daemon.note(request)
-        return Reply(403, content_type="")
-    methods = _find(daemon, request.path)
+        return allowed
     handler = methods.get(request.method)
     try:
         if handler is None:
             daemon.note(request)
-            return _unrouted(methods)
-        answer = await handler(daemon, request)
+            answer: Answer = _unrouted(methods)
+        else:
+            answer = await handler(daemon, request)
     except ApiError as fault:
         daemon.note(request)
         answer = refusal(fault)
     daemon.note(request)  # where the handler did not: no request is answered before it is in the log
     request.entry["status"] = answer.status
-    if origin and isinstance(answer, Reply):
-        allowed = (("Access-Control-Allow-Origin", origin), ("Vary", "Origin"))
-        return Reply(answer.status, answer.body, answer.content_type, (*answer.headers, *allowed))
-    return answer
+    return replace(answer, headers=(*answer.headers, *allowed)) if allowed else answer
 
 
 def _find(daemon: Daemon, path: str) -> dict[str, Handler]:
-    if path.startswith("/api/blobs/") and path.count("/") == 3:
-        return _BLOBS
-    if path.startswith("/v1/models/") and path.count("/") == 3:
-        return _MODEL
+    if path.startswith(("/api/blobs/", "/v1/models/")) and path.count("/") == 3 and not path.endswith("/"):
+        return _BLOBS if path.startswith("/api") else _MODEL
     if daemon.options.control and path in _CONTROL:
         return _CONTROL[path]
     return _ROUTES.get(path, {})
+
+
+def _moved(daemon: Daemon, request: Request, path: str) -> Reply | None:
+    """The router's way to a path without needless dots and slashes, and to one without a slash at its end."""
+    clean = posixpath.normpath("/" + path.lstrip("/")) if path else "/"
+    if path.endswith("/") and clean != "/":
+        clean += "/"
+    if clean != path:
+        return _redirect(request, clean, 301)
+    bare = path.rstrip("/")
+    if bare != path and bare and request.method in _find(daemon, bare):
+        return _redirect(request, bare, 301 if request.method == "GET" else 307)
+    return None
+
+
+def _redirect(request: Request, path: str, status: int) -> Reply:
+    where = (("Location", quote(path, safe=_UNQUOTED)),)
+    if request.method not in ("GET", "HEAD"):
+        return Reply(status, content_type="", headers=where)
+    words = {301: "Moved Permanently", 307: "Temporary Redirect"}[status]
+    text = f'<a href="{escape(quote(path, safe=_UNQUOTED))}">{words}</a>.\n\n' if request.method == "GET" else ""
+    return Reply(status, text.encode(), "text/html; charset=utf-8", where)
 
 
 def _unrouted(methods: dict[str, Handler]) -> Reply:
@@ -100,17 +146,47 @@ def _unrouted(methods: dict[str, Handler]) -> Reply:
     return plain(405, "405 method not allowed", ("Allow", ", ".join(sorted(methods, key=_METHODS.index))))
 
 
-def _host_allowed(header: str) -> bool:
-    """Whether a loopback listener answers to this Host: this machine by a number or a local name."""
-    name = header.rpartition(":")[0] if header.rpartition(":")[2].isdecimal() else header
-    name = name.strip("[]").lower()
-    if name in ("", "localhost", "127.0.0.1"):
-        return True
+def _allowed(daemon: Daemon, request: Request) -> Reply | tuple[tuple[str, str], ...]:
+    """The headers that a page of another origin is told, or the refusal of an origin or a host."""
+    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
+    told: tuple[tuple[str, str], ...] = ()
+    if origin and origin not in (f"http://{host}", f"https://{host}"):
+        if not _origin_allowed(origin):
+            return Reply(403, content_type="")
+        if request.method == "OPTIONS":
+            return Reply(204, content_type="", headers=(*_PREFLIGHT, ("Access-Control-Allow-Origin", origin)))
+        told = (("Vary", "Origin"), ("Access-Control-Allow-Origin", origin))
+    if not _is_loopback(daemon.options.host):
+        return told
+    numbered = _address(host)
+    if numbered is not None and _local(numbered):
+        return told
+    if _named(host) in _HOSTS or _named(host).endswith(_LOCAL_HOSTS) or _named(host) == socket.gethostname().lower():
+        return Reply(204, content_type="", headers=told) if request.method == "OPTIONS" else told
+    return Reply(403, content_type="", headers=told)
+
+
+def _named(header: str) -> str:
+    """The host of a header without its port."""
+    name = header.rpartition(":")[0] if header.rpartition(":")[2].isdecimal() and ":" in header else header
+    return name.strip("[]").lower()
+
+
+def _address(header: str) -> IPv4Address | IPv6Address | None:
     try:
-        address = ip_address(name)
+        return ip_address(_named(header))
     except ValueError:
-        return name.endswith(_LOCAL_HOSTS) or name == socket.gethostname().lower()
-    return address.is_loopback or address.is_private or address.is_unspecified
+        return None
+
+
+def _local(address: IPv4Address | IPv6Address) -> bool:
+    private = any(address in network for network in _PRIVATE if network.version == address.version)
+    return address.is_loopback or address.is_unspecified or private
+
+
+def _is_loopback(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def _origin_allowed(origin: str) -> bool:
