@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "show": ("batos.front.missions", "Show a mission: states, calls, tokens, provenance, prompts."),
     "resume": ("batos.front.missions", "Run what an ended process left undone."),
     "inspect": ("batos.front.missions", "Look at an object of the image, or at one of its slots."),
+    "codex": ("batos.front.codex", "Show, check and compare the codex: who the personas are."),
     "adapters": ("batos.front.adapters", "List, check and choose the adapters that personas think with."),
     "doctor": ("batos.front.upkeep", "Check Ollama, models, codex and image, and say what to do."),
     "budget": ("batos.front.budget", "Show what the models take of the card, and the window that fits."),

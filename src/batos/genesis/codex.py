@@ -153,6 +153,18 @@ def read(folder: Path) -> Reading:
     return parse(*codexfiles.texts(folder, _file_names()), folder)
 
 
+def standing(folder: Path) -> tuple[Reading, frozenset[str]]:
+    """The codex as the next genesis finds it, changing nothing: a file that is missing has the shipped text.
+
+    Also the names of those files.
+    """
+    ours = shipped()
+    there = tuple(name for name in ours if (folder / name).exists())
+    texts, faults = codexfiles.texts(folder, there) if there else ({}, [])
+    absent = frozenset(name for name in ours if name not in there)
+    return parse({**{name: ours[name] for name in absent}, **texts}, faults, folder), absent
+
+
 def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: Path = Path()) -> Reading:
     """Read the codex that texts by file name are; `faults` were found before, `folder` is where the files are."""
     sources = {

@@ -64,7 +64,7 @@ class Source:
         self.file = file
         self.homes = homes or {}
         self.faults: list[CodexError] = []
-        self._text = text
+        self.text = text
         self._lines: KeyLines | None = None
         self.values = self._parse()
         self.top = Table(self, self.values, ())
@@ -79,12 +79,12 @@ class Source:
         return any((fault.field or "").partition(".")[0] == key for fault in self.faults)
 
     def _parse(self) -> dict[str, Any]:
-        hidden, unclosed = masked(self._text)
+        hidden, unclosed = masked(self.text)
         line = _line_of_many_parts(hidden)
         if line is not None:
             return self._unread(line, f"a key has more than {_PARTS} parts", "Write shorter keys: see docs/codex.md.")
         try:
-            values = tomllib.loads(self._text)
+            values = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             return self._not_toml(str(error), unclosed)
         except RecursionError:
@@ -94,7 +94,7 @@ class Source:
             digits = _MANY_DIGITS.search(hidden)
             line = hidden.count("\n", 0, digits.start() if digits else 0) + 1
             return self._unread(line, "a number has too many digits", "Write a number that fits 64 bits.")
-        self._lines = KeyLines(self._text)
+        self._lines = KeyLines(self.text)
         self._refuse_numbers(values)
         return values
 
@@ -102,13 +102,13 @@ class Source:
         """A fault of syntax, at its line; what is never closed is told where it was opened."""
         at = _AT_LINE.search(said)
         what = _AT_LINE.sub("", said)
-        last = max(1, self._text.count("\n") + (not self._text.endswith("\n")))
+        last = max(1, self.text.count("\n") + (not self.text.endswith("\n")))
         if at is not None and at[1] is not None:
             line, what = int(at[1]), f"{what} (column {at[2]})"
         else:
             line = last
         if unclosed is not None:
-            opened = self._text.count("\n", 0, unclosed) + 1
+            opened = self.text.count("\n", 0, unclosed) + 1
             if line in (opened, last):
                 remedy = "Close it with the three quotes that it begins with."
                 return self._unread(opened, "not TOML: this text is never closed", remedy)
@@ -137,7 +137,7 @@ class Source:
         """The line of a key or element, or of what is around it; with `within`, that on which its text says so."""
         line = self._lines.of(path) if self._lines is not None else None
         if line is not None and within is not None:
-            for number, written in enumerate(self._text.splitlines()[line - 1 :], start=line):
+            for number, written in enumerate(self.text.splitlines()[line - 1 :], start=line):
                 if within in written:
                     return number
         return line
