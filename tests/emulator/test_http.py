@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 
 import pytest
@@ -155,3 +156,29 @@ async def test_numbers_beyond_gos_are_refused(client: Client, number: bytes) -> 
     reply = await client.http.post("/api/chat", content=body)
     assert reply.status_code == 400
     assert reply.json()["error"].startswith("json: cannot unmarshal number ")
+
+
+@pytest.mark.parametrize(("more", "kept"), [(200_000, True), (2_000_000, False)])
+async def test_a_body_that_nobody_wants_is_read_to_its_end_or_ends_the_connection(
+    client: Client, more: int, kept: bool
+) -> None:
+    """Of an upload that is there already the rest is read, if it is not long; else the client is told of the end."""
+    data = b"here already"
+    path = f"/api/blobs/sha256:{hashlib.sha256(data).hexdigest()}"
+    assert (await client.http.post(path, content=data)).status_code == 201
+    host, _, port = client.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {more}\r\n\r\n".encode())
+    writer.write(b"x" * (more // 2))
+    if kept:
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(b"x" * (more - more // 2) + b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert (b"connection: close" in head.lower()) != kept
+    if kept:
+        assert (await reader.readuntil(b"Ollama is running")).startswith(b"HTTP/1.1 200 ")
+    else:
+        assert await reader.read() == b""
+    writer.close()

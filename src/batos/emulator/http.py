@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from functools import lru_cache
 from time import time
@@ -23,6 +23,8 @@ from batos.emulator.uploads import Upload
 AHEAD_BYTES = 64 * 1024  # what a client may send beyond the request that is being answered
 Answer = Reply | Stream
 _LEFT = 499  # what the daemon answers to a client that has gone: nobody reads it but the log
+_LINGER_S = 0.5
+_REST_BYTES = 256 * 1024  # what Go reads of a body that its handler left, so that the connection can be used again
 _SIZED_BYTES = 2048  # Go names the length of a reply up to this size and sends longer ones in chunks
 
 
@@ -284,6 +286,8 @@ class Connection(asyncio.Protocol):
         try:
             answer = await self.server.handle(request)
             if isinstance(answer, Reply):
+                if self._upload is not None and not await self._upload.drain(_REST_BYTES):
+                    answer = replace(answer, headers=(*answer.headers, ("Connection", "close")))
                 self._whole(request, answer)
             else:
                 await self._stream(request, answer)
@@ -373,6 +377,8 @@ class Connection(asyncio.Protocol):
                 self._read(wire)
             except h11.RemoteProtocolError as fault:
                 self._refuse(fault.error_status_hint)
+        elif self._upload is not None:  # more comes than was read: the client shall see the reply before it is cut off
+            asyncio.get_running_loop().call_later(_LINGER_S, self._transport.close)
         else:
             self._transport.close()
 

@@ -23,6 +23,14 @@ class Upload:
         if self._waiting > QUEUED_BYTES and self._transport is not None:
             self._transport.pause_reading()
 
+    async def drain(self, most: int) -> bool:
+        """Read what is left, up to so many bytes; whether that was all."""
+        async for piece in self:
+            most -= len(piece)
+            if most < 0:
+                return False
+        return True
+
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
