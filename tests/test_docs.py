@@ -14,6 +14,7 @@ from pydantic_core import PydanticUndefined
 from batos import errors, events
 from batos.config import Settings
 from batos.front import cli
+from batos.genesis import options
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- generated: (\w+) \(make docs\) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -58,6 +59,20 @@ def decisions_table() -> str:
     return "\n".join(rows)
 
 
+def options_table() -> str:
+    """One row an option that a persona may set, in the order of genesis/options.py; then those that are ours."""
+    rows = ["| option | type | bounds | default | what it is |", "|---|---|---|---|---|"]
+    for name, option in options.OLLAMA.items():
+        default = f"`{options.DEFAULTS[name]}`" if name in options.DEFAULTS else ""
+        runner = " (runner)" if name in options.RUNNER else ""
+        kind = options.KIND_NAMES[option.kind]
+        rows.append(f"| `{name}` | {kind} | {options.bounds(option)} | {default} | {option.what}{runner} |")
+    modes = ", ".join(f"`{mode}`" for mode in options.MODES)
+    rows.append(f"| `mode` | a text | {modes} | `{options.DEFAULTS['mode']}` | how decisions are asked for |")
+    rows.append("| `think` | true or false | true, false | `false` | whether a model that can think is let to |")
+    return "\n".join(rows)
+
+
 def verbs_help() -> str:
     """The help of every verb, and of every verb of a group, as `batos VERB --help` prints it."""
     parts = []
@@ -78,6 +93,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "decisions": decisions_table,
     "errors": errors_table,
     "events": events_table,
+    "options": options_table,
     "verbs": verbs_help,
 }
 
@@ -104,7 +120,7 @@ def test_generated_parts_are_current(document: Path) -> None:
 
 
 def test_every_table_is_in_a_document() -> None:
-    """Settings, errors, events, decisions and verbs are documented, each once."""
+    """Settings, errors, events, decisions, options and verbs are documented, each once."""
     assert sorted(blocks()) == sorted(GENERATORS)
 
 

@@ -87,10 +87,14 @@ def parameters(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bounds(option: Option) -> str:
-    """The bounds of an option in words: `0 to 1`."""
+    """The bounds of an option in words.
+
+    >>> bounds(OLLAMA["top_p"]), bounds(OLLAMA["num_ctx"])
+    ('0 to 1', '256 to 1,048,576')
+    """
     if option.kind is bool:
         return "true, false"
-    return f"{option.least:g} to {option.most:,.0f}" if option.most >= 1_000 else f"{option.least:g} to {option.most:g}"
+    return f"{option.least:g} to {option.most:g}" if option.most < 1_000 else f"{option.least:g} to {option.most:,.0f}"
 
 
 def _of_ours(name: str, value: Any) -> tuple[str, str] | None:
