@@ -236,3 +236,33 @@ async def test_a_call_of_a_tool_comes_before_the_last_line(tok_s: float) -> None
         assert [line["message"]["tool_calls"][0]["function"]["name"] for line in lines] == ["look"]
         assert last["message"] == {"role": "assistant", "content": ""}
         assert (last["done_reason"], last["eval_count"] > 1) == ("stop", True)
+
+
+async def test_a_sibling_on_a_runner_without_templates_is_written_as_chatml(daemon: Client) -> None:
+    """base-b has a template of its own, but its runner was started for a model whose prompts the daemon writes."""
+    await daemon.lines("/api/create", model="own", **{"from": "base-b"}, template=TEMPLATED)
+    talk = [{"role": "user", "content": "x"}]
+    await _last(daemon, "/api/chat", {"model": "own", "messages": talk, "options": {"num_predict": 1}})
+    fields = {"model": "base-b", "messages": talk, "_debug_render_only": True}
+    shown = await _last(daemon, "/api/chat", fields)
+    assert shown["_debug_info"]["rendered_template"] == "<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n"
+    await _last(daemon, "/api/chat", {"model": "base-b", "messages": [], "keep_alive": 0})
+    shown = await _last(daemon, "/api/chat", fields)
+    assert shown["_debug_info"]["rendered_template"] == "[user] x | [assistant] "
+
+
+async def test_a_format_is_asked_for_once_a_model_has_thought(daemon: Client) -> None:
+    """By the daemon's own template that is a second request: its prompt holds the thoughts, and they count no more."""
+    template = (
+        "{{ range .Messages }}<|im_start|>{{ .Role }}\n{{ if .Thinking }}<think>{{ .Thinking }}</think>{{ end }}"
+        "{{ .Content }}<|im_end|>\n{{ end }}<|im_start|>assistant\n"
+    )
+    await daemon.lines("/api/create", model="thinker", **{"from": "base-a"}, template=template)
+    form = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    fields = {"model": "thinker", "messages": [{"role": "user", "content": "Is water wet?"}], "stream": False}
+    plain = await _last(daemon, "/api/chat", {**fields, "options": {"num_predict": 500}})
+    formed = await _last(daemon, "/api/chat", {**fields, "format": form})
+    thoughts = len(known("tiny-a").encode(formed["message"]["thinking"]))
+    assert formed["prompt_eval_count"] > plain["prompt_eval_count"] + thoughts
+    assert formed["eval_count"] < 10
+    assert json.loads(formed["message"]["content"]).keys() == {"n"}

@@ -112,15 +112,16 @@ async def _answer(call: Call, *, empty: bool) -> Answer:
     options = sampling.merged(call.model.parameters, fields.get("options", {}))
     ask = daemon.scheduler.ask(call.model, options, fields.get("shift"))
     if empty or fields.get("_debug_render_only"):
-        async with daemon.scheduler.runner(ask, call.keep_alive):
-            return call.note("load") if empty else _shown(call, _prompt(call, ask))
+        async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
+            return call.note("load") if empty else _shown(call, _prompt(call, ask, runner))
     if fields.get("stream", True):
         return await stream(_lines(call, ask), _wire_fault(call.fault), daemon.clock)
     return await _whole(call, ask)
 
 
-def _prompt(call: Call, ask: Ask) -> Prompt:
-    return rendering.chat(ask, call.fields) if call.chat else rendering.generate(ask, call.fields)
+def _prompt(call: Call, ask: Ask, runner: Runner) -> Prompt:
+    write = rendering.chat if call.chat else rendering.generate
+    return write(ask, call.fields, plain=runner.ask.model.rendered)
 
 
 def _shown(call: Call, prompt: Prompt) -> Answer:
@@ -153,7 +154,7 @@ async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
         call.loaded = perf_counter_ns()
         yield None
-        prompt = _prompt(call, ask)
+        prompt = _prompt(call, ask, runner)
         async with runner.slots:
             manner = Manner(prompt.native and call.chat, daemon.options.endless, call.fault)
             turn = prompts.compose(ask, call.fields, prompt, manner)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any
 
-from batos.emulator import gojson, instances, language, rendering, sampling, schema, sources, tokens
+from batos.emulator import gojson, instances, language, rendering, sampling, schema, sources, templates, tokens
 from batos.emulator.faults import Fault
 from batos.emulator.models import Model
 from batos.emulator.rendering import Prompt, Read
@@ -25,7 +25,8 @@ _MOST = 10  # windows that an answer without a limit may fill
 class Turn:
     """What is answered: the pieces, why they end, and what prompt and answer count. `endless` says them over and over.
 
-    `unseen` tokens are counted and never shown: the one that ends an answer by itself, those of tool calls.
+    `unseen` tokens are counted and never shown: the one that ends an answer by itself, those of tool calls. `apart`:
+    the thoughts came in a request of their own, as they do before a format.
     """
 
     thinking: Sequence[str]
@@ -35,11 +36,12 @@ class Turn:
     endless: bool = False
     tool_calls: tuple[dict[str, Any], ...] = ()
     unseen: int = 0
+    apart: bool = False
 
     @property
     def tokens(self) -> int:
         """The tokens of the answer."""
-        return len(self.thinking) + len(self.pieces) + self.unseen
+        return (0 if self.apart else len(self.thinking)) + len(self.pieces) + self.unseen
 
 
 def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
@@ -92,6 +94,10 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
     found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
     source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
     turn = _said(model, fields, form, source, manner)
+    if form and turn.thinking and not prompt.native and all(templates.parse(model.template).tags):
+        second = rendering.after(ask, prompt, fields, "".join(turn.thinking))
+        found = rendering.read(ask, second, fields, options.get("num_keep"), None)
+        turn = replace(turn, apart=True)
     budget = _budget(ask, options, found, fields, native=prompt.native)
     return _limited(turn, budget, options, _Free(not isinstance(form, dict), manner.on_and_on))
 
@@ -202,7 +208,8 @@ def _limited(turn: Turn, budget: _Budget, options: Mapping[str, Any], free: _Fre
         turn = replace(turn, pieces=list(islice(cycle(turn.pieces or [" "]), budget.most + 1)))
     if turn.tokens <= budget.most:
         return turn
-    thinking = turn.thinking[: budget.most]
-    said = turn.pieces[: budget.most - len(thinking)]
-    unseen = budget.most - len(thinking) - len(said)
+    thinking = turn.thinking if turn.apart else turn.thinking[: budget.most]
+    left = budget.most - (0 if turn.apart else len(thinking))
+    said = turn.pieces[:left]
+    unseen = left - len(said)
     return replace(turn, thinking=thinking, pieces=said, reason="length", tool_calls=(), unseen=unseen)

@@ -47,8 +47,12 @@ class Read:
     messages: Sequence[Message]
 
 
-def chat(ask: Ask, fields: Fields) -> Prompt:
-    """The prompt of /api/chat. ApiError 500 where the template cannot write it."""
+def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
+    """The prompt of /api/chat. ApiError 500 where the template cannot write it.
+
+    A `plain` runner was started for a model whose prompts the daemon writes: it writes others as chatml, whatever their
+    weights say.
+    """
     model = ask.model
     asked: list[Message] = fields.get("messages", [])
     whole: list[Message] = [*model.messages, *asked]
@@ -56,11 +60,16 @@ def chat(ask: Ask, fields: Fields) -> Prompt:
         whole.insert(0, {"role": "system", "content": model.system})
     whole = _without_thinking(model, whole)
     if not model.rendered:
-        return _native(ask, whole, fields)
+        return _native(ask, whole, fields, CHATML if plain else "")
     return _by_template(ask, whole, fields, model.template)
 
 
-def generate(ask: Ask, fields: Fields) -> Prompt:
+def after(ask: Ask, prompt: Prompt, fields: Fields, thought: str) -> Prompt:
+    """The prompt that a format is asked for with, once a model has thought: the same, and its thoughts."""
+    return _by_template(ask, [*prompt.messages, {"role": "assistant", "thinking": thought}], fields, ask.model.template)
+
+
+def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
     """The prompt of /api/generate. ApiError 500 where the template cannot write it."""
     model, text = ask.model, str(fields.get("prompt", ""))
     images = list(fields.get("images") or ())
@@ -80,7 +89,7 @@ def generate(ask: Ask, fields: Fields) -> Prompt:
         written = _rendered(own or model.template or _PLAIN, values)
         return Prompt(before + written, [user], len(images))
     if not model.rendered and model.card.template:
-        found = _native(ask, whole, fields)
+        found = _native(ask, whole, fields, CHATML if plain else "")
     else:
         found = _by_template(ask, whole, fields, (model.template if model.rendered else "") or _PLAIN)
     return replace(found, text=before + found.text, native=False) if before or found.native else found
@@ -174,9 +183,10 @@ def _by_template(ask: Ask, messages: list[Message], fields: Fields, template: st
     return Prompt(text, kept, images)
 
 
-def _native(ask: Ask, messages: list[Message], fields: Fields) -> Prompt:
-    """By the weights' own template, as the runner writes it."""
+def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) -> Prompt:
+    """By a template of the runner's: the one given, else the weights' own, else chatml."""
     card, known = ask.model.card, counted(ask)
+    template = template or card.template or CHATML
     bos, eos = (vocabulary.token_text(known, name, card.info) for name in ("bos", "eos"))
     think = thinking(fields, ask.model)
     given: dict[str, Any] = {"bos_token": bos, "eos_token": eos, "enable_thinking": think is not False}
@@ -188,7 +198,7 @@ def _native(ask: Ask, messages: list[Message], fields: Fields) -> Prompt:
 
     def write(kept: Sequence[Message]) -> str:
         try:
-            text = chattemplate.render(card.template or CHATML, [_as_runner(message) for message in kept], given)
+            text = chattemplate.render(template, [_as_runner(message) for message in kept], given)
         except NotRendered as wrong:
             inner = {"error": {"code": 500, "message": str(wrong), "type": "server_error"}}
             raise ApiError(500, json.dumps(inner, ensure_ascii=False, separators=(",", ":"))) from None
