@@ -76,10 +76,12 @@ class UVM:
     clock: Callable[[], datetime]
     convergence: Convergence
     _slots: asyncio.Semaphore
-    #: Genesis' check is made by one mission while the others that begin wait for it.
-    _checking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: How often it was looked at what missions begin with.
     _checks: int = 0
     _ready: _Ready | None = None
+    #: The digest of every model that was seen, by name. One mapping for all: a mission may begin on what another's look
+    #: has just written into the image.
+    _digests: dict[str, str] = field(default_factory=dict)
     #: The models that each run of a mission may think with: it keeps what it began with.
     _thinking: dict[object, frozenset[str]] = field(default_factory=dict)
 
@@ -95,8 +97,7 @@ class UVM:
 
     async def genesis(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
         """Bring models and image to what codex and adapters say, and verify; a second run changes nothing."""
-        async with self._checking:
-            return await self.convergence.run(on_progress, prune=prune)
+        return await self.convergence.run(on_progress, prune=prune)
 
     def _in_use(self) -> frozenset[str]:
         """The models that missions think with now, and those that missions left undone have begun with."""
@@ -109,7 +110,7 @@ class UVM:
         Raises ModelMissing when something must be pulled first, CodexError when a file is wrong, and what Ollama
         answers when it cannot be asked.
         """
-        async with self._checking:
+        async with self.convergence.turn:
             await self._check()
 
     async def _check(self) -> _Ready:
@@ -122,10 +123,8 @@ class UVM:
             if remembered is None:
                 raise
             footing = remembered
-        if before is not None and (before.footing.codex.digest, before.footing.digests) == (
-            footing.codex.digest,
-            footing.digests,
-        ):
+        self._digests.update(footing.digests)
+        if before is not None and before.footing.codex.digest == footing.codex.digest:
             self._ready = replace(before, number=number, footing=footing)
         else:
             self._ready = _Ready(number, footing, await self._make_conductor(footing))
@@ -144,7 +143,7 @@ class UVM:
             limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=self.events,
             clock=self.clock,
-            digests=footing.digests,
+            digests=self._digests,
         )
 
     async def ready(self) -> Conductor:
@@ -157,7 +156,7 @@ class UVM:
     async def _looked(self) -> _Ready:
         """Look, or share the look of a mission that came at the same time."""
         come = self._checks
-        async with self._checking:
+        async with self.convergence.turn:
             if self._ready is not None and self._ready.number > come:
                 return self._ready
             return await self._check()

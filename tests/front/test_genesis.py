@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import time
 import urllib.request
@@ -249,6 +250,21 @@ def test_two_at_once(tmp_path: Path, context: ForkServerContext) -> None:
     assert (code, lines[-1]["error"]["code"]) == (5, "image_busy")
     assert str(first.pid) in lines[-1]["error"]["message"]
     assert first.exitcode == 0
+
+
+def test_ctrl_c_in_a_pull(tmp_path: Path, context: ForkServerContext) -> None:
+    """Ctrl-C ends genesis with 130 at once; the next one takes the pull up where it stopped."""
+    with world(tmp_path / "w", context, "--pull-s", "2") as where:
+        user = User(where.home, where.url)
+        running = user.start("genesis", "--json")
+        assert running.stdout is not None
+        assert any('"completed": 1' in line for line in running.stdout)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=20)
+        assert (running.returncode, json.loads(out.splitlines()[-1])["error"]["code"]) == (130, "interrupted"), err
+        told = [line for line in where.ran("genesis")[1] if line.get("step") == f"pull {BASE}"]
+    first = next(line["completed"] for line in told if line["total"])
+    assert first > 0
 
 
 def test_without_an_embedder(tmp_path: Path, context: ForkServerContext) -> None:

@@ -56,9 +56,9 @@ class Stage:
         with self.uvm.image.snapshot() as root:
             return ledger.known(root).used[persona]
 
-    async def thinking(self) -> None:
-        """Wait until a model is asked for an answer."""
-        while not any(each["path"] == "/api/chat" for each in self.emulator.requests):  # noqa: ASYNC110  # no event
+    async def sent(self, path: str, since: int = 0) -> None:
+        """Wait until the daemon was sent such a request, `since` so many others."""
+        while not any(each["path"] == path for each in list(self.emulator.requests)[since:]):  # noqa: ASYNC110  # no event
             await asyncio.sleep(0.01)
 
     async def asked_for(self, work: Any) -> list[str]:
@@ -229,13 +229,28 @@ async def test_a_mission_keeps_what_it_began_with(stage: Stage) -> None:
     running = asyncio.create_task(
         stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
     )
-    await stage.thinking()
+    await stage.sent("/api/chat")
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
     quick = await stage.ask("BRICK")
     shown = await running
     assert models_of(quick) == [stage.model("BRICK")] != [old]
     assert models_of(shown) == [old]
     assert shown["status"] == "done"
+
+
+async def test_nobody_waits_for_a_pull(stage: Stage) -> None:
+    """While genesis pulls, missions go on; what it writes in the end is the codex as it is then."""
+    await stage.other.delete("all-minilm:latest")
+    stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/pull"}, "seconds": 0.6, "after": 1})
+    since = len(stage.emulator.requests)
+    running = asyncio.create_task(stage.uvm.genesis())
+    await stage.sent("/api/pull", since)
+    stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
+    mission = await stage.ask()
+    assert not running.done()
+    assert "the warm heart" in stage.prompt(mission)
+    assert (await running).changes == ()
+    assert models_of(await stage.ask()) == models_of(mission)
 
 
 async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
@@ -245,7 +260,7 @@ async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
     running = asyncio.create_task(
         stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
     )
-    await stage.thinking()
+    await stage.sent("/api/chat")
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
     report = await stage.uvm.genesis(prune=True)
     assert report.plan.stale == (old,)

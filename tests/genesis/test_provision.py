@@ -204,7 +204,7 @@ async def test_a_base_that_vanishes_is_pulled_again(codex: Codex, daemon: HandDa
 
 async def test_without_pulling_what_waits_for_a_base_waits(codex: Codex, daemon: HandDaemon) -> None:
     """A plan that may not pull makes what can be made and leaves what waits for a base."""
-    left = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None, pull=False)
+    left = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None, pull="none")
     assert left.needs_pull
     assert not any(asked.startswith(("pull", "create")) for asked in daemon.asked)
 

@@ -31,7 +31,7 @@ from batos.genesis.daemon import Daemon, Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.ledger import Made
 from batos.genesis.plan import Plan, compare, in_words, pruned
-from batos.genesis.provision import OnProgress, Progress
+from batos.genesis.provision import OnProgress, Progress, Pull
 from batos.genesis.shelf import Fault, Shelf
 from batos.genesis.stamps import Stamp
 from batos.image.ids import iso
@@ -85,6 +85,8 @@ class Convergence:
     events: Events
     clock: Callable[[], datetime]
     in_use: Callable[[], frozenset[str]] = frozenset
+    #: Whoever looks and acts on what it saw holds it: codex and image change for one at a time. Not while pulling.
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _last: _Read | None = field(default=None)
     _version: str | None = field(default=None)
     _unfit: fusing.Unfit = field(default_factory=fusing.Unfit)
@@ -144,15 +146,20 @@ class Convergence:
         self._version = None
         before = await self.plan(prune=prune)
         tell = self._telling(on_progress)
-        after = await self._carry_out(before, tell, pull=True)
-        changes = await self._record(after, tell)
-        if prune:
-            changes += await self._prune(after, tell)
-        findings, at = await self._audit(after)
+        if before.needs_pull:
+            await provision.fetch(before, self.daemon, tell, patience=self.settings.progress_seconds)
+        outdated = before.needs_pull or self.turn.locked()
+        async with self.turn:
+            todo = await self._compared() if outdated else before
+            after = await self._carry_out(todo, tell, pull="needed")
+            changes = await self._record(after, tell)
+            if prune:
+                changes += await self._prune(after, tell)
+            findings, at = await self._audit(after)
         return GenesisReport(before, tuple(changes), findings, at)
 
     async def check(self) -> Footing:
-        """The look at the start of a mission: what only needs making is made, what changed is written down.
+        """The look at a mission's start, in its turn: what only needs making is made, what changed is written down.
 
         At most two requests when nothing changed: the version is asked for once. AdapterError: the adapter that
         a persona was given is there and broken. ModelMissing: a base must be pulled, which is not done unasked.
@@ -165,7 +172,7 @@ class Convergence:
         if waiting:
             raise _base_missing(found, waiting)
         if any(step.name for step in found.of_kind("create")):
-            found = await self._carry_out(found, self._telling(None), pull=False)
+            found = await self._carry_out(found, self._telling(None), pull="none")
             await self._record(found, None)
         elif found.of_kind("graph"):
             await self._record(found, None)
@@ -180,7 +187,7 @@ class Convergence:
             return None
         return Footing(codex, {name: made.digest for name, made in models.items()}, frozenset())
 
-    async def _carry_out(self, todo: Plan, tell: OnProgress, *, pull: bool) -> Plan:
+    async def _carry_out(self, todo: Plan, tell: OnProgress, *, pull: Pull) -> Plan:
         gates = (fusing.gate(self.daemon), fitting.gate(self.settings, self.daemon))
         patience = self.settings.progress_seconds
         while True:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from batos.errors import ModelMissing, OllamaError, OllamaTimeout, UsageError
 from batos.genesis import remedies
@@ -36,6 +36,8 @@ class Progress:
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]
+#: What may be pulled: all that is missing, only what is not optional, nothing.
+Pull: TypeAlias = Literal["all", "needed", "none"]
 #: Called when all bases are there and before anything is made of them; raises to refuse the plan.
 Gate: TypeAlias = Callable[[Plan], Awaitable[None]]
 
@@ -46,41 +48,49 @@ async def carry_out(
     on_progress: OnProgress,
     *,
     gates: Sequence[Gate] = (),
-    pull: bool = True,
+    pull: Pull = "all",
     patience: float = 300.0,
 ) -> Plan:
     """Pull what is missing, upload adapters, make the models, look again; answers the plan as it then stands.
 
     Whatever was interrupted before is simply continued, and a plan in which nothing is missing sends nothing. What
     vanishes meanwhile (a base that somebody deletes) is planned for anew. What the image has to write down, and
-    models to delete, are left to the caller. With `pull` false nothing is pulled, and what waits for a base waits on. A
-    pull whose bytes stand still for `patience` seconds is cut and taken up again.
+    models to delete, are left to the caller. With `pull` "needed" nothing optional is pulled, with "none" nothing, and
+    what waits for a base waits on. A pull whose bytes stand still for `patience` seconds is cut and taken up again.
 
     BatosError: what a gate refuses. OllamaError: a step that is not optional failed, or a model that was reported as
     made is not there; the error names the step and says what to do.
     """
     work = _Work(daemon, on_progress, gates, patience)
+    if pull == "all" and todo.needs_pull:
+        todo = await work.pulled(todo)
     for number in range(1, ROUNDS + 1):
-        if not _left(todo, pull=pull) and not (number == 1 and pull and todo.needs_pull):
+        if not _left(todo, pull):
             return todo
         try:
-            todo = await work.round(todo, pull=pull)
+            todo = await work.round(todo, pull)
         except ModelMissing as gone:
-            if number == ROUNDS or not pull:
+            if number == ROUNDS or pull == "none":
                 raise
             on_progress(Progress("look again", gone.message))
             todo = await work.again(todo)
-    left = _left(todo, pull=pull)
+    left = _left(todo, pull)
     if left:
         name = left[0].name or left[0].persona or ""
         raise ModelMissing(name, f"Ollama reported {left[0].label} as done and does not list it")
     return todo
 
 
-def _left(todo: Plan, *, pull: bool) -> list[Step]:
+async def fetch(todo: Plan, daemon: Daemon, on_progress: OnProgress, *, patience: float = 300.0) -> None:
+    """Only pull what is missing, as `carry_out` does: what takes hours, and changes nothing that anybody waits for."""
+    await _Work(daemon, on_progress, (), patience).pull_all(todo.of_kind("pull"), todo)
+
+
+def _left(todo: Plan, pull: Pull) -> list[Step]:
     """The steps that can be carried out and must be; a model that waits for its base cannot be made without a pull."""
-    steps = todo.of_kind("pull", "create") if pull else todo.of_kind("create")
-    return [step for step in steps if not step.optional and (pull or step.name is not None)]
+    if pull == "none":
+        return [step for step in todo.of_kind("create") if step.name is not None]
+    return [step for step in todo.of_kind("pull", "create") if not step.optional]
 
 
 @dataclass(slots=True)
@@ -130,11 +140,16 @@ class _Work:
     patience: float
     made: dict[str, Recipe] = field(default_factory=dict)
 
-    async def round(self, todo: Plan, *, pull: bool) -> Plan:
-        """Everything that the plan says, once."""
-        pulls = todo.of_kind("pull") if pull else ()
+    async def pulled(self, todo: Plan) -> Plan:
+        """Everything pulled that is missing, what is optional too."""
+        await self.pull_all(todo.of_kind("pull"), todo)
+        return await self.again(todo)
+
+    async def round(self, todo: Plan, pull: Pull) -> Plan:
+        """Everything that the plan says and that is not optional, once."""
+        pulls = [step for step in todo.of_kind("pull") if not step.optional and pull != "none"]
         if pulls:
-            await self._pull_all(pulls, todo)
+            await self.pull_all(pulls, todo)
             todo = await self.again(todo)
         creates = [todo.recipes[step.name] for step in todo.of_kind("create") if step.name is not None]
         if not creates:
@@ -158,7 +173,7 @@ class _Work:
         found = compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, known)
         return replace(found, known=todo.known)
 
-    async def _pull_all(self, steps: Iterable[Step], todo: Plan) -> None:
+    async def pull_all(self, steps: Iterable[Step], todo: Plan) -> None:
         """All at once, each to its end: one that fails leaves the others their bytes."""
         steps, failures = tuple(steps), []
         ended = await asyncio.gather(*(self._pull(step) for step in steps), return_exceptions=True)
