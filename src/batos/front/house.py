@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from batos.config import Settings
@@ -30,7 +30,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
     yield disk("disk.home", home, LEAST_FREE, f"where the home is ({home})")
     yield _private(home)
     yield _files(home)
-    yield _writable(home)
+    yield writable(home)
     yield _server(home)
 
 
@@ -44,11 +44,11 @@ def disk(id_: str, place: Path, least: int, where: str) -> Finding:
     return Finding(id_, True, what)
 
 
-def store(blob: Path) -> list[Finding]:
+def store(blob: Path, least: int = LEAST_STORE) -> list[Finding]:
     """Room where the daemon keeps its models, by the path of one of them; nothing where that is another machine's."""
     if not blob.is_absolute() or not blob.exists():
         return []
-    return [disk("disk.store", blob, LEAST_STORE, f"where Ollama keeps its models ({blob.parent})")]
+    return [disk("disk.store", blob, least, f"where Ollama keeps its models ({blob.parent})")]
 
 
 def clock(last: float, now: float | None = None) -> Finding:
@@ -83,9 +83,10 @@ def _mode(path: Path) -> int:
         return 0
 
 
-def _writable(home: Path) -> Finding:
+def writable(home: Path, may: Callable[[Path, int], bool] = os.access) -> Finding:
+    """Whether the home can be written, or made."""
     place = next(path for path in (home, *home.parents) if path.exists())
-    if not os.access(place, os.W_OK | os.X_OK):
+    if not may(place, os.W_OK | os.X_OK):
         remedy = f"Give yourself the right to write there: chmod u+wx {place}, or name another home."
         return Finding("home.writable", False, f"{place} cannot be written", remedy)
     return Finding("home.writable", True, "the home can be written")

@@ -1,0 +1,246 @@
+"""A healthy home with a daemon, and everything that can be wrong with one, each put in its wrong state by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tests.genesis.loras import gguf_adapter, halves, peft_adapter
+
+from batos.config import Settings
+from batos.genesis import repository
+from batos.inference.bridge import Bridge
+from batos.uvm import open_uvm
+
+BASE = "llama3.1:8b-instruct-q4_K_M"
+MODELS = (BASE, "all-minilm:latest")
+
+
+@dataclass(slots=True)
+class Patient:
+    """A home and the daemon that it asks; `given` are further settings, `environ` what can be seen of the daemon's."""
+
+    home: Path
+    bridge: Bridge
+    given: dict[str, Any] = field(default_factory=dict)
+    environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(**{"home": self.home, "ollama_host": self.bridge.url, "user": "ada", **self.given})
+
+    async def change(self, change: Callable[[Any], Any]) -> None:
+        """Change the image."""
+        async with open_uvm(self.settings) as uvm:
+            await uvm.image.writer.apply(change)
+
+    async def model(self, persona: str = "robin") -> str:
+        """The name of a persona's model."""
+        return next(row.name for row in await self.bridge.list() if row.name.startswith(f"batos-{persona}:"))
+
+    def codex(self, pattern: str, new: str, *files: str) -> None:
+        """Change the codex."""
+        for file in files or ("robin.toml", "brick.toml", "babs.toml", "alfred.toml"):
+            path = self.home / "codex" / file
+            text, count = re.subn(pattern, new, path.read_text(encoding="utf-8"), count=1)
+            assert count, f"{pattern} is not in {file}"
+            path.write_text(text, encoding="utf-8")
+
+
+Ail: TypeAlias = Callable[[Patient], Awaitable[None]]
+
+
+async def away(patient: Patient) -> None:
+    patient.given["ollama_host"] = "http://127.0.0.1:9"
+
+
+async def no_address(patient: Patient) -> None:
+    patient.given["ollama_host"] = f"http://{'xn--' + 'a' * 20}.example"
+
+
+async def other_settings(patient: Patient) -> None:
+    patient.environ = {"OLLAMA_NUM_PARALLEL": "4", "OLLAMA_KV_CACHE_TYPE": "q8_0", "OLLAMA_KEEP_ALIVE": "0"}
+
+
+async def base_deleted(patient: Patient) -> None:
+    for row in await patient.bridge.list():
+        if row.name == BASE or row.name.startswith("batos-"):
+            await patient.bridge.delete(row.name)
+
+
+async def model_deleted(patient: Patient) -> None:
+    await patient.bridge.delete(await patient.model())
+
+
+async def model_replaced(patient: Patient) -> None:
+    async for _ in patient.bridge.create(await patient.model(), from_=BASE, system="Another."):
+        pass
+
+
+async def new_adapter(patient: Patient) -> None:
+    peft_adapter(patient.home / "adapters" / "robin" / "warm", shapes=halves(ins=4096, outs=4096))
+
+
+async def broken_adapter(patient: Patient) -> None:
+    gguf_adapter(patient.home / "adapters" / "robin" / "warm", b"no weights")
+
+
+async def lost_adapter(patient: Patient) -> None:
+    await patient.change(lambda root: repository.choose(root, "ROBIN", "warm"))
+
+
+async def other_model_recorded(patient: Patient) -> None:
+    await patient.change(lambda root: setattr(root["robin_prototype_obj"], "persona_model", "batos-robin:000000000000"))
+
+
+async def modelfile_edited(patient: Patient) -> None:
+    next(patient.home.glob("modelfiles/batos-robin*")).write_text("FROM other\n", encoding="utf-8")
+
+
+async def untrained_window(patient: Patient) -> None:
+    patient.codex(r"num_ctx = \d+", "num_ctx = 262144")
+
+
+async def small_window(patient: Patient) -> None:
+    await patient.bridge.load(await patient.model(), {"num_ctx": 512})
+
+
+async def small_card(patient: Patient) -> None:
+    patient.given["vram"] = "5GiB"
+
+
+async def spilled(patient: Patient) -> None:
+    # The emulated card has two GiB: the daemon loads the model in silence.
+    await patient.bridge.load(await patient.model(), {"num_ctx": 4096})
+
+
+async def codex_broken(patient: Patient) -> None:
+    patient.codex(r"core_method", "core_methods", "brick.toml")
+
+
+async def no_such_profile(patient: Patient) -> None:
+    patient.given["profile"] = "huge"
+
+
+async def codex_changed(patient: Patient) -> None:
+    patient.codex(r"You are ROBIN", "You are ROBIN and kind", "robin.toml")
+
+
+async def pillar_lost(patient: Patient) -> None:
+    await patient.change(lambda root: delattr(root["robin_prototype_obj"], "sage_facet_"))
+
+
+async def long_charter(patient: Patient) -> None:
+    patient.codex(r'core_identity = """', 'core_identity = """' + "It is so. " * 900, "robin.toml")
+
+
+async def no_image(patient: Patient) -> None:
+    for path in patient.home.glob("live_image.fs*"):
+        path.unlink()
+
+
+async def image_damaged(patient: Patient) -> None:
+    path = patient.home / "live_image.fs"
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+async def image_foreign(patient: Patient) -> None:
+    path = patient.home / "live_image.fs"
+    path.write_bytes(path.read_bytes().replace(b"batos.objects.prototype", b"batos.objects.prototypX"))
+
+
+async def other_journal(patient: Patient) -> None:
+    elsewhere = patient.home / "elsewhere"
+    async with open_uvm(Settings(home=elsewhere, ollama_host=patient.bridge.url)):
+        pass
+    for path in elsewhere.glob("journal.fs*"):
+        path.replace(patient.home / path.name)
+
+
+async def index_foreign(patient: Patient) -> None:
+    (patient.home / "live_image.fs.index").write_bytes(b"cos\nsystem\n.")
+
+
+async def torn(patient: Patient) -> None:
+    with (patient.home / "live_image.fs").open("ab") as file:
+        file.write(b"half a commit")
+
+
+async def torn_and_opened(patient: Patient) -> None:
+    await torn(patient)
+    async with open_uvm(patient.settings):
+        pass
+
+
+async def root_incomplete(patient: Patient) -> None:
+    await patient.change(lambda root: root.pop("babs_prototype_obj"))
+
+
+async def state_lost(patient: Patient) -> None:
+    await patient.change(lambda root: delattr(root["orchestrator_obj"], "failed_state_obj"))
+
+
+async def left_behind(patient: Patient) -> None:
+    async with open_uvm(patient.settings) as uvm:
+        await uvm.submit({"text": "Why?"})
+
+
+async def open_home(patient: Patient) -> None:
+    patient.home.chmod(0o755)
+
+
+async def open_files(patient: Patient) -> None:
+    for path in (*patient.home.glob("*.fs*"), patient.home / "codex"):
+        path.chmod(0o755)
+
+
+#: More than the kernel gives.
+NO_PROCESS = 2**22 + 1
+
+
+async def stale_note(patient: Patient) -> None:
+    (patient.home / "server.json").write_text(json.dumps({"pid": NO_PROCESS}), encoding="utf-8")
+
+
+async def strange_note(patient: Patient) -> None:
+    (patient.home / "server.json").write_text("[]", encoding="utf-8")
+
+
+#: Each finding with what makes it wrong. What needs another disk, user or clock is in test_house.py.
+AILMENTS: Mapping[str, tuple[Ail, ...]] = {
+    "ollama.answers": (away, no_address),
+    "ollama.environment": (other_settings,),
+    "models.listed": (away,),
+    "models.pull": (base_deleted,),
+    "models.upload": (new_adapter,),
+    "models.create": (model_deleted, codex_changed, new_adapter),
+    "models.recorded": (other_model_recorded,),
+    "models.digests": (model_replaced,),
+    "models.files": (modelfile_edited, codex_changed),
+    "models.trained": (untrained_window,),
+    "models.window": (small_window,),
+    "vram.budget": (small_card, untrained_window),
+    "vram.spill": (spilled,),
+    "codex.files": (codex_broken, no_such_profile),
+    "codex.digest": (codex_changed,),
+    "persona.robin": (pillar_lost,),
+    "window.robin": (long_charter,),
+    "adapters.files": (broken_adapter,),
+    "adapters.choice": (lost_adapter,),
+    "image.opens": (no_image, image_damaged),
+    "image.reads": (image_foreign,),
+    "image.pair": (other_journal,),
+    "image.index": (index_foreign,),
+    "image.tail": (torn,),
+    "image.cut": (torn_and_opened,),
+    "image.root": (root_incomplete,),
+    "image.states": (state_lost,),
+    "missions.waiting": (left_behind,),
+    "home.private": (open_home,),
+    "home.files": (open_files,),
+    "home.server": (stale_note, strange_note),
+}
