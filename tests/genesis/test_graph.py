@@ -160,6 +160,7 @@ def test_undeclared_intent_goes(connection: Connection, codex: Codex, folder: Pa
     )
     for old in ("sages_koan", "lantern"):
         edit("robin.toml", f'slot = "{old}_protocol_"', f'slot = "{old}_two_protocol_"')
+        edit("robin.toml", f'signature = "{old}_protocol_(', f'signature = "{old}_two_protocol_(')
     changes = graph.build(root, codices.load(folder))
     assert "robin_prototype_obj.sages_koan_protocol_ removed" in changes
     assert "sages_koan_protocol_" not in own_slots(robin)
