@@ -23,6 +23,7 @@ GIVE_UP_S = 1.0  # the longest that is waited for a reply which the recorder did
 POLL_S = 0.05
 SETTLE_S = 1.0
 _GUARD_S = 20.0
+_APART_S = 0.002
 _RACE_MS = 5.0  # requests nearer than this reached the recorded daemon in an order that nobody knows
 _KILLED_ANSWER = "error was encountered while running the model: unexpected EOF"
 _KILLED_LOAD = "llama-server process has terminated: signal: killed"
@@ -126,10 +127,12 @@ class Replay:
             await asyncio.sleep(max(0.0, began + place - time.monotonic()))
             replies[one.n] = await self._send(one)
 
+        place = 0.0
         async with asyncio.TaskGroup() as group:
-            for rank, one in enumerate(in_order(batch)):
+            for one in in_order(batch):
                 # those that came together go one after the other, a moment apart, so that they arrive in this order
-                group.create_task(after(one, (one.sent_ms - first) / 1000 / self.speed + rank * 0.0005))
+                place = max(place + _APART_S, (one.sent_ms - first) / 1000 / self.speed)
+                group.create_task(after(one, place))
         return [replies[one.n] for one in batch]
 
     def _matched(self, batch: Sequence[Exchange], replies: Sequence[Reply]) -> list[Outcome]:
