@@ -173,3 +173,20 @@ def test_what_is_laid_out_works_by_hand(user: User, folder: Path) -> None:
     (named,) = [line.partition(" ")[2] for line in modelfile.splitlines() if line.startswith("ADAPTER ")]
     listed = subprocess.run(["ls", user.home / "modelfiles" / named], capture_output=True, text=True, check=True)
     assert listed.stdout.split() == ["adapter_config.json", "model.safetensors"]
+
+
+def test_a_peft_adapter_is_written_as_gguf(user: User, folder: Path) -> None:
+    """It is said that it should be, done, and the result is chosen and thought with; a second time changes nothing."""
+    warm(folder)
+    assert "batos adapters convert ROBIN/warm" in user.run("adapters", "check").out
+    made = user.run("adapters", "convert", "robin/warm", "--json")
+    assert made.code == 0, made.err
+    assert made.document["data"]["name"] == "warm-gguf"
+    assert Path(made.document["data"]["file"]) == folder / "robin" / "warm-gguf" / "adapter.gguf"
+    again = user.run("adapters", "convert", "robin/warm")
+    assert again.code == 2
+    assert "is there already" in again.err
+    assert user.run("adapters", "use", "robin", "warm-gguf").code == 0
+    (model,) = user.run(*QUESTION).document["data"]["provenance"]["models"]
+    assert model.startswith("batos-robin-warm-gguf:")
+    assert [path.name for path in (folder / "robin" / "warm-gguf").iterdir()] == ["adapter.gguf"]

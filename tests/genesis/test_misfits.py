@@ -72,11 +72,12 @@ def test_another_architecture_is_told(tmp_path: Path) -> None:
 
 
 def test_safetensors_are_converted_for_two_families(tmp_path: Path) -> None:
-    """For any other base the tool is named that makes a GGUF adapter."""
+    """For any other base the verb or the tool is named that makes a GGUF adapter."""
     peft = adapter(tmp_path, "robin")
-    (fault,) = misfits.misfits(peft, card(info={"general.architecture": "qwen2"}))
-    assert "llama and gemma2" in fault.what
-    assert "convert_lora_to_gguf.py" in fault.remedy
+    for architecture, remedy in (("qwen2", "batos adapters convert BABS/robin"), ("phi3", "convert_lora_to_gguf.py")):
+        (fault,) = misfits.misfits(peft, card(info={"general.architecture": architecture}))
+        assert "llama and gemma2" in fault.what
+        assert remedy in fault.remedy
     assert misfits.misfits(peft, card(info={"general.architecture": "gemma2"})) == ()
 
 
@@ -163,3 +164,14 @@ def test_a_name_is_a_hint(tmp_path: Path, trained_on: str, base: str, doubted: b
     """Another family or size in the name is told as a doubt; what a name does not say is none."""
     made = replace(adapter(tmp_path), base=trained_on)
     assert bool(misfits.doubts(made, base)) == doubted
+
+
+def test_what_the_daemon_would_spoil_is_doubted(tmp_path: Path) -> None:
+    """Queries and keys of a PEFT adapter on any base that may be a llama; other projections, GGUF, gemma are not."""
+    robin = adapter(tmp_path, "robin")
+    (doubt,) = misfits.doubts(replace(robin, base=None), "llama3.1:8b")
+    assert "batos adapters convert BABS/robin" in doubt
+    values = replace(robin, base=None, pairs=tuple(pair for pair in robin.pairs if "attn_v" in pair.tensor))
+    assert misfits.doubts(values, "llama3.1:8b") == ()
+    assert misfits.doubts(replace(robin, base=None), "gemma2:2b") == ()
+    assert misfits.doubts(adapter(tmp_path / "gguf"), "llama3.1:8b") == ()

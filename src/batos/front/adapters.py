@@ -16,12 +16,12 @@ from batos.events import Events
 from batos.front.console import size, table
 from batos.front.options import Called, common, run
 from batos.genesis import codex as codices
-from batos.genesis import fusing, misfits, modelname, repository
+from batos.genesis import converting, fusing, misfits, modelname, repository
 from batos.genesis.adapters import discover, in_use
 from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.modelfile import family
 from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
-from batos.inference.bridge import Bridge
+from batos.inference.bridge import Bridge, ModelCard
 from batos.uvm import deadlines, open_uvm
 
 
@@ -204,6 +204,41 @@ def _tell_check(called: Called, found: _Checked, doubts: Mapping[str, Sequence[s
         console.write(f"  not checked: {what}")
     if not found.adapters and not found.faults:
         console.write("There are no adapters.")
+
+
+# -- convert
+
+
+@adapters.command()
+@click.argument("which", metavar="PERSONA/NAME")
+@common
+def convert(called: Called, which: str) -> int:
+    """Write a PEFT adapter as GGUF beside it, as PERSONA/NAME-gguf, for the base that Ollama has.
+
+    The daemon's own conversion spoils queries and keys on bases of the llama family, and refuses most others.
+    """
+    named, _, name = which.partition("/")
+    persona = _persona(named)
+    adapter = _chosen(_shelf(called.settings), persona, name)
+    base = _codex(called.settings).model_for(persona, called.settings.profile)
+    card = run(_card(called.settings, base))
+    faults = [fault for fault in misfits.misfits(adapter, card) if fault.where != misfits.ARCHITECTURE]
+    if faults:
+        raise fusing.refusal(faults)
+    folder = next(iter(adapter.files.values())).parent
+    target = folder.with_name(f"{folder.name}-gguf") / "adapter.gguf"
+    converting.convert(adapter, card.info, target)
+    if called.console.as_json:
+        called.console.document({"persona": persona, "name": target.parent.name, "file": str(target)})
+    else:
+        called.console.write(f"{target} is written for {base}.")
+        called.console.say(f"Use it: `batos adapters use {persona} {target.parent.name}`.", dim=True)
+    return 0
+
+
+async def _card(settings: Settings, base: str) -> ModelCard:
+    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+        return await bridge.show(base, verbose=True)
 
 
 # -- use

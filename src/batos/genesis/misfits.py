@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from batos.genesis.converting import KNOWN
 from batos.genesis.shelf import Adapter, Fault, Faults, Pair
 from batos.inference.catalogue import ModelCard
 
 #: The architectures for which the daemon converts what PEFT saves.
 CONVERTIBLE = ("llama", "gemma2")
+#: Where a fault of the architecture is said to be.
+ARCHITECTURE = "general.architecture"
 _BLOCK = re.compile(r"blk\.([0-9]+)\.")
 _OTHER_BASE = "Name its base in the codex (`model` of the persona), or train it on the one that is there."
 
@@ -28,42 +31,46 @@ def misfits(adapter: Adapter, card: ModelCard) -> tuple[Fault, ...]:
         what = f"the base {card.name} {said}, and the daemon would put this one on top"
         faults.add(what, "Name the bare model in the codex.", card.name)
     _architecture(adapter, card, faults)
-    if not faults:
+    if not faults or adapter.kind == "peft":
         _widths(adapter, card, faults)
     return tuple(faults)
 
 
 def doubts(adapter: Adapter, base: str) -> tuple[str, ...]:
     """What speaks against a base by name alone: the widths are the truth, a name is a hint."""
-    named = adapter.base
-    if named is None:
-        return adapter.doubts
-    one, other = _traits(named), _traits(base)
-    differs = [key for key in ("family", "billions") if one[key] and other[key] and one[key] != other[key]]
-    if not differs:
-        return adapter.doubts
-    return (*adapter.doubts, f"It says that it was trained on {named}, and the codex names {base}.")
+    found = list(adapter.doubts)
+    other = _traits(base)
+    if adapter.base is not None:
+        one = _traits(adapter.base)
+        if any(one[key] and other[key] and one[key] != other[key] for key in ("family", "billions")):
+            found.append(f"It says that it was trained on {adapter.base}, and the codex names {base}.")
+    turned = any(pair.tensor.endswith(("attn_q.weight", "attn_k.weight")) for pair in adapter.pairs)
+    if adapter.kind == "peft" and turned and other["family"] != "gemma":
+        found.append(
+            "On a base of the llama family the daemon's conversion makes noise of what was trained on queries and "
+            f"keys: `batos adapters convert {adapter.label}` writes it as GGUF, where it is right."
+        )
+    return tuple(found)
 
 
 def _architecture(adapter: Adapter, card: ModelCard, faults: Faults) -> None:
-    architecture = str(card.info.get("general.architecture", ""))
+    architecture = str(card.info.get(ARCHITECTURE, ""))
     if adapter.kind == "gguf":
         if adapter.architecture != architecture:
             what = f"it is for the architecture {adapter.architecture}, and {card.name} is {architecture}"
-            faults.add(what, _OTHER_BASE, "general.architecture")
+            faults.add(what, _OTHER_BASE, ARCHITECTURE)
         return
     if architecture not in CONVERTIBLE:
         what = (
             f"{card.name} is {architecture or 'of no known architecture'}, and the daemon converts safetensors "
             f"adapters for {' and '.join(CONVERTIBLE)} only"
         )
-        file = next(iter(adapter.files.values()), None)
-        folder = file.parent if file is not None else f"adapters/{adapter.persona.lower()}/{adapter.name}"
         remedy = (
-            f"Convert it: `python convert_lora_to_gguf.py --base BASE_FOLDER --outfile adapter.gguf {folder}` (of "
-            "llama.cpp), and put the GGUF file into the folder in the place of the others."
+            "Convert it with llama.cpp's `convert_lora_to_gguf.py --base BASE_FOLDER`, and put the GGUF file there."
         )
-        faults.add(what, remedy, "general.architecture")
+        if architecture in KNOWN:
+            remedy = f"Convert it: `batos adapters convert {adapter.label}`."
+        faults.add(what, remedy, ARCHITECTURE)
 
 
 def _widths(adapter: Adapter, card: ModelCard, faults: Faults) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 from pathlib import Path
@@ -45,10 +45,12 @@ DTYPES: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor: `shape` is torch's, rows (what comes out) first."""
+    """One tensor: `shape` is torch's, rows (what comes out) first; its bytes lie in the file from `start` to `end`."""
 
     dtype: str
     shape: tuple[int, ...]
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,11 @@ def read(path: Path) -> Header:
         if length > HEADER_BYTES:
             raise NotWeights(f"its header claims {length} bytes: at most {HEADER_BYTES} are read", "byte 0")
         text = head.take(length, "header")
-        return _header(text, head.size - head.at)
+        return _header(text, head.at, head.size)
 
 
-def _header(text: bytes, data: int) -> Header:
+def _header(text: bytes, at: int, size: int) -> Header:
+    """The header whose data begins at a byte of a file of that size."""
     try:
         found = json.loads(text, object_pairs_hook=_once)
     except NotWeights:
@@ -86,9 +89,9 @@ def _header(text: bytes, data: int) -> Header:
         raise NotWeights("it is no object of texts", "__metadata__")
     tensors, places = {}, []
     for name, value in found.items():
-        tensors[name], place = _tensor(name, value)
+        tensors[name], place = _tensor(name, value, at)
         places.append(place)
-    _check_places(sorted(places), data)
+    _check_places(sorted(places), size - at)
     return Header(tensors, metadata)
 
 
@@ -99,7 +102,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _tensor(name: str, value: Any) -> tuple[Tensor, tuple[int, int, str]]:
+def _tensor(name: str, value: Any, at: int) -> tuple[Tensor, tuple[int, int, str]]:
     if not isinstance(value, dict) or not {"dtype", "shape", "data_offsets"} <= value.keys():
         raise NotWeights("it lacks dtype, shape or data_offsets", name)
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
@@ -112,7 +115,7 @@ def _tensor(name: str, value: Any) -> tuple[Tensor, tuple[int, int, str]]:
         raise NotWeights(f"it has {len(shape)} dimensions", name)
     if (end - start) * 8 != prod(shape) * DTYPES[dtype]:
         raise NotWeights(f"a {dtype} of shape {shape} cannot lie in bytes {start} to {end}", name)
-    return Tensor(dtype, tuple(shape)), (start, end, name)
+    return Tensor(dtype, tuple(shape), at + start, at + end), (start, end, name)
 
 
 def _counts(value: Any) -> bool:

@@ -1,0 +1,108 @@
+"""A PEFT adapter as a GGUF one: its bytes under other names, with the rows in the order that the base has them.
+
+No number is computed. Where a base's queries and keys were re-ordered when it became GGUF (the llama family), the rows
+of the second halves of those projections are put into the same order. The daemon's own conversion re-orders the
+first halves, which makes noise of them (docs/decisions/0010-peft-conversion.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from batos.errors import AdapterError, UsageError
+from batos.genesis import peft
+from batos.genesis.shelf import Adapter, Pair
+from batos.weights import safetensors
+from batos.weights.writing import Source, write
+
+#: Architectures whose GGUF has the tensors of the original, but for those in _TURNED, whose queries and keys differ.
+KNOWN = ("llama", "gemma2", "qwen2", "qwen3")
+_TURNED = ("llama",)
+_FILE_TYPES = {"F32": 0, "F16": 1, "BF16": 32}
+_PIECE = 1 << 20
+
+
+def convert(adapter: Adapter, info: Mapping[str, Any], target: Path) -> None:
+    """Write a sound PEFT adapter as a GGUF file for the base whose metadata is `info`, whole or not at all.
+
+    AdapterError: it is no PEFT adapter, or nobody here knows the order of that base's rows. UsageError: the
+    file is there already, or cannot be written.
+    """
+    architecture = str(info.get("general.architecture", ""))
+    if adapter.kind != "peft" or architecture not in KNOWN:
+        what = "it is a GGUF file already" if adapter.kind != "peft" else f"the base is {architecture or 'unknown'}"
+        remedy = f"Adapters for {', '.join(KNOWN)} are converted; for others use llama.cpp's `convert_lora_to_gguf.py`."
+        raise AdapterError(f"{adapter.label} cannot be converted: {what}", remedy=remedy)
+    if target.exists():
+        raise UsageError(f"{target} is there already", remedy="Remove it first, if it is not what you want.")
+    path = adapter.files[peft.WEIGHTS]
+    tensors = safetensors.read(path).tensors
+    sources = [source for pair in adapter.pairs for source in _sources(path, tensors, pair, _heads(info, pair))]
+    types = {tensors[pair.written].dtype for pair in adapter.pairs}
+    metadata: list[tuple[str, str | int | float]] = [
+        ("general.architecture", architecture),
+        ("general.type", "adapter"),
+        ("general.name", adapter.name),
+        ("general.file_type", _FILE_TYPES[types.pop()] if len(types) == 1 else 1),
+        ("adapter.type", "lora"),
+        ("adapter.lora.alpha", float(adapter.alpha or 0)),
+    ]
+    if adapter.base:
+        metadata.append(("general.base_model.0.name", adapter.base))
+    begun = target.with_name(f".{target.name}.begun")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        begun.unlink(missing_ok=True)
+        write(begun, metadata, sources)
+        begun.rename(target)
+    except OSError as error:
+        with suppress(OSError):
+            begun.unlink()
+        remedy = "Make it a folder that you may write, with room on its disk."
+        raise UsageError(f"{target} cannot be written: {error.strerror}", remedy=remedy) from error
+
+
+def _heads(info: Mapping[str, Any], pair: Pair) -> int:
+    """How many heads the rows of a pair's second half are re-ordered by; 0 where they stand as they are."""
+    architecture = str(info.get("general.architecture"))
+    if architecture not in _TURNED:
+        return 0
+    queries = info.get(f"{architecture}.attention.head_count")
+    keys = info.get(f"{architecture}.attention.head_count_kv", queries)
+    found = {"attn_q.weight": queries, "attn_k.weight": keys}.get(
+        pair.tensor.rpartition("blk.")[2].partition(".")[2], 0
+    )
+    if type(found) is not int or (found and pair.shape[1] % (2 * found)):
+        raise AdapterError(
+            f"the base does not say how the rows of {pair.tensor} are ordered", remedy="Use llama.cpp's."
+        )
+    return found
+
+
+def _sources(path: Path, tensors: Mapping[str, safetensors.Tensor], pair: Pair, heads: int) -> Iterator[Source]:
+    down = tensors[pair.written]
+    up = tensors[pair.written.removesuffix("A.weight") + "B.weight"]
+    for name, half, turned in ((f"{pair.tensor}.lora_a", down, 0), (f"{pair.tensor}.lora_b", up, heads)):
+        yield Source(name, half.dtype, half.shape[::-1], half.end - half.start, _pieces(path, half, turned))
+
+
+def _pieces(path: Path, half: safetensors.Tensor, heads: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(half.start)
+        if heads:
+            yield _reordered(file.read(half.end - half.start), half.shape[0], heads)
+            return
+        left = half.end - half.start
+        while left > 0 and (piece := file.read(min(_PIECE, left))):
+            left -= len(piece)
+            yield piece
+
+
+def _reordered(data: bytes, rows: int, heads: int) -> bytes:
+    """The rows so that the two halves of each head, which the original has apart, alternate."""
+    width, half = len(data) // rows, rows // heads // 2
+    order = ((head * 2 + part) * half + at for head in range(heads) for at in range(half) for part in (0, 1))
+    return b"".join(data[row * width : (row + 1) * width] for row in order)
