@@ -224,6 +224,8 @@ def _numbered(one: Comparison, theirs: str, mine: str, where: Where) -> None:
 def _vectors(one: Comparison, theirs: Sequence[Any], mine: Sequence[Any], where: Where) -> None:
     if len(theirs) != len(mine):
         one.say(where, f"{len(mine)} items instead of {len(theirs)}")
+    elif isinstance(theirs, str):
+        return  # base64: as many bytes are as many numbers
     elif theirs and kind(theirs[0]) == "array":
         for at, (wanted, got) in enumerate(zip(theirs, mine, strict=True)):
             _vectors(one, wanted, got, (*where, at))
