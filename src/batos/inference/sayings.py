@@ -51,10 +51,14 @@ SAYINGS: tuple[Saying, ...] = (
     Saying("binary not found", OllamaUnfit, _PROGRAM),
     Saying("requires mlx support", OllamaUnfit, "Name another model in the codex: this one needs MLX."),
     Saying("newer version of ollama", OllamaUnfit, "Install the newest Ollama, or name another model in the codex."),
-    *_of(ModelLoadFailed, "process has terminated", "out-of-memory", "out of memory", "request canceled"),
+    *_of(ModelLoadFailed, "process has terminated", "reported out-of-memory during startup", "request canceled"),
     *_of(ModelLoadFailed, "timed out waiting for llama-server", "requires more system memory"),
     *_of(ModelLoadFailed, "error starting llama-server"),
     *_of(RunnerDied, "an error was encountered while running the model", "has unexpectedly stopped"),
+    *_of(RunnerDied, "process no longer running", "unexpected server status", "reading llama-server"),
+    *_of(RunnerDied, "unmarshalling llama-server", "apply-template error", "health resp"),
+    *_of(OllamaBusy, "no slots available"),
+    *_of(ModelLoadFailed, "out-of-memory", "out of memory"),
     # What a model cannot do.
     Saying(
         "does not support thinking",
@@ -76,6 +80,9 @@ SAYINGS: tuple[Saying, ...] = (
     Saying("insecure protocol http", RequestRejected, _NO_TRUST, "model"),
     Saying("tls: ", RequestRejected, _NO_TRUST, "model"),
     Saying("x509: ", RequestRejected, _NO_TRUST, "model"),
+    Saying(
+        "unauthorized", RequestRejected, "The registry asks for an account: name another model.", "model"
+    ),
     Saying("no space left on device", RequestRejected, _ROOM),
     Saying("file must be downloaded again", PullFailed, "What came was damaged and is thrown away: pull again."),
     Saying("max retries exceeded", PullFailed, "The registry does not answer: pull later, what came so far is kept."),
