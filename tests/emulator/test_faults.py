@@ -84,8 +84,10 @@ async def test_stall(start: Start) -> None:
         asked = asyncio.create_task(_stream(client))
         await asyncio.sleep(0.1)
         assert not asked.done()
-        clock.advance(31)
-        assert json.loads((await asked)[-1])["done"]
+        while not asked.done():
+            clock.advance(31)
+            await asyncio.sleep(0.005)
+        assert json.loads(asked.result()[-1])["done"]
 
 
 async def test_nel(client: Client) -> None:

@@ -282,8 +282,8 @@ async def test_a_victim_that_is_kept_alive_blocks_the_scheduler(start: Start) ->
         scheduler.release(held)
         await asyncio.sleep(0.02)
         assert (scheduler.loads, other.done()) == (1, False)
-        clock.advance(61)
-        assert (await other)["done"]
+        await _finished(clock, other)
+        assert other.result()["done"]
         assert scheduler.loads == 2
 
 
@@ -348,8 +348,8 @@ async def test_a_load_that_says_nothing_is_given_up(start: Start) -> None:
         client.emulator.faults.add({"do": "slow_load", "seconds": 100})
         asked = asyncio.create_task(client.post("/api/chat", model=CHAT_MODEL, messages=MESSAGES))
         await until(lambda: client.emulator.scheduler.loading)
-        clock.advance(31)
-        reply = await asked
+        await _finished(clock, asked)
+        reply = asked.result()
         assert (reply.status_code, reply.json()["error"]) == (500, "timed out waiting for llama-server to start - ")
 
 
@@ -395,8 +395,8 @@ async def test_a_client_that_leaves_during_a_load_aborts_it(start: Start) -> Non
         assert client.emulator.requests[0]["status"] == 499
         again = asyncio.create_task(client.chat())
         await until(lambda: client.emulator.scheduler.loads == 2)
-        clock.advance(5)
-        assert (await again)["done"]
+        await _finished(clock, again)
+        assert again.result()["done"]
 
 
 async def test_an_answer_without_end_stops_when_its_client_leaves(start: Start) -> None:
