@@ -16,6 +16,7 @@ from batos.genesis import converting, ggufadapter
 from batos.genesis.adapters import discover
 from batos.genesis.shelf import Adapter, Faults
 from batos.weights import gguf, safetensors
+from batos.weights.writing import Source, write
 
 Matrix: TypeAlias = list[list[float]]
 
@@ -185,3 +186,20 @@ def test_what_cannot_be_converted_says_why(tmp_path: Path) -> None:
     assert target.read_text() == "mine"
     with pytest.raises(UsageError, match="cannot be written"):
         converting.convert(warm, INFO, target / "below.gguf")
+
+
+def test_a_file_that_is_cut_meanwhile_is_told(tmp_path: Path) -> None:
+    """What was sound when it was looked at and is not any more leaves no half of a file."""
+    peft_adapter(tmp_path / "robin" / "warm")
+    (warm,) = discover(tmp_path).adapters
+    data = warm.files["adapter_model.safetensors"].read_bytes()
+    source = tmp_path / "grown.safetensors"
+    source.write_bytes(data)
+    (tensor,) = [each for each in safetensors.read(source).tensors.values() if each.shape == (64, 4)]
+    source.write_bytes(data[: tensor.end - 100])
+    with pytest.raises(ValueError, match="bytes instead of"):
+        write(tmp_path / "a.gguf", [], [Source("t", "F32", (4, 64), 1024, converting._pieces(source, tensor, 0))])
+    warm.files["adapter_model.safetensors"].write_bytes(data[:-100])
+    with pytest.raises(UsageError, match="changed"):
+        converting.convert(warm, INFO, tmp_path / "out" / "a.gguf")
+    assert not (tmp_path / "out").exists()

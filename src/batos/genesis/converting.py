@@ -7,7 +7,7 @@ first halves, which makes noise of them (docs/decisions/0010-peft-conversion.md)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from batos.errors import AdapterError, UsageError
 from batos.genesis import peft
 from batos.genesis.shelf import Adapter, Pair
 from batos.weights import safetensors
+from batos.weights.bounded import NotWeights
 from batos.weights.writing import Source, write
 
 #: Architectures whose GGUF has the tensors of the original, but for those in _TURNED, whose queries and keys differ.
@@ -39,30 +40,45 @@ def convert(adapter: Adapter, info: Mapping[str, Any], target: Path) -> None:
     if target.exists():
         raise UsageError(f"{target} is there already", remedy="Remove it first, if it is not what you want.")
     path = adapter.files[peft.WEIGHTS]
-    tensors = safetensors.read(path).tensors
-    sources = [source for pair in adapter.pairs for source in _sources(path, tensors, pair, _heads(info, pair))]
-    types = {tensors[pair.written].dtype for pair in adapter.pairs}
-    metadata: list[tuple[str, str | int | float]] = [
+    heads = [_heads(info, pair) for pair in adapter.pairs]
+    try:
+        tensors = safetensors.read(path).tensors
+        halves = zip(adapter.pairs, heads, strict=True)
+        sources = [source for pair, turned in halves for source in _sources(path, tensors, pair, turned)]
+    except (OSError, NotWeights, KeyError) as error:
+        raise UsageError(f"{path} changed since it was looked at", remedy="Try it again.") from error
+    _write(target, _metadata(adapter, architecture, {source.type for source in sources}), sources)
+
+
+def _metadata(adapter: Adapter, architecture: str, types: Collection[str]) -> list[tuple[str, str | int | float]]:
+    kind = next(iter(types)) if len(types) == 1 else "F16"
+    found: list[tuple[str, str | int | float]] = [
         ("general.architecture", architecture),
         ("general.type", "adapter"),
         ("general.name", adapter.name),
-        ("general.file_type", _FILE_TYPES[types.pop()] if len(types) == 1 else 1),
+        ("general.file_type", _FILE_TYPES[kind]),
         ("adapter.type", "lora"),
         ("adapter.lora.alpha", float(adapter.alpha or 0)),
     ]
-    if adapter.base:
-        metadata.append(("general.base_model.0.name", adapter.base))
+    return found if adapter.base is None else [*found, ("general.base_model.0.name", adapter.base)]
+
+
+def _write(target: Path, metadata: Sequence[tuple[str, str | int | float]], sources: Sequence[Source]) -> None:
+    """Write beside the target and rename, so that it is there whole or not at all; an empty folder is not left."""
     begun = target.with_name(f".{target.name}.begun")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         begun.unlink(missing_ok=True)
         write(begun, metadata, sources)
         begun.rename(target)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         with suppress(OSError):
             begun.unlink()
-        remedy = "Make it a folder that you may write, with room on its disk."
-        raise UsageError(f"{target} cannot be written: {error.strerror}", remedy=remedy) from error
+            target.parent.rmdir()
+        if isinstance(error, OSError):
+            remedy = "Make it a folder that you may write, with room on its disk."
+            raise UsageError(f"{target} cannot be written: {error.strerror}", remedy=remedy) from error
+        raise UsageError(f"the adapter changed while it was read: {error}", remedy="Try it again.") from error
 
 
 def _heads(info: Mapping[str, Any], pair: Pair) -> int:
@@ -76,9 +92,8 @@ def _heads(info: Mapping[str, Any], pair: Pair) -> int:
         pair.tensor.rpartition("blk.")[2].partition(".")[2], 0
     )
     if type(found) is not int or (found and pair.shape[1] % (2 * found)):
-        raise AdapterError(
-            f"the base does not say how the rows of {pair.tensor} are ordered", remedy="Use llama.cpp's."
-        )
+        remedy = "Convert it with llama.cpp's `convert_lora_to_gguf.py`."
+        raise AdapterError(f"the base does not say how the rows of {pair.tensor} are ordered", remedy=remedy)
     return found
 
 
