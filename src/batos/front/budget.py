@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import click
 
+from batos.front.doctor import planned
 from batos.front.options import Called, common, run
 from batos.front.pages import page
-
-if TYPE_CHECKING:
-    from batos.genesis.plan import Plan
-    from batos.inference.bridge import Bridge
+from batos.genesis import codex, fitting
+from batos.genesis.daemon import look
+from batos.genesis.plan import Plan
+from batos.inference.bridge import Bridge
+from batos.uvm import deadlines
 
 
 @click.command()
@@ -28,10 +29,6 @@ def budget(called: Called) -> int:
 
 
 async def _budget(called: Called) -> int:
-    from batos.genesis import fitting
-    from batos.inference.bridge import Bridge
-    from batos.uvm import deadlines
-
     settings = called.settings
     async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
         plan = await _plan(called, bridge)
@@ -58,10 +55,6 @@ def _notes(fits: bool | None, largest: int | None) -> list[str]:
 
 async def _plan(called: Called, bridge: Bridge) -> Plan:
     """The plan by codex, adapters and what the image chose; the image may be open elsewhere, or not be there yet."""
-    from batos.front.doctor import planned
-    from batos.genesis import codex
-    from batos.genesis.daemon import look
-
     folder = called.settings.home / "codex"
     await asyncio.to_thread(codex.install, folder)
     listed, whole = await look(bridge), await asyncio.to_thread(codex.load, folder)
