@@ -80,6 +80,8 @@ CONFIGS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"layer_replication": [[0, 4], [2, 5]]}, "layer_replication", "several times", "merge it"),
     ({"alora_invocation_tokens": [1, 2]}, "alora_invocation_tokens", "behind certain tokens", "merge it"),
     ({"lora_parameters": {"alpha": 4}}, "lora_parameters", "MLX", "merge it"),
+    ({"lora_layers": 16}, "lora_layers", "MLX", "merge it"),
+    ({"Lora_Alpha": 16.0}, "Lora_Alpha", "takes it for lora_alpha", "Remove it."),
     ({"use_rslora": True}, "use_rslora", "root of the rank", "Write lora_alpha 16 and use_rslora false"),
     ({"use_rslora": True, "r": 5}, "use_rslora", "root of the rank", "use_rslora false, or merge"),
     ({"r": 8}, "r", "said to be 8", "different trainings"),
@@ -137,6 +139,11 @@ TENSORS: list[tuple[dict[str, tuple[int, ...]], str, str]] = [
     ({**halves(), "base_model.model.model.embed_tokens.lora_embedding_A": (4, 9)}, "embedding", "merge it"),
     ({**halves(), f"{LAYER}.lora_B.bias": (64,)}, "bias", "merge it"),
     ({f"{LAYER}.lora_A.default.weight": (4, 64)}, "adapter's name inside", "save_pretrained"),
+    (
+        {**halves(), LAYER.removeprefix("base_model.model.") + ".lora_A.weight": (4, 64)},
+        "is there twice",
+        "save_pretrained",
+    ),
     ({**halves("mlp.experts.3.w1")}, "knows (q_proj", "convert_lora_to_gguf.py"),
     ({**halves(block=100_000)}, "knows (q_proj", "convert_lora_to_gguf.py"),
 ]

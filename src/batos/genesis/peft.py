@@ -116,6 +116,9 @@ def _config(said: dict[str, Any], file: str, faults: Faults) -> tuple[str, ...]:
     if kind != "LORA":
         wrong("peft_type", f"it is {_shown(kind)}, and only LORA can be used", "Train a LoRA (`peft.LoraConfig`).")
         return ()
+    for key in said:
+        if key not in _READ and key.casefold() in _READ:
+            wrong(key[:40], f"the daemon, to which capitals are nothing, takes it for {key.casefold()}", "Remove it.")
     _alpha(said, wrong)
     if not _count(said.get("r")):
         wrong("r", f"the rank is {_shown(said.get('r'))}, no whole number above 0", _SAVE)
@@ -139,7 +142,12 @@ _IGNORED: Mapping[str, str] = {
     "layer_replication": "blocks of the base are used several times",
     "alora_invocation_tokens": "the adapter acts only behind certain tokens",
     "lora_parameters": "it is MLX's, and would replace lora_alpha",
+    "lora_layers": "it is MLX's",
 }
+
+
+#: What the daemon reads of the configuration, by names without regard to capitals.
+_READ = ("lora_alpha", "lora_layers", "lora_parameters", "num_attention_heads", "num_key_value_heads")
 
 
 def _alpha(said: dict[str, Any], wrong: Callable[[str, str, str], None]) -> None:
@@ -202,6 +210,8 @@ def _halves(path: Path, faults: Faults) -> dict[str, _Halves] | None:
         target = f"blk.{match['block']}.{PROJECTIONS[match['module']]}.weight"
         one = found.get(target, _Halves())
         half = (name, tensor)
+        if (one.down if match["half"] == "A" else one.up) is not None:
+            strangers.setdefault(("is there twice, with `base_model.model.` and without", _SAVE), []).append(name)
         found[target] = _Halves(half, one.up) if match["half"] == "A" else _Halves(one.down, half)
     for (what, remedy), names in strangers.items():
         faults.add(f"{_first(names)} {what}", remedy, path.name)
