@@ -155,6 +155,34 @@ def test_a_mission_read_back() -> None:
         assert line in done
 
 
+def placed(where: str, vram: int) -> dict[str, Any]:
+    """Where a model of 4 GiB lies."""
+    return {"model": "batos-robin:1", "runner": "batos-brick:1", "where": where, "size": 4 << 30, "size_vram": vram}
+
+
+def test_where_the_models_lay() -> None:
+    """A line for each that was looked at, of an answered mission and of one that failed."""
+    places = [placed("card", 4 << 30), placed("processor", 0), placed("spilled", 1 << 30)]
+    shown = notes_text(mission(provenance={**mission()["provenance"], "placements": places}), voices=False)
+    assert "\nmemory   batos-robin:1 is on the card, 4.0 GiB\n" in shown
+    assert "\nmemory   batos-robin:1 runs on the CPU, 4.0 GiB\n" in shown
+    spilled = "memory   batos-robin:1 does not fit the card: 3.0 GiB of its 4.0 GiB run on the CPU\n"
+    assert spilled in shown
+    assert spilled in mission_text({**ended("failed"), "provenance": {"placements": places}}, voices=False)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_spill_is_an_alarm(*, quiet: bool) -> None:
+    """It is told to whoever wants the answer alone, too, once a runner; a sample is not."""
+    told, said = teller(quiet=quiet)
+    told.hear("vram.sample", placed("card", 4 << 30))
+    assert said.getvalue() == ""
+    for _ in range(2):
+        told.hear("vram.spill", placed("spilled", 1 << 30))
+    assert said.getvalue().count("warning: batos-robin:1 does not fit the card") == 1
+    assert "batos budget" in said.getvalue()
+
+
 def test_nothing_spent() -> None:
     """A mission that never began has no cost to tell."""
     assert cost_text({"id": "m-1"}) == "nothing was spent"
