@@ -189,6 +189,7 @@ async def test_a_fault_strikes_the_nth_request_that_matches(client: Client) -> N
 async def test_faults_are_ordered_over_the_wire(client: Client) -> None:
     """POST adds one or a list, DELETE takes all back; the log tells what was asked."""
     assert (await client.post("/_emulator/fault", do="nonsense")).status_code == 400
+    assert (await client.http.post("/_emulator/fault", content=b"[" * 100_000)).status_code == 400
     await client.http.post("/_emulator/fault", json=[{"do": "status"}, {"do": "status", "status": 418}])
     codes = [(await client.http.post("/api/chat", json=WHOLE)).status_code for _ in range(3)]
     assert codes == [500, 418, 200]
@@ -231,6 +232,9 @@ async def test_a_file_of_faults(start: Start, tmp_path: Path) -> None:
         ({"do": "text"}, "fault.text", "needs it"),
         ({"do": "spill", "share": 1.5}, "fault.share", "from 0 to 1"),
         ({"do": "stall", "seconds": "long"}, "fault.seconds", "a number"),
+        ({"do": "stall", "seconds": float("inf")}, "fault.seconds", "a number"),
+        ({"do": "stall", "seconds": float("nan")}, "fault.seconds", "a number"),
+        ({"do": "cut", "after": 10**400}, "fault.after", "a whole number"),
         ({"do": "cut", "times": 0}, "fault.times", "at least 1"),
         ({"do": "cut", "match": []}, "fault.match", "path"),
         ({"do": "cut", "match": {"nth": 0}}, "fault.match.nth", "at least 1"),

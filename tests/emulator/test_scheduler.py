@@ -389,10 +389,9 @@ async def test_a_client_that_leaves_during_a_load_aborts_it(start: Start) -> Non
         await until(lambda: client.emulator.scheduler.loads)
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
-        await asyncio.sleep(0.05)
+        await until(lambda: client.emulator.requests[0].get("status") == 499)
         clock.advance(10)
         assert await client.ps() == []
-        assert client.emulator.requests[0]["status"] == 499
         again = asyncio.create_task(client.chat())
         await until(lambda: client.emulator.scheduler.loads == 2)
         await _finished(clock, again)

@@ -22,7 +22,7 @@ async def fault(daemon: Daemon, request: Request) -> Answer:
         faults.add(json.loads(request.body))
     except ConfigError as wrong:
         raise ApiError(400, f"{wrong.message}. {wrong.remedy}") from None
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise ApiError(400, f"a fault is a JSON object: {wrong}") from None
     return reply({"faults": len(faults.orders)})
 

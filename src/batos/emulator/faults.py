@@ -19,6 +19,7 @@ from batos.errors import ConfigError
 _ANSWERS = ("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions")
 _LOADS = (*_ANSWERS, "/api/embed", "/api/embeddings", "/v1/embeddings")
 _STREAMS = (*_ANSWERS, "/api/pull", "/api/create")
+_LARGE = 10**9  # of what has no other bound: tokens, lines, seconds
 _TAKES_ALL = frozenset(("match", "do", "times"))
 
 
@@ -30,22 +31,20 @@ class Value:
     fits: Callable[[Any], bool]
 
 
-def _whole(least: int, most: int | None = None) -> Value:
-    words = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+def _whole(least: int, most: int = _LARGE) -> Value:
+    words = f"a whole number of at least {least}" if most == _LARGE else f"a whole number from {least} to {most}"
 
     def fits(value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= (most or value)
+        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
     return Value(words, fits)
 
 
-def _number(least: float, most: float | None = None) -> Value:
-    words = f"a number of at least {least:g}" if most is None else f"a number from {least:g} to {most:g}"
+def _number(least: float, most: float = _LARGE) -> Value:
+    words = f"a number of at least {least:g}" if most == _LARGE else f"a number from {least:g} to {most:g}"
 
     def fits(value: Any) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        return least <= value <= (value if most is None else most)
+        return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
     return Value(words, fits)
 
@@ -231,7 +230,7 @@ def read(path: Path | None) -> Faults:
         return faults
     try:
         document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         raise ConfigError(
             f"the faults file {path} cannot be read: {fault}",
             field="faults",
