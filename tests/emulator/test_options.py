@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from batos.emulator.options import FOR_EVER, Options, Settings
@@ -65,6 +68,15 @@ def test_parallel_is_at_least_one_and_the_option_goes_first() -> None:
     with pytest.raises(ConfigError) as refused:
         Settings.read(Options(parallel=0))
     assert refused.value.field == "parallel"
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["vram", "load_s", "tok_s", "latency_ms", "pull_s"])
+def test_sizes_and_times_are_numbers_from_zero(name: str, value: Any) -> None:
+    """What is none is refused with its name."""
+    with pytest.raises(ConfigError) as refused:
+        Settings.read(replace(Options(), **{name: value}))
+    assert refused.value.field == name
 
 
 def test_the_type_of_the_cache_is_not_looked_at() -> None:

@@ -15,6 +15,8 @@ DEFAULT_PORT = 11434
 VERSION = "0.33.0"
 FOR_EVER = 2**63 - 1
 _FIVE_MINUTES = 300 * 10**9
+_MEASURES = ("vram", "load_s", "tok_s", "latency_ms", "pull_s")
+_MOST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,11 @@ class Settings:
 
     @classmethod
     def read(cls, options: Options) -> Settings:
-        """From the options' environment; ConfigError for an impossible parallelism."""
+        """From the options' environment; ConfigError for an impossible parallelism, a size or time that is none."""
+        for name in _MEASURES:
+            if not 0 <= getattr(options, name) <= _MOST:
+                flag = "--" + name.replace("_", "-")
+                raise ConfigError(f"{flag} is a number from 0 to {_MOST:g}", field=name)
         if options.parallel is not None and options.parallel < 1:
             raise ConfigError("--parallel is at least 1", field="parallel")
         found = _Variables(options.environ or {})
