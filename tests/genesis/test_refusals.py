@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.genesis.conftest import Edit
 
 from batos.genesis import codex as codices
@@ -150,3 +156,45 @@ def test_no_codex_at_all(tmp_path: Path) -> None:
     """Where there is no folder, that is one fault and not one for each file."""
     (fault,) = codices.read(tmp_path / "nowhere").faults
     assert "there is no codex yet" in fault.what
+
+
+def _toml(value: object) -> str:
+    """A value as TOML, its tables inline."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(key)} = {_toml(each)}' for key, each in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield (*path, key)
+        yield from _places(each, (*path, key))
+
+
+ANYTHING = st.recursive(
+    st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(name=st.sampled_from(sorted(codices.shipped())), data=st.data())
+def test_any_value_anywhere_is_a_codex_or_faults(name: str, data: st.DataObject) -> None:
+    """Whatever stands in the place of any value, what comes is a codex, or faults with file, line and remedy."""
+    values = tomllib.loads(codices.shipped()[name])
+    *path, last = data.draw(st.sampled_from(sorted(_places(values), key=str)))
+    spot: Any = values
+    for part in path:
+        spot = spot[part]
+    spot[last] = data.draw(ANYTHING)
+    text = "".join(f"{json.dumps(key)} = {_toml(each)}\n" for key, each in values.items())
+    found = codices.parse({**codices.shipped(), name: text})
+    assert (found.codex is None) == bool(found.faults)
+    for fault in found.faults:
+        assert fault.file.endswith(".toml")
+        assert fault.line is not None
+        assert fault.remedy

@@ -80,9 +80,7 @@ SAYINGS: tuple[Saying, ...] = (
     Saying("insecure protocol http", RequestRejected, _NO_TRUST, "model"),
     Saying("tls: ", RequestRejected, _NO_TRUST, "model"),
     Saying("x509: ", RequestRejected, _NO_TRUST, "model"),
-    Saying(
-        "unauthorized", RequestRejected, "The registry asks for an account: name another model.", "model"
-    ),
+    Saying("unauthorized", RequestRejected, "The registry asks for an account: name another model.", "model"),
     Saying("no space left on device", RequestRejected, _ROOM),
     Saying("file must be downloaded again", PullFailed, "What came was damaged and is thrown away: pull again."),
     Saying("max retries exceeded", PullFailed, "The registry does not answer: pull later, what came so far is kept."),
