@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from urllib.parse import urlsplit
 
 from batos.emulator import remote
@@ -205,16 +205,16 @@ async def _all(download: Download) -> None:
     try:
         await download.prepare()
         await download.run()
-    except* Broken as group:
+    except ExceptionGroup as group:
         raise _first(group) from None
 
 
-def _first(group: BaseExceptionGroup[Any]) -> Broken:
+def _first(group: ExceptionGroup[Exception]) -> Exception:
     """The first failure of several."""
-    found: Any = group
-    while isinstance(found, BaseExceptionGroup):
+    found: Exception = group
+    while isinstance(found, ExceptionGroup):
         found = found.exceptions[0]
-    return Broken(str(found))
+    return found
 
 
 async def _stop(download: Download) -> None:
