@@ -268,6 +268,43 @@ def test_rows_show_what_is_in_effect(tmp_path: Path) -> None:
     assert named["user"] == "Ada"
 
 
+def test_rows_show_no_password(tmp_path: Path) -> None:
+    """The settings have the URIs as they were given; what is shown of them has no password."""
+    environ = at(tmp_path, BATOS_IMAGE="postgres://ada:secret@box/x", BATOS_JOURNAL="zeo://box?password=secret")
+    loaded = config.load(environ)
+    shown = {row.name: row.value for row in loaded.rows()}
+    assert shown["image"] == "postgres://ada:***@box/x"
+    assert shown["journal"] == "zeo://box?password=***"
+    assert loaded.settings.image_uri == "postgres://ada:secret@box/x"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("vram", "eight", "a size such as 8, 8GiB or 6500MiB, not 'eight'"),
+        ("usable", "8TiB", "a size such as"),
+        ("reserve", " ", "a size such as"),
+        ("parallel", "65", "at most 64"),
+        ("kv_type", "q5_0", "'f16', 'q8_0' or 'q4_0'"),
+    ],
+)
+def test_the_budgets_settings(tmp_path: Path, name: str, value: str, said: str) -> None:
+    """What is no size, no count and no cache type is refused, wherever it was said; a flag by its own name."""
+    for error in (refusal(tmp_path, {f"BATOS_{name.upper()}": value}), refusal(tmp_path, None, **{name: value})):
+        assert error.field == name
+        assert said in error.message
+    assert error.remedy == f"Correct --{name.replace('_', '-')}."
+
+
+def test_sizes_in_the_file_may_be_numbers(tmp_path: Path) -> None:
+    """`vram = 8` and `vram = "8GiB"` are the same."""
+    filed(tmp_path, 'vram = 8\nusable = 6.5\nreserve = "500MiB"\n')
+    found = config.load(at(tmp_path)).settings
+    assert (found.vram, found.usable, found.reserve) == ("8", "6.5", "500MiB")
+    filed(tmp_path, "vram = [8]\n")
+    assert "must be text" in refusal(tmp_path).message
+
+
 def test_a_user_without_a_name_is_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a container runs as somebody whom no list knows, the asker is named by the number."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.inference.counted import DIGEST, CountedBridge, asked, desk, step, until
 
 from batos.emulator.serve import Emulator, Options
 from batos.errors import ModelMissing, OllamaUnreachable
@@ -163,3 +164,26 @@ async def test_a_card_that_is_too_small(emulated: tuple[Emulator, Bridge]) -> No
     assert found is not None
     assert 0 < found.size_vram < found.size
     assert told.names == ["vram.sample", "vram.spill"]
+
+
+async def test_a_paid_answer_is_written_before_it_is_looked() -> None:
+    """A look that hangs, and a mission that is cancelled in it, lose nothing: the next asks the journal."""
+    daemon = Daemon([runner(digest=DIGEST, vram=40)], slow=60.0)
+    async with desk() as at:
+        bridge = CountedBridge()
+        session = at.session(bridge, watch=Watch(daemon, Events()))
+        asking = asyncio.ensure_future(session.think(asked(), step()))
+        await until(lambda: daemon.asked == ["ps"])
+        assert [record.state for record in at.records()] == ["done"]
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        at.open()
+        daemon.slow = 0.0
+        again = at.session(bridge, watch=Watch(daemon, Events()))
+        await again.think(asked(), step())
+        assert sum(bridge.begun.values()) == 1
+        # What comes from the journal loads nothing.
+        assert (daemon.asked, again.placements) == (["ps"], {})
+        await again.think(asked("And now?"), step())
+        assert again.placements["robin"].where == "spilled"
