@@ -252,6 +252,20 @@ def test_two_at_once(tmp_path: Path, context: ForkServerContext) -> None:
     assert first.exitcode == 0
 
 
+def test_a_plan_over_the_budget(tmp_path: Path, context: ForkServerContext) -> None:
+    """What does not fit the card is refused with 4 when the bases are there, and nothing is made or written."""
+    with world(tmp_path / "w", context) as where:
+        code, error = failed(where, BATOS_USABLE="100MiB")
+        assert sorted(where.store()["tags"]) == sorted([BASE, EMBEDDER])
+        assert where.ran("inspect")[1][-1]["data"]["objects"] == {}
+        assert code == 4
+        assert "usable" in error["remedy"]
+        where.converged()
+        code, lines = where.ran("genesis", BATOS_USABLE="100MiB")
+    assert code == 1
+    assert [finding["id"] for finding in lines[-1]["data"]["audit"] if not finding["ok"]] == ["vram.budget"]
+
+
 def test_ctrl_c_in_a_pull(tmp_path: Path, context: ForkServerContext) -> None:
     """Ctrl-C ends genesis with 130 at once; the next one takes the pull up where it stopped."""
     with world(tmp_path / "w", context, "--pull-s", "2") as where:

@@ -291,6 +291,26 @@ async def test_models_of_others_are_never_pruned(stage: Stage) -> None:
     assert old not in names
 
 
+async def test_a_base_deleted_in_the_middle(tmp_path: Path) -> None:
+    """Somebody deletes the base when one model is made: it comes down again, and all is made in the same run."""
+    home = tmp_path / "home"
+    emulated = Emulator(Options(registry=_registry(home)))
+    async with emulated.serving() as url, Bridge(url) as other:
+        deleting: list[asyncio.Task[None]] = []
+
+        def hear(event: str, keys: Mapping[str, Any]) -> None:
+            if keys.get("status") == "success" and keys["step"].startswith("create") and not deleting:
+                deleting.append(asyncio.create_task(other.delete(BASE)))
+
+        settings = Settings(home=home, user="tester", ollama_host=url)
+        async with open_uvm(settings, Events(hear)) as uvm:
+            report = await uvm.genesis()
+            assert all(finding.ok for finding in report.findings), report.findings
+            await deleting[0]
+            assert not [step for step in (await uvm.plan()).steps if step.kind != "pull"]
+        assert len([row for row in await other.list() if row.name.startswith("batos-")]) == 4
+
+
 async def test_without_its_base_a_model_still_thinks(stage: Stage) -> None:
     """Somebody deletes the base's name: missions go on; once a model is gone too, the base is asked for by name."""
     await stage.other.delete(BASE)
