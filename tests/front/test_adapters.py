@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.front.processes import User
+from tests.front.processes import User, emulator
 from tests.genesis.loras import gguf_adapter, halves, peft_adapter
 from tests.weights.building import lora
 
@@ -160,6 +160,11 @@ def test_without_ollama_it_is_said_what_was_not_checked(user: User, folder: Path
     checked = alone.run("adapters", "check", "--json")
     assert checked.code == 0
     assert "whether they fit" in checked.document["data"]["unchecked"][0]
+    with emulator("--model", "all-minilm:latest") as url:
+        checked = User(user.home, url).run("adapters", "check")
+    assert checked.code == 0
+    assert "not checked: whether they fit llama3.1" in checked.out
+    assert "does not have it yet" in checked.out
     told = alone.run("adapters", "use", "robin", "warm", "--json")
     assert told.code == 0
     assert "Not checked" in told.document["data"]["notes"][0]
