@@ -198,3 +198,18 @@ def test_any_value_anywhere_is_a_codex_or_faults(name: str, data: st.DataObject)
         assert fault.file.endswith(".toml")
         assert fault.line is not None
         assert fault.remedy
+
+
+def test_links_that_lead_nowhere(folder: Path) -> None:
+    """A link in a circle cannot be read, one to nowhere is a missing file; neither stands for the shipped text."""
+    (folder / "robin.toml").unlink()
+    (folder / "robin.toml").symlink_to(folder / "robin.toml")
+    (folder / "babs.toml").unlink()
+    (folder / "babs.toml").symlink_to(folder / "nowhere.toml")
+    for found in (codices.read(folder), codices.standing(folder)[0]):
+        said = {Path(each.file).name: each.what for each in found.faults}
+        assert said["robin.toml"].startswith("cannot be read:")
+        assert said["babs.toml"] == "the file is missing"
+    (folder / "robin.toml").unlink()
+    found, absent = codices.standing(folder)
+    assert absent == {"robin.toml"}

@@ -46,7 +46,7 @@ def show(called: Called, whose: str | None) -> int:
     Of `mind` (what all share) or of a persona every value, with its file and line; of neither, an overview.
     """
     found, absent = codices.standing(_folder(called.settings))
-    read = _sound(found)
+    read = found.sound()
     profile = read.profile(called.settings.profile).name
     laid = origins.rows(found, _shipped(), profile, absent)
     if whose is None:
@@ -62,17 +62,8 @@ def show(called: Called, whose: str | None) -> int:
     return 0
 
 
-def _sound(found: Reading) -> Codex:
-    if found.codex is None:
-        first = found.faults[0]
-        first.also = tuple(f"{fault.message} {fault.remedy}".strip() for fault in found.faults[1:])
-        first.faults = found.faults
-        raise first
-    return found.codex
-
-
 def _shipped() -> Codex:
-    return _sound(codices.parse(codices.shipped()))
+    return codices.parse(codices.shipped()).sound()
 
 
 def _tell_row(console: Console, row: Row) -> None:

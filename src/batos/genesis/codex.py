@@ -136,16 +136,19 @@ class Reading:
     faults: tuple[CodexError, ...]
     sources: Mapping[str, Source] = field(repr=False)
 
+    def sound(self) -> Codex:
+        """The codex; raises the first CodexError, by file and line, with all of them as its `faults`."""
+        if self.codex is None:
+            first, *others = self.faults
+            first.also = tuple(f"{fault.message} {fault.remedy}".strip() for fault in others)
+            first.faults = self.faults
+            raise first
+        return self.codex
+
 
 def load(folder: Path) -> Codex:
     """Read the codex of a folder; raises the first CodexError, by file and line, with all of them as its `faults`."""
-    found = read(folder)
-    if found.codex is None:
-        first, *others = found.faults
-        first.also = tuple(f"{fault.message} {fault.remedy}".strip() for fault in others)
-        first.faults = found.faults
-        raise first
-    return found.codex
+    return read(folder).sound()
 
 
 def read(folder: Path) -> Reading:
@@ -159,9 +162,9 @@ def standing(folder: Path) -> tuple[Reading, frozenset[str]]:
     Also the names of those files.
     """
     ours = shipped()
-    there = tuple(name for name in ours if (folder / name).exists())
-    texts, faults = codexfiles.texts(folder, there) if there else ({}, [])
-    absent = frozenset(name for name in ours if name not in there)
+    written = tuple(name for name in ours if codexfiles.there(folder / name))
+    texts, faults = codexfiles.texts(folder, written) if written else ({}, [])
+    absent = frozenset(name for name in ours if name not in written)
     return parse({**{name: ours[name] for name in absent}, **texts}, faults, folder), absent
 
 

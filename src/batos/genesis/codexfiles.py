@@ -12,11 +12,22 @@ from batos.genesis.reader import meant
 LARGEST = 2**20
 
 
+def there(path: Path) -> bool:
+    """Whether anything goes by that name, be it a link to nowhere or what may not be looked at: reading it tells."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def texts(folder: Path, names: Sequence[str]) -> tuple[dict[str, str], list[CodexError]]:
     """The texts of the files that a codex has, by name, and a fault for each that cannot be read or is none of them."""
     found: dict[str, str] = {}
     faults: list[CodexError] = []
-    if not folder.exists():
+    if not there(folder):
         remedy = "Run `batos genesis`: it copies the shipped codex there."
         return found, [CodexError("there is no codex yet", file=str(folder), remedy=remedy)]
     for name in names:
