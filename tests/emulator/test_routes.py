@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.emulator.clients import Client
+from tests.emulator.clients import Client, Start
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,12 @@ async def test_options_of_a_named_host(client: Client) -> None:
     """204 where the host is a name, 405 where it is a number, as the daemon's check of hosts has it."""
     assert (await client.http.request("OPTIONS", "/api/tags", headers={"host": "localhost"})).status_code == 204
     assert (await client.http.request("OPTIONS", "/api/tags")).status_code == 405
+    reply = await client.http.request("OPTIONS", "/api/tags", headers={"origin": "http://localhost"})
+    assert (reply.status_code, reply.headers["allow"]) == (204, "HEAD, GET")
+
+
+async def test_more_origins_are_let_in_by_the_environment(start: Start) -> None:
+    """One by one, or with a star for anything in one place."""
+    async with start(environ={"OLLAMA_ORIGINS": "https://a.example, https://*.b.example"}) as client:
+        for origin, status in (("https://a.example", 200), ("https://x.b.example", 200), ("https://b.example", 403)):
+            assert (await client.http.get("/api/version", headers={"origin": origin})).status_code == status

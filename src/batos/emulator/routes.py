@@ -94,7 +94,7 @@ async def handle(daemon: Daemon, request: Request) -> Answer:
     allowed = _allowed(daemon, request)
     if isinstance(allowed, Reply):
         daemon.note(request)
-        return allowed
+        return replace(allowed, headers=(*_allow(methods), *allowed.headers)) if allowed.status == 204 else allowed
     handler = methods.get(request.method)
     try:
         if handler is None:
@@ -143,7 +143,11 @@ def _redirect(request: Request, path: str, status: int) -> Reply:
 def _unrouted(methods: dict[str, Handler]) -> Reply:
     if not methods:
         return plain(404, "404 page not found")
-    return plain(405, "405 method not allowed", ("Allow", ", ".join(sorted(methods, key=_METHODS.index))))
+    return plain(405, "405 method not allowed", *_allow(methods))
+
+
+def _allow(methods: dict[str, Handler]) -> tuple[tuple[str, str], ...]:
+    return (("Allow", ", ".join(sorted(methods, key=_METHODS.index))),) if methods else ()
 
 
 def _allowed(daemon: Daemon, request: Request) -> Reply | tuple[tuple[str, str], ...]:
@@ -151,7 +155,7 @@ def _allowed(daemon: Daemon, request: Request) -> Reply | tuple[tuple[str, str],
     origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
     told: tuple[tuple[str, str], ...] = ()
     if origin and origin not in (f"http://{host}", f"https://{host}"):
-        if not _origin_allowed(origin):
+        if not _origin_allowed(origin) and not _also_allowed(daemon, origin):
             return Reply(403, content_type="")
         if request.method == "OPTIONS":
             return Reply(204, content_type="", headers=(*_PREFLIGHT, ("Access-Control-Allow-Origin", origin)))
@@ -194,3 +198,12 @@ def _origin_allowed(origin: str) -> bool:
     if scheme in ("http", "https"):
         return rest.partition(":")[0] in _LOCAL_NAMES
     return origin.startswith(_ORIGINS)
+
+
+def _also_allowed(daemon: Daemon, origin: str) -> bool:
+    """Whether OLLAMA_ORIGINS lets a page in; `*` stands for anything in one place."""
+    for pattern in (daemon.options.environ or {}).get("OLLAMA_ORIGINS", "").strip(" \"'").split(","):
+        start, wild, end = pattern.strip().partition("*")
+        if origin == pattern.strip() or (wild and origin.startswith(start) and origin.endswith(end)):
+            return True
+    return False
