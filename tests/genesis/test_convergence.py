@@ -278,6 +278,20 @@ async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
     assert await stage.genesis_asks() == ["GET /api/version", "GET /api/tags"]
 
 
+async def test_a_model_that_somebody_else_pruned(stage: Stage) -> None:
+    """A model that is gone when it is to be deleted is as well deleted; the others are, too."""
+    old = {stage.model(), stage.model("BABS")}
+    for file in ("robin.toml", "babs.toml"):
+        stage.edit(file, "temperature = ", "top_k = 7\ntemperature = ")
+    gone = {"do": "status", "match": {"path": "/api/delete"}, "status": 404, "error": "model 'x' not found"}
+    stage.emulator.faults.add(gone)
+    report = await stage.uvm.genesis(prune=True)
+    assert {step.name for step in report.plan.of_kind("delete")} == old
+    assert len(old & {row.name for row in await stage.other.list()}) == 1
+    await stage.uvm.genesis(prune=True)
+    assert not old & {row.name for row in await stage.other.list()}
+
+
 async def test_models_of_others_are_never_pruned(stage: Stage) -> None:
     """What somebody else made, under a name like ours too, is left; ours alone goes."""
     for name in ("mine:latest", "batos-robin:0123456789ab"):

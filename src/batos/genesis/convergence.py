@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -262,10 +263,11 @@ class Convergence:
         deleted = []
         for step in pruned(done, self.in_use()).of_kind("delete"):
             name = step.name or ""
-            if name in {row.name for row in await self.daemon.ps()} and not await self.daemon.unload(name):
-                tell(Progress(step.label, "left: it is answering just now"))
-                continue
-            await self.daemon.delete(name)
+            with suppress(ModelMissing):  # somebody else was quicker
+                if name in {row.name for row in await self.daemon.ps()} and not await self.daemon.unload(name):
+                    tell(Progress(step.label, "left: it is answering just now"))
+                    continue
+                await self.daemon.delete(name)
             deleted.append(name)
             tell(Progress(step.label, "success"))
         if not deleted:
