@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from batos.emulator import quantizing
 from batos.emulator.gojson import encode, human_number
 from batos.weights import gguf
 
@@ -118,9 +119,19 @@ def of_header(header: gguf.Header) -> Card:
     return Card(header.metadata, header.parameters, kind, tensors)
 
 
-def quantized(card: Card, kind: str) -> Card:
-    """The same weights at another quantisation."""
-    return replace(card, quantization=kind)
+def quantized(card: Card, kind: str) -> tuple[Card, int]:
+    """The same weights at another quantisation, and how many bytes more they take."""
+    numbers = {label: number for number, (label, _, _) in gguf.TYPES.items()}
+    before = [(str(each["name"]), tuple(each["shape"]), numbers.get(each["type"], -1)) for each in card.tensors]
+    after = quantizing.kinds(before, kind)
+    pairs = [(shape, old, new) for (_, shape, old), new in zip(before, after, strict=True) if old != new]
+    grown = sum(quantizing.size(shape, new) - quantizing.size(shape, old) for shape, old, new in pairs)
+    changed = zip(card.tensors, after, strict=True)
+    tensors = tuple(
+        {**each, "type": gguf.TYPES[new][0] if new in gguf.TYPES else each["type"]} for each, new in changed
+    )
+    info = {**card.info, "general.file_type": quantizing.FILE_TYPES[kind]}
+    return replace(card, quantization=kind, tensors=tensors, info=info), grown
 
 
 def config(card: Card) -> dict[str, Any]:

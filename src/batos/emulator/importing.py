@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from batos.emulator import adapters, cards, rewriting, store, templates
 from batos.emulator.cards import NOT_GGUF, Card
@@ -240,27 +241,27 @@ def _has_embedded(card: Card) -> bool:
 
 
 async def _quantize(stored: Store, part: Part, card: Card, kind: str) -> None:
-    """Smaller weights of the same shape: really so for few of them in Q8_0, else only described."""
+    """Smaller weights of the same shape: really so for few of them in plain types, else only described."""
     blob = stored.blobs[part.layer.digest]
-    if kind == "Q8_0" and blob.path is not None and rewriting.can_shrink(blob.path):
-        made, fresh = await _written(stored, blob, shrink=True)
+    if blob.path is not None and rewriting.can_shrink(blob.path, kind):
+        made, fresh = await _written(stored, blob, partial(rewriting.shrunk, wanted=kind))
     else:
         digest = store.digest_of(f"{kind} of {blob.digest}".encode())
         fresh = digest not in stored.blobs
-        size = int(blob.size * _SHRINKS.get(kind, 1.0))
-        made = stored.blobs.get(digest) or stored.put_card(digest, size, cards.quantized(card, kind))
+        described, grown = cards.quantized(card, kind)
+        size = blob.size + grown if card.tensors else int(blob.size * _SHRINKS.get(kind, 1.0))
+        made = stored.blobs.get(digest) or stored.put_card(digest, size, described)
     _replace(stored, part, made, fresh)
 
 
 async def _copy(stored: Store, part: Part) -> None:
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None:
-        _replace(stored, part, *await _written(stored, blob, shrink=False))
+        _replace(stored, part, *await _written(stored, blob, rewriting.copied))
 
 
-async def _written(stored: Store, blob: Blob, *, shrink: bool) -> tuple[Blob, bool]:
+async def _written(stored: Store, blob: Blob, make: Callable[[Path, IO[bytes]], str]) -> tuple[Blob, bool]:
     assert blob.path is not None
-    make = rewriting.shrunk if shrink else rewriting.copied
     try:
         return await stored.write(partial(make, blob.path), blob.size)
     except NotWeights:

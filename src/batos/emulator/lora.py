@@ -10,7 +10,8 @@ from math import prod
 from pathlib import Path
 from typing import IO, Any
 
-from batos.emulator.rewriting import F16, Writer, by_layer, word
+from batos.emulator.quantizing import F16
+from batos.emulator.rewriting import Writer, by_layer, word
 from batos.weights.bounded import NotWeights
 
 _LARGEST = 8_000_000  # elements up to which an adapter is really converted, in Python

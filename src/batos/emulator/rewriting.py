@@ -1,29 +1,27 @@
-"""GGUF files written anew, byte for byte as the daemon's own tools write them: checked copies, Q8_0, adapters."""
+"""GGUF files written anew as the daemon's own tools write them: checked copies, quantised ones, adapters."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from math import floor, prod
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
+from batos.emulator import quantizing
+from batos.emulator.quantizing import BLOCK, F16, F32
 from batos.weights import gguf
 from batos.weights.bounded import NotWeights
 
-F32, F16, Q8_0 = 0, 1, 8
-_Q8_FILE = 7  # general.file_type of files whose weights are Q8_0
 _SMALLEST = 8 << 20  # bytes of weights up to which they are really quantised, in Python
-_BLOCK = 32  # elements of a Q8_0 block, and the alignment of tensors in bytes
 _CHUNK = 1 << 20
 _STRING, _ARRAY = 8, 9
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _MOVED = ("general.quantization_version", "general.file_type")  # they are set last
 _LAYER = re.compile(r"blk\.(-?\d+)")
-_KEPT = ("position_embd.weight", "token_types.weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +139,9 @@ class Writer:
         offset = 0
         for name, shape, kind, size in self.tensors:
             out += [_text(name), struct.pack(f"<I{len(shape)}Q", len(shape), *shape), struct.pack("<IQ", kind, offset)]
-            offset += size + -size % _BLOCK
+            offset += size + -size % BLOCK
         data = b"".join(out)
-        self.write(data + bytes(-len(data) % _BLOCK))
+        self.write(data + bytes(-len(data) % BLOCK))
 
     def weights(self, pieces: Iterator[bytes]) -> None:
         """One tensor's bytes, with what fills them up."""
@@ -151,7 +149,7 @@ class Writer:
         for piece in pieces:
             self.write(piece)
             size += len(piece)
-        self.write(bytes(-size % _BLOCK))
+        self.write(bytes(-size % BLOCK))
 
     def digest(self) -> str:
         return "sha256:" + str(self._hash.hexdigest())
@@ -172,38 +170,46 @@ def copied(source: Path, target: IO[bytes]) -> str:
     return _rewritten(source, parts(source), target, None)
 
 
-def shrunk(source: Path, target: IO[bytes]) -> str:
-    """The file quantised to Q8_0; its digest. NotWeights when it is no whole GGUF file."""
-    return _rewritten(source, parts(source), target, Q8_0)
+def shrunk(source: Path, target: IO[bytes], wanted: str) -> str:
+    """The file quantised, to Q4_K_M or the like; its digest. NotWeights when it is no whole GGUF file."""
+    return _rewritten(source, parts(source), target, wanted)
 
 
-def can_shrink(path: Path) -> bool:
-    """Whether a file is small enough to be really quantised."""
-    return path.stat().st_size <= _SMALLEST
+def can_shrink(path: Path, wanted: str) -> bool:
+    """Whether a file is small enough to be really quantised, and to types that can be written."""
+    if path.stat().st_size > _SMALLEST:
+        return False
+    found = parts(path)
+    changed = [(tensor.kind, kind) for tensor, kind in _planned(found, wanted) if tensor.kind != kind]
+    return all(quantizing.can_write(kind) and before in (F16, F32) for before, kind in changed)
 
 
-def _rewritten(source: Path, found: Parts, target: IO[bytes], kind: int | None) -> str:
-    file_type = _Q8_FILE if kind == Q8_0 else found.number("general.file_type", 1)
+def _planned(found: Parts, wanted: str | None) -> list[tuple[Place, int]]:
+    """The tensors in the order of the new file, each with its type there."""
+    tensors = sorted(found.tensors, key=lambda tensor: by_layer(tensor.name))
+    if wanted is None:
+        return [(tensor, tensor.kind) for tensor in tensors]
+    chosen = quantizing.kinds([(tensor.name, tensor.shape, tensor.kind) for tensor in tensors], wanted)
+    return list(zip(tensors, chosen, strict=True))
+
+
+def _rewritten(source: Path, found: Parts, target: IO[bytes], wanted: str | None) -> str:
+    file_type = quantizing.FILE_TYPES[wanted] if wanted else found.number("general.file_type", 1)
     keys = [key for key in found.keys if key[0] not in _MOVED]
     keys.append((_MOVED[0], 4, struct.pack("<I", 2)))
     keys.append((_MOVED[1], 4, struct.pack("<I", file_type)))
-    tensors = sorted(found.tensors, key=lambda tensor: by_layer(tensor.name))
-    shrinks = [kind == Q8_0 and _quantises(tensor) for tensor in tensors]
+    planned = _planned(found, wanted)
     writer = Writer(target, keys)
-    for tensor, shrink in zip(tensors, shrinks, strict=True):
-        size = prod(tensor.shape) // _BLOCK * 34 if shrink else tensor.size
-        writer.tensors.append((tensor.name, tensor.shape, Q8_0 if shrink else tensor.kind, size))
+    for tensor, kind in planned:
+        size = tensor.size if kind == tensor.kind else replace(tensor, kind=kind).size
+        writer.tensors.append((tensor.name, tensor.shape, kind, size))
     writer.head()
     with source.open("rb") as opened:
-        for tensor, shrink in zip(tensors, shrinks, strict=True):
+        for tensor, kind in planned:
             opened.seek(tensor.start)
-            writer.weights(_blocks(opened, tensor) if shrink else _chunks(opened, tensor.size))
+            same = kind == tensor.kind
+            writer.weights(_chunks(opened, tensor.size) if same else _rows(opened, tensor, kind))
     return writer.digest()
-
-
-def _quantises(tensor: Place) -> bool:
-    whole = len(tensor.shape) > 1 and tensor.kind in (F32, F16) and tensor.shape[0] % _BLOCK == 0
-    return whole and tensor.name.endswith("weight") and tensor.name not in _KEPT
 
 
 def _chunks(opened: IO[bytes], size: int) -> Iterator[bytes]:
@@ -215,25 +221,10 @@ def _chunks(opened: IO[bytes], size: int) -> Iterator[bytes]:
         yield data
 
 
-def _blocks(opened: IO[bytes], tensor: Place) -> Iterator[bytes]:
+def _rows(opened: IO[bytes], tensor: Place, kind: int) -> Iterator[bytes]:
     code, width = ("e", 2) if tensor.kind == F16 else ("f", 4)
     for row in range(prod(tensor.shape[1:])):
         data = opened.read(tensor.shape[0] * width)
         if len(data) != tensor.shape[0] * width:
             raise NotWeights(f"its row {row} is not within the file", tensor.name)
-        numbers = struct.unpack(f"<{tensor.shape[0]}{code}", data)
-        yield b"".join(q8_block(numbers[at : at + _BLOCK]) for at in range(0, len(numbers), _BLOCK))
-
-
-def q8_block(numbers: Sequence[float]) -> bytes:
-    """Thirty-two numbers as one scale of 16 bits and a byte each, rounded as the runner's library rounds."""
-    scale = _single(max(map(abs, numbers)) / 127.0)
-    inverse = _single(1.0 / scale) if scale else 0.0
-    scaled = [_single(number * inverse) for number in numbers]
-    rounded = [floor(abs(number) + 0.5) * (1 if number >= 0 else -1) for number in scaled]
-    return struct.pack("<e32b", scale, *rounded)
-
-
-def _single(number: float) -> float:
-    """A number as 32 bits hold it."""
-    return float(struct.unpack("<f", struct.pack("<f", number))[0])
+        yield quantizing.written(kind, struct.unpack(f"<{tensor.shape[0]}{code}", data))
