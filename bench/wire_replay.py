@@ -187,12 +187,16 @@ class Replay:
         if request.get("blob") is not None:
             return await asyncio.to_thread((self.recording.models / request["blob"]).read_bytes)
         if "json" in request:
-            text = json.dumps(request["json"], ensure_ascii=False)
+            text = json.dumps(request["json"])
         elif request.get("text") is not None:
             text = str(request["text"])
         else:
             return None
-        return self.ports.outward(text).replace("<models>", self.daemon.root or "<models>").encode()
+        return (
+            self.ports.outward(text)
+            .replace("<models>", self.daemon.root or "<models>")
+            .encode("utf-8", "surrogatepass")
+        )
 
 
 def span(asked: Any) -> float | None:
