@@ -211,7 +211,7 @@ class ModelLoadFailed(OllamaError):
 
     code = "model_load_failed"
     retry = True
-    remedy = "Free memory, use a smaller model or window, or check its adapter; the daemon's log has the cause."
+    remedy = "Free memory, use a smaller model or window, or `batos adapters check`; the daemon's log has the cause."
 
 
 class ContextOverflow(OllamaError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.genesis.conftest import Edit
 
 from batos.errors import CodexError, UsageError
 from batos.genesis import codex as codices
+from batos.genesis import options, prompts, when
 from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.codexfiles import LARGEST
 
@@ -258,3 +260,14 @@ def test_a_folder_in_the_place_of_a_file(folder: Path) -> None:
         codices.load(folder)
     with pytest.raises(CodexError, match="cannot be put there"):
         codices.install(folder / "mind.toml")
+
+
+def test_the_page_names_every_key() -> None:
+    """docs/codex.md tells of every key, option, condition, template, place and pillar that a person may write."""
+    page = (Path(__file__).parents[2] / "docs" / "codex.md").read_text(encoding="utf-8")
+    keys = {key for name in codices.shipped() for key in tomllib.loads(codices.shipped()[name])}
+    intents = {"slot", "name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "api", "model"}
+    places = {f"${place}" for shape in prompts.SHAPES.values() for place in shape.may}
+    named = {*keys, *intents, *places, *options.OLLAMA, *options.OURS, *when.CONDITIONS, *prompts.SHAPES}
+    named |= {slot for slots in PILLARS.values() for slot in slots}
+    assert [word for word in sorted(named) if f"`{word}`" not in page] == []
