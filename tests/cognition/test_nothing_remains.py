@@ -53,7 +53,6 @@ def nothing_but_the_failure(uvm: UVM, word: str) -> Iterator[Callable[[str], Non
 def _replace_bridge(mind: Mind, bridge: ScriptedBridge) -> None:
     bridge.rows = mind.bridge.rows
     mind.uvm.bridge = bridge
-    mind.uvm._conductor = None
 
 
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
