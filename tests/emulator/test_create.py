@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from typing import Any
@@ -182,8 +183,21 @@ async def test_a_model_of_another_machine_has_no_weights(client: Client) -> None
     assert made[-1] == {"status": "success"}
     row = (await client.http.get("/api/tags")).json()["models"][0]
     assert (row["remote_model"], row["remote_host"]) == ("gpt-oss:20b", "http://example.com:11434")
-    reply = await client.post("/api/show", model="far")
-    assert reply.status_code == 403
+    for path in ("/api/show", "/api/chat", "/api/generate"):
+        assert (await client.post(path, model="far")).status_code == 403
+
+
+async def test_models_made_at_once_do_not_take_each_others_layers(client: Client) -> None:
+    """A layer that one replaces while another is about to refer to it is there in the end."""
+    old, new = {"parameters": {"seed": 1}}, {"parameters": {"seed": 2}}
+    for _ in range(5):
+        await client.lines("/api/create", model="a", **{"from": CHAT_MODEL, **old})
+        await asyncio.gather(
+            client.lines("/api/create", model="a", **{"from": CHAT_MODEL, **new}),
+            *(client.lines("/api/create", model=f"b{n}", **{"from": CHAT_MODEL, **old}) for n in range(4)),
+        )
+        for name in ("a", "b0", "b3"):
+            assert (await client.post("/api/show", model=name)).status_code == 200
 
 
 async def test_two_stores_are_equal(start: Start) -> None:

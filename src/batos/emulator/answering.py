@@ -104,6 +104,8 @@ def _call(daemon: Daemon, fields: Fields, fault: Fault | None, *, chat: bool) ->
     model = daemon.find(names.select(asked))
     if model is None:
         raise ApiError(404, f"model '{asked}' not found")
+    if model.remote:
+        raise ApiError(403, names.NO_CLOUD.format("is"))
     return Call(daemon, fields, model, asked, fault, chat, gojson.keep_alive(fields.get("keep_alive")))
 
 

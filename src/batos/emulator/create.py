@@ -60,7 +60,8 @@ class Making:
     def append(self, media: str, data: bytes) -> None:
         """A layer of its own."""
         blob, fresh = self.daemon.store.put(data)
-        self.parts.append(Part(Layer(media, blob.digest, blob.size, note=adapters.noted(blob.digest, fresh))))
+        note = adapters.noted(blob.digest, fresh)
+        self.parts.append(Part(Layer(media, blob.digest, blob.size, note=note), data=data))
 
     def remove(self, media: str) -> None:
         """Take the layers of a kind out; what no model refers to is gone."""
@@ -108,6 +109,9 @@ async def creating(making: Making) -> Lines:
     layers = [part.layer for part in making.parts]
     yield [said(layer.note) for layer in layers if layer.note]
     yield [said("writing manifest")]
+    for part in making.parts:
+        if part.data is not None:
+            making.daemon.store.put(part.data)
     making.daemon.store.save(making.name, layers, making.config)
     yield [said("success")]
 

@@ -60,11 +60,12 @@ def _go(text: str, value: Any) -> str:
 def _exact(value: Any) -> str:
     if isinstance(value, float):
         return real(value)
+    text = _ENCODER.encode(value)
+    if not isinstance(value, dict | list | tuple) or not _UNLIKE.search(text):
+        return text
     if isinstance(value, dict):
         return "{" + ",".join(f"{_ENCODER.encode(str(key))}:{_exact(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_exact, value)) + "]"
-    return _ENCODER.encode(value)
+    return "[" + ",".join(map(_exact, value)) + "]"
 
 
 def real(value: float) -> str:

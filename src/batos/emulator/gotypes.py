@@ -63,11 +63,11 @@ class Struct:
 
     go: str
     fields: Mapping[str, Type]
+    name: str = field(init=False)
 
-    @property
-    def name(self) -> str:
+    def __post_init__(self) -> None:
         """Go's name without its package; nothing where the struct has none."""
-        return "" if self.go.startswith("struct") else self.go.rpartition(".")[2]
+        object.__setattr__(self, "name", "" if self.go.startswith("struct") else self.go.rpartition(".")[2])
 
     def find(self, key: str) -> str | None:
         """The field that a key means, with or without case."""
@@ -96,6 +96,7 @@ FLOAT32 = Scalar("float32", "float", 32)
 ANY = Scalar("interface {}", "any")
 RAW = Scalar("json.RawMessage", "raw")
 STRINGS = Slice("[]string", STRING)
+_READY = (str, bool, int, float)
 _ZERO: Mapping[str, Any] = {"string": "", "bool": False, "int": 0, "uint": 0, "float": 0}
 
 
@@ -180,7 +181,10 @@ class _Decoding:
     def _map(self, kind: Map, node: Any, old: Any) -> dict[str, Any]:
         found = dict(old or {})
         for key, item in _items(node):
-            found[key] = _filled(kind.element, self.value(kind.element, item, None))
+            if kind.element is ANY and item.__class__ in _READY:
+                found[key] = item
+            else:
+                found[key] = _filled(kind.element, self.value(kind.element, item, None))
         return found
 
     def _struct(self, kind: Struct, node: Any, old: Any) -> dict[str, Any]:
@@ -190,10 +194,14 @@ class _Decoding:
             name = kind.find(key)
             if name is None:
                 continue
+            wanted = kind.fields[name]
+            if (wanted is STRING and item.__class__ is str) or (wanted is BOOL and item.__class__ is bool):
+                found[name] = item  # as most fields are
+                continue
             self.path.append(name)
             self.struct = kind.name
-            if item is not None or not _keeps(kind.fields[name]):
-                found[name] = self.value(kind.fields[name], item, found.get(name))
+            if item is not None or not _keeps(wanted):
+                found[name] = self.value(wanted, item, found.get(name))
             self.path.pop()
             self.struct = outer
         return {name: found[name] for name in kind.fields if name in found} if len(found) > 1 else found

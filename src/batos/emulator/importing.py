@@ -57,11 +57,15 @@ _SIZES = {
 
 @dataclass(slots=True)
 class Part:
-    """A layer on its way into a model, with what its weights say of themselves; `upload` is still to be re-written."""
+    """A layer on its way into a model, with what its weights say of themselves; `upload` is still to be re-written.
+
+    `data` is the content of a small one, which another request may take out of the store before the model is there.
+    """
 
     layer: Layer
     card: Card | None = None
     upload: bool = False
+    data: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +165,11 @@ def _detect(stored: Store, part: Part, parts: list[Part]) -> None:
     name, text, parameters = detected
     blob, _ = stored.put(text.encode())
     note = f"using autodetected template {name}"
-    parts.append(Part(Layer(store.TEMPLATE, blob.digest, blob.size, note=note)))
+    parts.append(Part(Layer(store.TEMPLATE, blob.digest, blob.size, note=note), data=text.encode()))
     if parameters:
-        blob, fresh = stored.put(layer_text(parameters))
-        parts.append(Part(Layer(store.PARAMS, blob.digest, blob.size, note=adapters.noted(blob.digest, fresh))))
+        blob, fresh = stored.put(data := layer_text(parameters))
+        note = adapters.noted(blob.digest, fresh)
+        parts.append(Part(Layer(store.PARAMS, blob.digest, blob.size, note=note), data=data))
 
 
 def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> Part:
