@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--exchanges", type=Path, default=CORPUS / "exchanges.jsonl")
     parser.add_argument("--models", type=Path, default=CORPUS / "models")
-    parser.add_argument("--env", action="append", default=[], metavar="K=V")
+    parser.add_argument("--env", action="extend", nargs="+", default=[], metavar="K=V")
     parser.add_argument("--url", default=os.environ.get("BATOS_LIVE_OLLAMA"))
     parser.add_argument("--speed", type=float, default=None, help="how many times faster than recorded")
     parser.add_argument("--quick", action="store_true")
