@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,7 @@ POLL_S = 0.05
 SETTLE_S = 1.0
 _GUARD_S = 20.0
 _APART_S = 0.002
+_APART_S = 0.001
 _RACE_MS = 5.0  # requests nearer than this reached the recorded daemon in an order that nobody knows
 _KILLED_ANSWER = "error was encountered while running the model: unexpected EOF"
 _KILLED_LOAD = "llama-server process has terminated: signal: killed"
@@ -123,16 +124,20 @@ class Replay:
         first = min((one.sent_ms for one in batch), default=0.0)
         replies: dict[int, Reply] = {}
 
-        async def after(one: Exchange, place: float) -> None:
+        async def after(one: Exchange, before: asyncio.Event, sent: asyncio.Event) -> None:
+            place = (one.sent_ms - first) / 1000 / self.speed
             await asyncio.sleep(max(0.0, began + place - time.monotonic()))
-            replies[one.n] = await self._send(one)
+            await before.wait()  # those that came together arrive in this order, however busy the machine is
+            await asyncio.sleep(_APART_S)
+            replies[one.n] = await self._send(one, sent)
 
-        place = 0.0
         async with asyncio.TaskGroup() as group:
+            before = asyncio.Event()
+            before.set()
             for one in in_order(batch):
-                # those that came together go one after the other, a moment apart, so that they arrive in this order
-                place = max(place + _APART_S, (one.sent_ms - first) / 1000 / self.speed)
-                group.create_task(after(one, place))
+                sent = asyncio.Event()
+                group.create_task(after(one, before, sent))
+                before = sent
         return [replies[one.n] for one in batch]
 
     def _matched(self, batch: Sequence[Exchange], replies: Sequence[Reply]) -> list[Outcome]:
@@ -149,7 +154,15 @@ class Replay:
 
     # over the wire
 
-    async def _send(self, one: Exchange) -> Reply:
+    async def _send(self, one: Exchange, sent: asyncio.Event | None = None) -> Reply:
+        """One request and what came back; sets `sent` when the request is on its way."""
+        try:
+            return await self._exchange(one, sent)
+        finally:
+            if sent is not None:
+                sent.set()
+
+    async def _exchange(self, one: Exchange, sent: asyncio.Event | None) -> Reply:
         began = time.monotonic()
         limit = _GUARD_S
         if one.reply.status is None:
@@ -157,7 +170,7 @@ class Replay:
         status, headers, data = None, {}, bytearray()
         fault = ""
         try:
-            async with asyncio.timeout(limit), self._stream(one) as response:
+            async with asyncio.timeout(limit), self._stream(one, sent) as response:
                 status = response.status_code
                 headers = {name.lower(): text for name, text in response.headers.items()}
                 async for piece in response.aiter_raw():
@@ -174,13 +187,24 @@ class Replay:
         return Reply(status, headers, text, lines[: one.cut_after], ms=spent, fault=fault)
 
     @asynccontextmanager
-    async def _stream(self, one: Exchange) -> AsyncIterator[httpx.Response]:
+    async def _stream(self, one: Exchange, sent: asyncio.Event | None) -> AsyncIterator[httpx.Response]:
         headers = dict(one.request.get("headers") or {})
         content = await self._content(one)
         if "json" in one.request:
             headers.setdefault("content-type", "application/json")
-        async with self.daemon.http.stream(one.method, one.path, content=content, headers=headers) as response:
+
+        async def traced(event: str, info: Mapping[str, Any]) -> None:
+            if sent is not None and event.endswith("send_request_body.complete"):
+                sent.set()
+
+        http = self.daemon.http
+        about = {"trace": traced}
+        request = http.build_request(one.method, one.path, content=content, headers=headers, extensions=about)
+        response = await http.send(request, stream=True)
+        try:
             yield response
+        finally:
+            await response.aclose()
 
     async def _content(self, one: Exchange) -> bytes | None:
         request = one.request
