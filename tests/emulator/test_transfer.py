@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,6 +18,10 @@ from tests.emulator.recordings import MODELS
 
 from batos.emulator.clocks import SystemClock
 from batos.emulator.http import Limits
+from batos.emulator.names import parse
+from batos.emulator.remote import Source
+from batos.emulator.store import Layer
+from batos.emulator.transfer import Download, Part, layer
 
 _WEIGHTS = (MODELS / "tiny-b.gguf").read_bytes()
 _LARGE = Random(1).randbytes(390_000)
@@ -188,6 +193,38 @@ async def test_a_pull_that_was_left_goes_on(client: Client, registry: _Registry)
     assert len(starts) == 2
     assert int(starts[1]) > 0
     assert client.emulator.store.content(_digest(_LARGE)) == _LARGE
+
+
+async def test_a_pull_goes_on_after_a_restart(start: Start, registry: _Registry, tmp_path: Path) -> None:
+    """What was down is in the store's folder, with how far each part is; nothing of it is left in the end."""
+    registry.pause_s = 0.02
+    async with start(store=tmp_path) as client:
+        async with client.http.stream("POST", "/api/pull", json=_named(registry)) as reply:
+            lines = reply.aiter_lines()
+            while _digest(_LARGE) not in await anext(lines):
+                pass
+        await until(lambda: not client.emulator.daemon.registry.downloads)
+        came = client.emulator.daemon.registry.pulled[_digest(_LARGE)]
+    async with start(store=tmp_path, models=()) as client:
+        assert (await client.lines("/api/pull", **_named(registry)))[-1] == {"status": "success"}
+        assert client.emulator.daemon.registry.pulled[_digest(_LARGE)] <= len(_LARGE) - came + _PIECE
+        assert client.emulator.store.content(_digest(_LARGE)) == _LARGE
+    assert not list((tmp_path / "blobs").glob("*partial*"))
+
+
+async def test_a_layer_in_several_parts(client: Client, registry: _Registry) -> None:
+    """They come at once and are put where they belong; those that are there are not asked for."""
+    daemon = client.emulator.daemon
+    name = parse(f"127.0.0.1:{registry.port}/library/tiny:v1")
+    assert name is not None
+    parts = [Part(0, 0, 100_000), Part(1, 100_000, 200_000), Part(2, 300_000, 90_000)]
+    wanted = Layer("application/vnd.ollama.image.license", _digest(_LARGE), len(_LARGE))
+    download = Download(Source(name, True, 1 << 20), wanted, daemon.store, daemon.registry, daemon.clock, parts)
+    told = [done async for _, done in layer(download)]
+    assert told == sorted(told)
+    assert daemon.store.content(_digest(_LARGE)) == _LARGE
+    ranges = sorted(ranges for _, path, ranges in registry.asked if ranges)
+    assert ranges == ["0-99999", "100000-299999", "300000-389999"]
 
 
 async def test_a_part_that_breaks_off_is_asked_for_again(start: Start, registry: _Registry) -> None:
