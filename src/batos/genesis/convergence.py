@@ -89,6 +89,7 @@ class Convergence:
     #: Whoever looks and acts on what it saw holds it: codex and image change for one at a time. Not while pulling.
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _last: _Read | None = field(default=None)
+    _compared_last: tuple[tuple[object, ...], Plan] | None = field(default=None)
     _version: str | None = field(default=None)
     _unfit: fusing.Unfit = field(default_factory=fusing.Unfit)
 
@@ -138,7 +139,11 @@ class Convergence:
         with self.image.snapshot() as root:
             chosen, known = repository.choices(root), ledger.known(root)
         shelf = self._unfit.apart(read.shelf, _bases(read.codex, self.settings.profile, listed))
-        return compare(read.codex, self.settings.profile, listed, shelf, chosen, known)
+        # Every mission looks, and hardly ever finds anything else than the last one did.
+        seen = (read.codex, listed, shelf, chosen, known)
+        if self._compared_last is None or self._compared_last[0] != seen:
+            self._compared_last = (seen, compare(read.codex, self.settings.profile, listed, shelf, chosen, known))
+        return self._compared_last[1]
 
     # -- bringing about
 
