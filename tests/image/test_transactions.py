@@ -321,9 +321,13 @@ async def test_what_nobody_marked_is_forgotten_with_the_abort(stage: Stage) -> N
         stage.image.find(root, stage.mission)[2].notes = ["kept"]
 
     await stage.image.writer.apply(put)
-    with pytest.raises(Refused), stage.image.transaction(stage.mission) as transaction:
+
+    def think(transaction: MissionTransaction) -> None:
         thought_in(stage.image, transaction, stage.mission).notes.append("never committed")
         raise Refused("no")
+
+    with pytest.raises(Refused), stage.image.transaction(stage.mission) as transaction:
+        think(transaction)
     with stage.image.transaction(stage.mission) as again:
         assert again._connection is transaction._connection
         assert thought_in(stage.image, again, stage.mission).notes == ["kept"]

@@ -21,7 +21,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--vram", default=8.0, show_default=True, help="The simulated GPU's memory in GiB; 0 is no GPU.")
 @click.option("--parallel", type=click.IntRange(1, 64), help="Requests a runner serves at once.")
 @click.option("--load-s", default=0.0, show_default=True, help="Seconds that a model takes to load.")
-@click.option("--tok-s", default=0.0, show_default=True, help="Tokens a second; 0 is at once. Prompts: twenty times that.")
+@click.option(
+    "--tok-s", default=0.0, show_default=True, help="Tokens a second, prompts at twenty times that; 0 is at once."
+)
 @click.option("--latency-ms", default=0.0, show_default=True, help="Milliseconds before every answer.")
 @click.option("--pull-s", default=0.0, show_default=True, help="Seconds that a pull takes.")
 @click.option("--faults", type=_FILE, help="Faults to inject (JSON; docs/emulator.md).")

@@ -58,9 +58,7 @@ class Teller:
             self._alarmed.add(str(keys["runner"]))
             self._close_line()
             self.console.say(f"warning: {placement_text(keys)}; every answer is many times slower.")
-            self.console.say(
-                "         Free memory on the card or lower num_ctx: see `batos budget`."
-            )
+            self.console.say("         Free memory on the card or lower num_ctx: see `batos budget`.")
 
     def _retracted(self) -> None:
         self._close_line()
