@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from wire_exchange import Exchange, Reply
+from wire_exchange import LEFT, Exchange, Reply
 from wire_ledger import Ledger, seconds
 from wire_streams import Chunks, Progress
 
@@ -50,8 +50,9 @@ class Comparison:
         """Compare status, headers and body."""
         theirs = self.exchange.reply
         if theirs.status is None:
-            if mine.status is not None:
-                self.say((), f"status {mine.status} after {mine.ms:.0f} ms, where the client gave up")
+            if not mine.fault.startswith(LEFT):
+                told = mine.fault or f"status {mine.status}"
+                self.say((), f"{told} after {mine.ms:.0f} ms, where the client gave up")
             return
         if mine.fault and self.exchange.cut_after is None:
             self.say((), f"no reply but {mine.fault}")

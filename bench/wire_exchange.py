@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+LEFT = "gave up"  # how the fault of a reply begins whose client left before its end
 LOADED_NS = 100_000_000  # a load_duration above this is a load, below it is waiting
 
 

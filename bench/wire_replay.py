@@ -15,7 +15,7 @@ import httpx
 
 from wire_compare import compare
 from wire_daemon import Daemon
-from wire_exchange import Exchange, Recording, Reply
+from wire_exchange import LEFT, Exchange, Recording, Reply
 from wire_ledger import Ledger
 from wire_registry import Ports
 
@@ -178,7 +178,7 @@ class Replay:
                     if one.cut_after is not None and data.count(b"\n") >= one.cut_after:
                         break
         except TimeoutError:
-            fault = f"nothing more within {limit:.2f} s"
+            fault = f"{LEFT} after {limit:.2f} s"
         except _DROPPED as dropped:
             fault = f"{type(dropped).__name__} {dropped}".strip()
         spent = (time.monotonic() - began) * 1000
