@@ -56,7 +56,7 @@ class Seams:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class Ready:
     """What missions begin with from now on; `number` is that of the check that found it so."""
 
     number: int
@@ -78,7 +78,7 @@ class UVM:
     _slots: asyncio.Semaphore
     #: How often it was looked at what missions begin with.
     _checks: int = 0
-    _ready: _Ready | None = None
+    _ready: Ready | None = None
     #: The digest of every model that was seen, by name. One mapping for all: a mission may begin on what another's look
     #: has just written into the image.
     _digests: dict[str, str] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class UVM:
         async with self.convergence.turn:
             await self._check()
 
-    async def _check(self) -> _Ready:
+    async def _check(self) -> Ready:
         self._checks += 1
         number, before = self._checks, self._ready
         try:
@@ -127,7 +127,7 @@ class UVM:
         if before is not None and before.footing.codex.digest == footing.codex.digest:
             self._ready = replace(before, number=number, footing=footing)
         else:
-            self._ready = _Ready(number, footing, await self._make_conductor(footing))
+            self._ready = Ready(number, footing, await self._make_conductor(footing))
         return self._ready
 
     async def _make_conductor(self, footing: Footing) -> Conductor:
@@ -146,15 +146,11 @@ class UVM:
             digests=self._digests,
         )
 
-    async def ready(self) -> Conductor:
-        """The conductor of a mission that begins now: codex, adapters and models as they are.
+    async def ready(self) -> Ready:
+        """What a mission that comes now begins with; those that come together share a look.
 
         When Ollama is away, what the image knows serves answers that are paid for.
         """
-        return (await self._looked()).conductor
-
-    async def _looked(self) -> _Ready:
-        """Look, or share the look of a mission that came at the same time."""
         come = self._checks
         async with self.convergence.turn:
             if self._ready is not None and self._ready.number > come:
@@ -213,13 +209,14 @@ class UVM:
                 remedy="Wait for its end (`batos resume` brings what was left behind to one): else both would pay.",
             )
 
-    async def run(self, mission: str) -> dict[str, Any]:
+    async def run(self, mission: str, ready: Ready | None = None) -> dict[str, Any]:
         """Run an accepted mission to its end, at most `missions` at a time; raises why it failed.
 
         A mission whose answer is committed already is not run again. Refused: it runs just now, or has ended.
+        `ready` is for those who looked themselves just before: it is not looked again.
         """
         async with self._slots:
-            ready = await self._ready_for(mission)
+            ready = ready or await self._ready_for(mission)
             run = object()  # a mission that is told to run twice is refused the second time, and runs on
             self._thinking[run] = ready.footing.models
             try:
@@ -228,12 +225,12 @@ class UVM:
                 del self._thinking[run]
         return self.mission(mission)
 
-    async def _ready_for(self, mission: str) -> _Ready:
+    async def _ready_for(self, mission: str) -> Ready:
         """What it begins with; a mission that cannot even begin is failed with the reason."""
         with self.image.snapshot() as root:
             word = self.image.find(root, mission)[1].word
         try:
-            return await self._looked()
+            return await self.ready()
         except BatosError as error:
             if word == "queued":
                 await self.image.move(mission, "failed", error)

@@ -177,7 +177,7 @@ class Stepping:
 @asynccontextmanager
 async def stepping(uvm: UVM, mission: str) -> AsyncIterator[Stepping]:
     """The mission's transaction and machine; nothing of it is committed unless the test does so."""
-    conductor = await uvm.ready()
+    conductor = (await uvm.ready()).conductor
     attempt = Attempt(mission)
     with uvm.image.transaction(mission) as transaction:
         running = await conductor._prepare(attempt, transaction)

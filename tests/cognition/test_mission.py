@@ -180,7 +180,7 @@ async def test_cancelled_during_the_commit_a_mission_is_done(mind: Mind) -> None
 async def test_committed_and_not_published_it_is_published_by_the_next_run(mind: Mind) -> None:
     """When folding in fails after the commit the mission is not failed: running it again only publishes it."""
     mission = await submit(mind.uvm)
-    conductor = await mind.uvm.ready()
+    conductor = (await mind.uvm.ready()).conductor
     publisher = conductor.publisher
 
     def broken(root: Any, mission: str, payload: Any) -> None:

@@ -68,7 +68,7 @@ def test_events_and_the_document_last(tmp_path: Path, context: ForkServerContext
         again, none = where.ran("genesis")
     assert code == again == 0
     assert [line.get("event") for line in lines[:-1]] == ["genesis.step"] * (len(lines) - 1)
-    assert lines[-1]["data"].keys() == {"plan", "changes", "audit", "audited_at"}
+    assert lines[-1]["data"].keys() == {"plan", "done", "changes", "audit", "audited_at"}
     assert ("graph the image", f"{len(lines[-1]['data']['changes'])} changes written") in steps(lines)
     assert {(f"pull {BASE}", "success"), (f"pull {EMBEDDER}", "success")} <= set(steps(lines))
     assert len(none) == 1
@@ -86,6 +86,17 @@ def test_a_plan_is_only_shown(tmp_path: Path, context: ForkServerContext) -> Non
     assert (plan["satisfied"], plan["needs_pull"]) == (False, True)
     assert requests == ["/api/version", "/api/tags"]
     assert not (where.home / "modelfiles").exists()
+
+
+def test_a_question_looks_once(tmp_path: Path, context: ForkServerContext) -> None:
+    """A process that asks one question looks once: version and list, then the question itself."""
+    with world(tmp_path / "w", context) as where:
+        where.converged()
+        before = len(where.requests())
+        code, _ = where.ran("ask", "--effort", "reflex", "Why?")
+        requests = [request["path"] for request in where.requests()[before:]]
+    assert code == 0
+    assert requests == ["/api/version", "/api/tags", "/api/chat", "/api/ps"]
 
 
 def test_no_daemon(tmp_path: Path, context: ForkServerContext) -> None:
@@ -288,6 +299,7 @@ def test_without_an_embedder(tmp_path: Path, context: ForkServerContext) -> None
         code, lines = where.ran("genesis")
     assert code == 0
     assert any(step == f"pull {EMBEDDER}" and status.startswith("left out") for step, status in steps(lines))
+    assert [step["name"] for step in lines[-1]["data"]["done"] if step["kind"] == "pull"] == [BASE]
     assert all(finding["ok"] for finding in lines[-1]["data"]["audit"])
 
 

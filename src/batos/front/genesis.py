@@ -84,7 +84,7 @@ def _tell_genesis(console: Console, report: GenesisReport, *, quiet: bool) -> No
 
 def _summary(report: GenesisReport) -> str:
     done: dict[str, Any] = {}
-    for step in report.plan.steps:
+    for step in report.done:
         done[step.kind] = done.get(step.kind, 0) + 1
     words = {"pull": "model", "upload": "adapter", "create": "model", "delete": "model"}
     verbs = {"pull": "pulled", "upload": "sent", "create": "made", "delete": "deleted"}

@@ -15,7 +15,7 @@ from batos.events import Events
 from batos.front.console import table
 from batos.front.options import Called, common, run
 from batos.front.telling import Teller, mission_text, prompts_text
-from batos.uvm import UVM, open_uvm
+from batos.uvm import UVM, Ready, open_uvm
 
 _STDIN_NAME = "stdin.txt"
 
@@ -83,17 +83,17 @@ def _stdin(most: int, field: str) -> bytes:
 
 async def _ask(called: Called, brief: dict[str, Any], files: list[File], teller: Teller) -> int:
     async with open_uvm(called.settings, Events(teller.hear, log=True)) as uvm:
-        await uvm.ready()
+        ready = await uvm.ready()
         if "ancestor" in brief:
             brief["ancestor"] = _named(uvm, brief["ancestor"])
         mission = await uvm.submit(brief, files)
-        return await _run(uvm, mission, teller)
+        return await _run(uvm, mission, teller, ready)
 
 
-async def _run(uvm: UVM, mission: str, teller: Teller) -> int:
+async def _run(uvm: UVM, mission: str, teller: Teller, ready: Ready | None = None) -> int:
     """Run and tell; a failed mission is told with its reason and its cost, by the exit code of what failed it."""
     try:
-        done = await uvm.run(mission)
+        done = await uvm.run(mission, ready)
     except BatosError as error:
         teller.failed(uvm.mission(mission), error)
         return error.exit_code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,7 +31,7 @@ from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.daemon import Daemon, Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.ledger import Made
-from batos.genesis.plan import Plan, compare, in_words, pruned
+from batos.genesis.plan import Plan, Step, compare, in_words, pruned
 from batos.genesis.provision import OnProgress, Progress, Pull
 from batos.genesis.shelf import Fault, Shelf
 from batos.genesis.stamps import Stamp
@@ -41,9 +41,10 @@ from batos.image.image import LivingImage
 
 @dataclass(frozen=True, slots=True)
 class GenesisReport:
-    """What genesis found and did; `plan` is what was to do when it began."""
+    """What genesis found and did: `plan` is what was to do when it began, `done` the steps of it that were done."""
 
     plan: Plan
+    done: tuple[Step, ...]
     changes: tuple[str, ...]
     findings: tuple[Finding, ...]
     audited_at: str
@@ -52,6 +53,7 @@ class GenesisReport:
         """For `genesis --json`."""
         return {
             "plan": self.plan.as_dict(),
+            "done": [step.as_dict() for step in self.done],
             "changes": list(self.changes),
             "audit": [finding.as_dict() for finding in self.findings],
             "audited_at": self.audited_at,
@@ -159,10 +161,11 @@ class Convergence:
             todo = await self._compared() if outdated else before
             after = await self._carry_out(todo, tell, pull="needed")
             changes = await self._record(after, tell)
-            if prune:
-                changes += await self._prune(after, tell)
+            if prune and await self._prune(after, tell):
+                after = await self._again(after)
+                changes += await self._record(after, None)
             findings, at = await self._audit(after)
-        return GenesisReport(before, tuple(changes), findings, at)
+        return GenesisReport(before, tuple(_done(before, after)), tuple(changes), findings, at)
 
     async def check(self) -> Footing:
         """The look at a mission's start, in its turn: what only needs making is made, what changed is written down.
@@ -215,15 +218,21 @@ class Convergence:
 
         Raises the error itself where a persona was given such a one: without it that persona would be another.
         """
-        listed = await look(self.daemon, self._version)
-        bases = _bases(todo.codex, todo.profile, listed)
+        again = await self._again(todo)
+        bases = _bases(todo.codex, todo.profile, again.listed)
         learnt = self._unfit.learn(unfit, todo.shelf, bases)
-        found = compare(todo.codex, todo.profile, listed, self._unfit.apart(todo.shelf, bases), todo.chosen, todo.known)
+        shelf = self._unfit.apart(todo.shelf, bases)
+        found = compare(todo.codex, todo.profile, again.listed, shelf, todo.chosen, todo.known)
         if not learnt or _broken(found):
             raise unfit
         for fault in unfit.faults:
             tell(Progress(f"leave out {fault['persona'].lower()}/{fault['name']}", fault["what"]))
         return found
+
+    async def _again(self, todo: Plan) -> Plan:
+        """The same plan for what the daemon lists now, whatever the files have become meanwhile."""
+        listed = await look(self.daemon, self._version)
+        return compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, todo.known)
 
     def _telling(self, on_progress: OnProgress | None) -> OnProgress:
         statuses: dict[str, str] = {}
@@ -263,9 +272,12 @@ class Convergence:
             tell(Progress("graph the image", f"{len(changes)} changes written"))
         return changes
 
-    async def _prune(self, done: Plan, tell: OnProgress) -> list[str]:
-        """Delete what nobody wants and nobody uses; a model that is answering just now is left for the next time."""
-        deleted = []
+    async def _prune(self, done: Plan, tell: OnProgress) -> bool:
+        """Delete what nobody wants and nobody uses; a model that is answering just now is left for the next time.
+
+        Whether anything is gone.
+        """
+        deleted = False
         for step in pruned(done, self.in_use()).of_kind("delete"):
             name = step.name or ""
             with suppress(ModelMissing):  # somebody else was quicker
@@ -273,11 +285,9 @@ class Convergence:
                     tell(Progress(step.label, "left: it is answering just now"))
                     continue
                 await self.daemon.delete(name)
-            deleted.append(name)
+            deleted = True
             tell(Progress(step.label, "success"))
-        if not deleted:
-            return []
-        return await self._record(await self._compared(), None)
+        return deleted
 
     async def _audit(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
         """ALFRED's System Integrity Audit: computed, and kept in the image when it differs from the last one."""
@@ -299,6 +309,16 @@ def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
               if (row := done.listed.row(name)) is not None}  # fmt: skip
     older = {name: made for name, made in before.items() if name in listed and name not in wanted}
     return {**older, **wanted}
+
+
+def _done(before: Plan, after: Plan) -> Iterator[Step]:
+    """The steps of a plan that are done by another one, which came of carrying it out; the image is written at last."""
+    made = {(recipe.persona, recipe.adapter and recipe.adapter.name) for recipe in after.recipes.values()}
+    made -= {(step.persona, step.adapter) for step in after.of_kind("create")}
+    for step in before.steps:
+        there = step.name is not None and after.listed.row(step.name) is not None
+        if {"pull": there, "delete": not there, "graph": True}.get(step.kind, (step.persona, step.adapter) in made):
+            yield step
 
 
 def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:

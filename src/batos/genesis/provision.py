@@ -182,11 +182,10 @@ class _Work:
                 continue
             if not isinstance(failure, OllamaError):
                 raise failure
-            told = remedies.of_pull(failure, step, todo.codex, todo.profile)
             if step.optional:
-                self.on_progress(Progress(step.label, f"left out: {told.message}"))
+                self.on_progress(Progress(step.label, f"left out: {failure.message}"))
             else:
-                failures.append(told)
+                failures.append(remedies.of_pull(failure, step, todo.codex, todo.profile))
         if failures:
             first, *others = failures
             first.also = tuple(f"{other.message} {other.remedy}" for other in others)
