@@ -266,3 +266,29 @@ async def test_a_format_is_asked_for_once_a_model_has_thought(daemon: Client) ->
     assert formed["prompt_eval_count"] > plain["prompt_eval_count"] + thoughts
     assert formed["eval_count"] < 10
     assert json.loads(formed["message"]["content"]).keys() == {"n"}
+
+
+@pytest.mark.parametrize("model", ["robin", "base-b"])
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("num_keep", -2, "Field 'n_keep': Value must be between -1 <= value <= 2147483647, but got -2"),
+        ("repeat_last_n", -1, "Field 'repeat_last_n': Value must be between 0 <= value <= 2147483647, but got -1"),
+    ],
+)
+async def test_a_number_beyond_the_runners_limits_is_refused(
+    daemon: Client, model: str, option: str, value: int, told: str
+) -> None:
+    """Two options have hard limits; the rest is brought within them without a word."""
+    talk = [{"role": "user", "content": "x"}]
+    reply = await daemon.post("/api/chat", model=model, messages=talk, options={option: value, "num_predict": 2})
+    assert reply.status_code == 400
+    assert json.loads(reply.json()["error"])["error"]["message"] == told
+    within = {"num_keep": -1, "repeat_last_n": 0, "top_k": -1, "temperature": -1, "top_p": 7, "num_predict": 2}
+    assert (await daemon.post("/api/chat", model=model, messages=talk, options=within)).status_code == 200
+
+
+async def test_a_window_beyond_all_numbers_is_the_least(daemon: Client) -> None:
+    """What Go cannot hold as an int becomes its least one, and a window has four tokens at least."""
+    await daemon.post("/api/chat", model="base-b", messages=[], options={"num_ctx": 1e30})
+    assert [row["context_length"] for row in await daemon.ps()] == [4]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.emulator import language, patterns, schema
+from batos.emulator import language, matching, patterns, schema
 from batos.emulator.sources import Sentence, Sources, cut
 
 _DEEP = 6
@@ -96,9 +96,10 @@ class Drawing:
 
     def _object(self, found: Mapping[str, Any], at: int, deep: int) -> dict[str, Any]:
         properties = found.get("properties", {})
-        needed = list(found.get("required", ()))
+        needed = found.get("required", ())
         names = [name for name in properties if name in needed]
-        names += [name for name in needed if name not in properties]
+        if not properties:  # beside properties, the runner knows of no other name
+            names = [*dict.fromkeys(needed)]
         if self.sorted_keys:
             names.sort()
         drawn: dict[str, Any] = dict.fromkeys(names)
@@ -172,7 +173,7 @@ class Drawing:
         self._characters += fewest
         if self._characters > _MOST_CHARACTERS:
             raise schema.excessive(f"instance of more than {_MOST_CHARACTERS} characters")
-        if "pattern" in found:
+        if matching.parsed(found.get("pattern", "")):
             return patterns.match(found["pattern"], self.sources, fewest, longest, at)
         shape = _SHAPES.get(found.get("format", ""))
         if shape is not None and (longest is None or len(shape) <= longest):
@@ -207,6 +208,7 @@ def _kind(found: Mapping[str, Any]) -> str:
 def _bounds(found: Mapping[str, Any], whole: bool) -> tuple[float, float]:
     """The least and greatest value; a side that is open is closed near the other."""
     step = 1 if whole else 1e-6
+    found = {name: bound for name, bound in found.items() if isinstance(bound, int | float)}
     low = found.get("minimum")
     high = found.get("maximum")
     if "exclusiveMinimum" in found:

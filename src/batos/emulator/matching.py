@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from re import IGNORECASE, MULTILINE, VERBOSE, _parser  # type: ignore[attr-defined]  # the only parser of Python's patterns
+from re import IGNORECASE, MULTILINE, VERBOSE, _parser, error  # type: ignore[attr-defined]  # the only parser of Python's patterns
 from typing import Any
 
 _STATES = 4000  # of one pattern, its counted repeats written out
@@ -167,21 +167,32 @@ def _in_category(name: str, letter: str) -> bool:
 
 
 @lru_cache(maxsize=256)
+def parsed(pattern: str) -> Any:
+    """A pattern as Python reads it; None for what is none, which the runner takes for any string."""
+    try:
+        return _parser.parse(pattern)
+    except (error, OverflowError):
+        return None
+
+
+@lru_cache(maxsize=256)
 def machine(pattern: str) -> Machine | None:
     """The machine of a pattern; None for one that looks about, refers back, has flags, or is too large."""
-    parsed = _parser.parse(pattern)
-    if parsed.state.flags & (IGNORECASE | MULTILINE | VERBOSE):
+    tree = parsed(pattern)
+    if tree is None or tree.state.flags & (IGNORECASE | MULTILINE | VERBOSE):
         return None
     made = Machine()
     made.add([])
     try:
-        made.start = made.all(parsed, 0)
+        made.start = made.all(tree, 0)
     except (_Unsupported, RecursionError):
         return None
     return made
 
 
 def found(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text; one that is not understood is found in none."""
+    """Whether a pattern is found in a text; one that is not understood is found in none, what is none in any."""
+    if parsed(pattern) is None:
+        return True
     known = machine(pattern)
     return known is not None and known.found_in(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from re import _parser  # type: ignore[attr-defined]  # the only parser of Python's own patterns; undocumented, stable since 3.11
 from typing import Any
 
 from batos.emulator import matching, schema
@@ -45,7 +44,7 @@ def _within(text: str, fewest: int, longest: int | None) -> bool:
 @lru_cache(maxsize=256)
 def _plainest(pattern: str, fewest: int) -> str:
     """The shortest text of plain letters that the pattern matches, its last repeat stretched to a length."""
-    parsed = _parser.parse(pattern)
+    parsed = matching.parsed(pattern)
     short = _write(parsed, 0)
     if len(short) >= fewest:
         return short

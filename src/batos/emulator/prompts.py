@@ -8,7 +8,18 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any
 
-from batos.emulator import gojson, instances, language, rendering, sampling, schema, sources, templates, tokens
+from batos.emulator import (
+    gojson,
+    grammars,
+    instances,
+    language,
+    rendering,
+    sampling,
+    schema,
+    sources,
+    templates,
+    tokens,
+)
 from batos.emulator.faults import Fault
 from batos.emulator.models import Model
 from batos.emulator.rendering import Prompt, Read
@@ -58,21 +69,24 @@ def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
 
 
 def wanted_format(fields: Fields) -> Any:
-    """None, "json" or a schema; ApiError 500 for what is neither, 400 for a schema that the runner refuses."""
+    """None, "json" or a schema; ApiError 500 for what is none of them."""
     value = fields.get("format")
     if value is None or value == "":
         return None
-    if value == "json":
+    if value == "json" or isinstance(value, dict):
         return value
-    if not isinstance(value, dict):
-        raise ApiError(500, _FORMAT.format(gojson.quote(json.dumps(value, ensure_ascii=False, separators=(",", ":")))))
+    raise ApiError(500, _FORMAT.format(gojson.quote(json.dumps(value, ensure_ascii=False, separators=(",", ":")))))
+
+
+def _grammatical(form: Mapping[str, Any], *, native: bool) -> None:
+    """ApiError 400 for a schema that the runner refuses, or of which the emulator draws no instance."""
     try:
-        schema.check(value)
+        grammars.check(json.loads(gojson.layer_text(form)) if native else form, native=native)
+        schema.bounded(form)
     except RecursionError:
         raise schema.excessive("schema nested so deep") from None
     except (AttributeError, TypeError) as fault:
         raise schema.unfit(fault) from None
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,11 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
     if prompt.images:
         raise schema.refuse(_NO_IMAGES)
     options = sampling.merged(model.parameters, fields.get("options", {}))
+    if not prompt.native:  # the runner's own chat looks at the schema first
+        sampling.within_limits(options)
+    if isinstance(form, dict):
+        _grammatical(form, native=prompt.native)
+    sampling.within_limits(options)
     found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
     source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
     turn = _said(model, fields, form, source, manner)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from batos.emulator import chattemplate, schema, templates, vocabulary
-from batos.emulator.chattemplate import CHATML, NotRendered
+from batos.emulator import schema, templates, vocabulary
+from batos.emulator.chattemplate import CHATML
 from batos.emulator.faults import Fault
 from batos.emulator.golex import Malformed
 from batos.emulator.govalues import marshalled
@@ -16,6 +16,7 @@ from batos.emulator.models import Model
 from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
 from batos.emulator.runners import Ask
+from batos.emulator.scripts import Script
 from batos.emulator.templates import Message, Values
 from batos.emulator.vocabulary import Guessed, Vocabulary
 
@@ -196,14 +197,7 @@ def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) ->
     if tools:
         given["tools"] = json.loads(marshalled(templates.tools_of(tools)))
 
-    def write(kept: Sequence[Message]) -> str:
-        try:
-            text = chattemplate.render(template, [_as_runner(message) for message in kept], given)
-        except NotRendered as wrong:
-            inner = {"error": {"code": 500, "message": str(wrong), "type": "server_error"}}
-            raise ApiError(500, json.dumps(inner, ensure_ascii=False, separators=(",", ":"))) from None
-        return chattemplate.stripped(text, (known.adds_bos, known.adds_eos), bos, eos)
-
+    write = Script(template, given, known, bos, eos).write
     kept, text = (messages, write(messages)) if len(messages) < 2 else _kept(ask, messages, fields, write, _same)
     return Prompt(text, kept, sum(len(message.get("images") or ()) for message in kept), native=True)
 
@@ -269,22 +263,6 @@ def _tagged(messages: Sequence[Message]) -> list[Message]:
                 marks += mark
         found.append({**message, "content": marks + content})
     return found
-
-
-def _as_runner(message: Message) -> dict[str, Any]:
-    """A message as the runner's templates see it."""
-    seen: dict[str, Any] = {"role": message.get("role", ""), "content": str(message.get("content") or "")}
-    if message.get("tool_call_id"):
-        seen["tool_call_id"] = message["tool_call_id"]
-    if message.get("tool_name"):
-        seen["name"] = message["tool_name"]
-    calls = [call.get("function") or {} for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
-    if calls:
-        seen["tool_calls"] = [
-            {"type": "function", "function": {"name": call.get("name", ""), "arguments": call.get("arguments") or {}}}
-            for call in calls
-        ]
-    return seen
 
 
 def _without_thinking(model: Model, messages: list[Message]) -> list[Message]:

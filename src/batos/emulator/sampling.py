@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from batos.emulator import schema
 from batos.emulator.replies import ApiError
 
+_BEYOND = 2**63  # what does not fit into Go's int becomes the least of them
+_LIMITS = {"num_keep": ("n_keep", -1), "repeat_last_n": ("repeat_last_n", 0)}
 _INTEGERS = frozenset(
     "num_keep seed num_predict top_k repeat_last_n num_ctx num_batch num_gpu main_gpu num_thread "
     "draft_num_predict".split()
@@ -31,7 +34,7 @@ def _checked(name: str, value: Any) -> Any:
     if name in _INTEGERS:
         if not number:
             raise _wrong(name, "type integer")
-        return int(value)
+        return int(value) if -_BEYOND <= value < _BEYOND else -_BEYOND
     if name in _FLOATS:
         if not number:
             raise _wrong(name, "type float32")
@@ -51,3 +54,12 @@ def _checked(name: str, value: Any) -> Any:
 
 def _wrong(name: str, wanted: str) -> ApiError:
     return ApiError(500, f'option "{name}" must be of {wanted}')
+
+
+def within_limits(options: Mapping[str, Any]) -> None:
+    """ApiError 400 for a number that the runner does not take; most others it brings within their limits itself."""
+    for name, (told, least) in _LIMITS.items():
+        value = (options.get(name, 0) + 2**31) % 2**32 - 2**31
+        if value < least:
+            text = f"Value must be between {least} <= value <= {2**31 - 1}, but got {value}"
+            raise schema.refuse(f"Field '{told}': {text}")

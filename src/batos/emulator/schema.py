@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,9 +11,8 @@ from typing import Any
 from batos.emulator import matching
 from batos.emulator.replies import ApiError
 
-Schema = Mapping[str, Any] | bool
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
-_CONVERSION = "Field 'json_schema': \"json_schema\": JSON schema conversion failed:\nJSON schema error at {}: {}"
+_CONVERSION = "Field 'json_schema': \"json_schema\": JSON schema conversion failed:\n"
 _PARTS = 2000  # steps in which the `allOf` parts of a schema are laid together
 _NESTED = ("anyOf", "oneOf", "allOf", "prefixItems")
 
@@ -25,10 +23,18 @@ def refuse(text: str, kind: str = "invalid_request_error", **more: Any) -> ApiEr
     return ApiError(400, json.dumps(inner, ensure_ascii=False, separators=(",", ":")))
 
 
-def check(schema: Schema) -> None:
-    """ApiError 400 for a schema that the runner cannot turn into a grammar."""
-    if isinstance(schema, dict):
-        _check_text(json.dumps(schema))
+class Refused(ApiError):
+    """The runner makes nothing of a schema; `why` is its reason."""
+
+    def __init__(self, where: str, what: str) -> None:
+        self.why = f"JSON schema error at {where}: {what}"
+        whole = refuse(_CONVERSION + self.why)
+        super().__init__(whole.status, whole.text)
+
+
+def bounded(schema: Mapping[str, Any]) -> None:
+    """ApiError 400 for a schema that the emulator lays together in too many steps."""
+    _bounded_text(json.dumps(schema))
 
 
 def excessive(what: str) -> ApiError:
@@ -38,13 +44,12 @@ def excessive(what: str) -> ApiError:
 
 def unfit(fault: Exception) -> ApiError:
     """The refusal of a schema one of whose keywords holds what it cannot."""
-    return refuse(_CONVERSION.format("#", f"unrecognized schema: {fault}"))
+    return Refused("#", f"unrecognized schema: {fault}")
 
 
 @lru_cache(maxsize=256)
-def _check_text(text: str) -> None:
+def _bounded_text(text: str) -> None:
     root = json.loads(text)
-    _check(root, root, "#")
     _unfold(root, root, _Room(_PARTS))
 
 
@@ -59,7 +64,7 @@ def _unfold(schema: Any, root: Mapping[str, Any], room: _Room) -> None:
         return
     for part in schema.get("allOf") or ():
         _lay(part, root, room)
-    for _, inner in _inner(schema):
+    for inner in _inner(schema):
         _unfold(inner, root, room)
 
 
@@ -73,56 +78,35 @@ def _lay(schema: Any, root: Mapping[str, Any], room: _Room) -> None:
         _lay(part, root, room)
 
 
-def _check(schema: Any, root: Mapping[str, Any], where: str) -> None:
-    if isinstance(schema, bool):
-        return
-    if not isinstance(schema, dict):
-        raise refuse(_CONVERSION.format(where, "unrecognized schema: " + json.dumps(schema)))
-    if "$ref" in schema:
-        target(schema["$ref"], root, where)
-    _check_type(schema.get("type"), where)
-    _check_pattern(schema.get("pattern"), where)
-    for step, inner in _inner(schema):
-        _check(inner, root, f"{where}/{step}")
-
-
-def _check_type(kinds: Any, where: str) -> None:
-    for kind in kinds if isinstance(kinds, list) else [kinds] if kinds is not None else []:
-        if kind not in TYPES:
-            shown = kind if isinstance(kind, str) else json.dumps(kind)
-            raise refuse(_CONVERSION.format(where, f"unrecognized type {shown}"))
-
-
-def _check_pattern(pattern: Any, where: str) -> None:
-    try:
-        re.compile(pattern if isinstance(pattern, str) else "")
-    except (re.error, OverflowError) as fault:
-        raise refuse(_CONVERSION.format(where, f"invalid pattern: {fault}")) from None
-
-
-def _inner(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The schemas within a schema, each with the path to it."""
+def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas within a schema."""
     for keyword in ("properties", "$defs", "definitions"):
-        for name, inner in (schema.get(keyword) or {}).items():
-            yield f"{keyword}/{name}", inner
-    for keyword in _NESTED:
-        for at, inner in enumerate(schema.get(keyword) or ()):
-            yield f"{keyword}/{at}", inner
-    for keyword in ("items", "additionalProperties"):
         if isinstance(schema.get(keyword), dict):
-            yield keyword, schema[keyword]
+            yield from schema[keyword].values()
+    for keyword in _NESTED:
+        if isinstance(schema.get(keyword), list):
+            yield from schema[keyword]
+    yield schema.get("items")
+    yield schema.get("additionalProperties")
 
 
 def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
-    """What a local reference points at; ApiError 400 when it points nowhere."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        raise refuse(_CONVERSION.format(where, f"unsupported ref {reference}"))
+    """What a reference within the schema points at; Refused when it points nowhere."""
+    if not isinstance(reference, str):
+        raise Refused(where, "$ref must be a string")
+    if not reference.startswith("#/"):
+        what = f"unsupported $ref {reference}, only references into the same document are supported"
+        raise Refused(where, what)
     found: Any = root
-    for part in reference[1:].strip("/").split("/") if reference != "#" else []:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(found, dict) or key not in found:
-            raise refuse(_CONVERSION.format(where, f"cannot resolve $ref {reference}, {key} not found"))
-        found = found[key]
+    for key in reference[2:].split("/"):
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+        elif isinstance(found, list):
+            if not key.isdecimal() or int(key) >= len(found):
+                raise Refused(where, f"cannot resolve $ref {reference}, {key} is out of range")
+            found = found[int(key)]
+        else:
+            raise Refused(where, f"cannot resolve $ref {reference}, {key} not found")
     return found
 
 
