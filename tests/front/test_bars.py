@@ -133,6 +133,38 @@ def test_a_rate_is_that_of_the_last_seconds() -> None:
     assert bar.line().endswith("60.0 MiB of 100.0 MiB, standing still")
 
 
+def test_a_burst_has_no_rate() -> None:
+    """Lines that come in one burst, as of what was there already, make no rate of gibibytes a second."""
+    bar = Bar("pull a")
+    bar.hear(Progress("pull a", "pulling", 0, 100 * MIB), 0.0)
+    bar.hear(Progress("pull a", "pulling", 50 * MIB, 100 * MIB), 0.01)
+    assert bar.rate is None
+    assert bar.line() == "pull a  [##########..........]  50.0 MiB of 100.0 MiB"
+
+
+def test_a_bar_on_a_narrow_terminal() -> None:
+    """How much is there and how long it takes is read on any width: the bar and the rate give way."""
+    bar = Bar("pull llama3.1:8b-instruct-q4_K_M")
+    for second in range(3):
+        bar.hear(Progress("pull a", "pulling", second * 230 * MIB, 4_692 * MIB), float(second))
+    lines = {width: bar.line(width) for width in range(20, 121)}
+    assert all(len(line) <= width for width, line in lines.items() if width >= 50)
+    assert all("18 s left" in line for line in lines.values())
+    assert lines[79].endswith("[..........]  460.0 MiB of 4.6 GiB, 18 s left")
+    assert lines[110] == bar.line()
+    assert lines[32].startswith("  9 %, 18 s left")
+
+
+def test_bars_stand_below_each_other() -> None:
+    """Names are as wide as the longest, so that the bars begin in one column."""
+    told, err, _ = bars(colour=True)
+    told.hear(Progress("pull llama", "pulling 0a0b", 5, 10))
+    told.hear(Progress("pull b", "pulling 0c0d", 5, 10))
+    told.hear(Progress("create c", "writing manifest"))
+    drawn = [line for line in screen(err.getvalue()) if "[" in line]
+    assert {line.index("[") for line in drawn} == {12}
+
+
 def test_a_step_without_bytes_is_told_by_its_status() -> None:
     """A model that is made has no bytes; layers that are named by their digest are no news."""
     told, err, _ = bars()

@@ -14,6 +14,8 @@ from batos.genesis.provision import Progress
 PACE = 0.1
 #: Seconds over which the rate is measured: what a line gave lately, not what it gave at its best.
 _WINDOW = 5.0
+#: Seconds before a rate means something: the first lines of a pull come in one burst.
+_SOON = 0.5
 _WIDTH = 20
 _LAYER = re.compile(r"pulling [0-9a-f]+")
 
@@ -47,28 +49,48 @@ class Bar:
         if len(self.samples) < 2:
             return None
         (begun, before), (now, after) = self.samples[0], self.samples[-1]
-        return (after - before) / (now - begun)
+        return (after - before) / (now - begun) if now - begun >= _SOON else None
 
     @property
     def tenths(self) -> int:
         """How many tenths of it are there; lines that stand are told at each."""
         return 10 * (self.completed or 0) // self.total if self.total else 0
 
-    def line(self) -> str:
-        """`pull llama3.1:8b  [#####...............]  1.2 of 4.6 GiB, 40.1 MiB/s, 1 min 27 s left`."""
+    def line(self, width: int | None = None, wide: int = 0) -> str:
+        """`pull llama3.1:8b  [#####...............]  1.2 of 4.6 GiB, 40.1 MiB/s, 1 min 27 s left`.
+
+        With less than `width` columns the bar becomes shorter, then the rate goes, then the bar. `wide` columns are
+        kept for the name, so that several bars stand below each other.
+        """
+        name = self.name.ljust(wide)
         if not self.total or self.completed is None:
-            return f"{self.name}  {self.status}"
-        filled = min(_WIDTH, _WIDTH * self.completed // self.total)
-        drawn = f"[{'#' * filled}{'.' * (_WIDTH - filled)}]"
-        told = f"{size(self.completed)} of {size(self.total)}"
-        rate = self.rate
-        if self.completed >= self.total:
-            told = size(self.total)
-        elif rate is not None and rate <= 0:
-            told += ", standing still"
-        elif rate is not None:
-            told += f", {size(rate)}/s, {lasting((self.total - self.completed) / rate)} left"
-        return f"{self.name}  {drawn}  {told}"
+            return f"{name}  {self.status}"
+        share = f"{100 * min(self.completed, self.total) // self.total:3} %"
+        told, rate, left = self._told(self.total, self.completed)
+        ways = [
+            f"{name}  {self._drawn(_WIDTH)}  {told}{rate}{left}",
+            f"{name}  {self._drawn(_WIDTH // 2)}  {told}{rate}{left}",
+            f"{name}  {self._drawn(_WIDTH // 2)}  {told}{left}",
+            f"{name}  {share}  {told}{left}",
+            f"{name}  {share}{left}",
+            f"{share}{left}  {self.name}",
+        ]
+        return ways[0] if width is None else next((way for way in ways if len(way) <= width), ways[-1])
+
+    def _drawn(self, columns: int) -> str:
+        filled = min(columns, columns * (self.completed or 0) // (self.total or 1))
+        return f"[{'#' * filled}{'.' * (columns - filled)}]"
+
+    def _told(self, total: int, completed: int) -> tuple[str, str, str]:
+        """The bytes, the rate and the time that is left, the last two with a comma before them or empty."""
+        if completed >= total:
+            return size(total), "", ""
+        told, rate = f"{size(completed)} of {size(total)}", self.rate
+        if rate is None:
+            return told, "", ""
+        if rate <= 0:
+            return told, "", ", standing still"
+        return told, f", {size(rate)}/s", f", {lasting((total - completed) / rate)} left"
 
 
 class Bars:
@@ -97,7 +119,11 @@ class Bars:
                 self._bars.pop(progress.step, None)
             self._console.redraw([])
             self._console.say(f"  {progress.step}: {_worded(progress)}", dim=True)
-            self._console.redraw([each.line() for each in self._bars.values()])
+            self._draw()
+
+    def _draw(self) -> None:
+        wide = max(map(len, self._bars), default=0)
+        self._console.redraw([each.line(self._console.width, wide) for each in self._bars.values()])
 
     def _grow(self, progress: Progress) -> None:
         bar, now = self._bars.setdefault(progress.step, Bar(progress.step)), self._clock()
@@ -106,7 +132,7 @@ class Bars:
         if self._console.colour:
             if now - self._drawn >= PACE:
                 self._drawn = now
-                self._console.redraw([each.line() for each in self._bars.values()])
+                self._draw()
         elif bar.tenths > tenths:
             self._console.say(f"  {bar.line()}")
 

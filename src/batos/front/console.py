@@ -111,10 +111,19 @@ class Console:
             shown = plain(text)
             self._note(f"\x1b[2m{shown}\x1b[0m\n" if dim and self.colour else f"{shown}\n")
 
+    @property
+    def width(self) -> int:
+        """The columns of the terminal on which progress is told, but the last: a full line would be two."""
+        try:
+            columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(self.err.fileno()).columns
+        except (OSError, ValueError):  # not a number, or no terminal
+            columns = shutil.get_terminal_size().columns
+        return columns - 1
+
     def redraw(self, lines: Sequence[str]) -> None:
         """Lines that stand in the place of those of the call before, on a terminal; nothing elsewhere."""
         if self.colour and not self.as_json and (lines or self._standing):
-            width = shutil.get_terminal_size().columns - 1
+            width = self.width
             up = f"\x1b[{self._standing}A" if self._standing else ""
             self._note(f"\r{up}\x1b[J" + "".join(f"{plain(line)[:width]}\n" for line in lines))
             self._standing = len(lines)

@@ -204,7 +204,7 @@ class _Work:
                 tries = 0 if further else tries + 1
                 if not further and (not error.retry or tries >= PULL_ATTEMPTS):
                     raise
-                told = f"cut ({error.message}); going on"
+                told = f"stopped ({error.message}); going on"
             self.on_progress(Progress(step.label, told, meter.most or None, meter.total))
             await asyncio.sleep(PULL_PAUSE * 2**tries)
 
