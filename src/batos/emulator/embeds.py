@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -11,6 +12,7 @@ from batos.emulator import embedding, gojson, names, rendering, sampling
 from batos.emulator.daemon import Daemon, reply
 from batos.emulator.http import Answer, Request
 from batos.emulator.models import Model
+from batos.emulator.names import Name
 from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
 from batos.emulator.runners import Ask
@@ -19,7 +21,11 @@ from batos.emulator.vocabulary import BYTES_A_TOKEN, Guessed, Vocabulary
 _NO_EMBEDDINGS = "This server does not support embeddings. Start it with `--embeddings`"
 _TOO_LONG = "the input length exceeds the context length"
 _NOTHING_LEFT = "input after truncation exceeds maximum context length"
+_NO_SHORTER = "input exceeds maximum context length and cannot be truncated further"
 _BATCH = 2048  # tokens that are read at once, if nobody says otherwise
+_MOST_NUMBERS = 1 << 21  # of all vectors of one reply: 5,461 texts of 384 numbers each
+_AT_ONCE = 64  # texts until others get their turn, and it is seen that a client has left
+_UNASKED = 512  # and where the runner itself is not asked for a number
 
 
 def _inputs(fields: Fields) -> list[str]:
@@ -32,8 +38,8 @@ def _inputs(fields: Fields) -> list[str]:
     return texts
 
 
-def _model(daemon: Daemon, asked: str) -> Model:
-    model = daemon.find(names.select(asked))
+def _model(daemon: Daemon, asked: str, name: Name) -> Model:
+    model = daemon.find(name)
     if model is None:
         raise ApiError(404, f"model {gojson.quote(asked)} not found, try pulling it first")
     return model
@@ -41,31 +47,51 @@ def _model(daemon: Daemon, asked: str) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """How much of a text is read: by the vocabulary, no more tokens than the window and one batch hold."""
+    """How much of a text is read: the `window` asked for in tokens, of which the runner reads `most` at once.
+
+    `batch` is that number where somebody named it, else 0.
+    """
 
     known: Vocabulary
     window: int
+    most: int
     batch: int
 
     @classmethod
     def of(cls, ask: Ask, options: Mapping[str, Any]) -> _Room:
-        batch = options.get("num_batch") or min(_BATCH, ask.num_ctx)
-        return cls(rendering.counted(ask), min(ask.num_ctx, ask.model.card.trained_window), int(batch))
+        trained = ask.model.card.trained_window
+        asked = options.get("num_ctx", ask.num_ctx)  # not brought to what a runner takes at least
+        batch = options.get("num_batch", 0)
+        most = min(options.get("num_batch", _BATCH), ask.num_ctx)
+        window = min(asked, trained) if asked > 0 else trained
+        return cls(rendering.counted(ask), window, min(most if most > 0 else _UNASKED, ask.window), batch)
 
     def fitted(self, text: str, *, truncate: bool) -> str:
-        """The text as far as it is read. ApiError 400 for one that may not be cut."""
+        """The text as far as it is read. ApiError 400 for one that may not be cut, or cannot."""
         ids = self.known.encode(text)
-        marks = self._marks(ids)
-        if self.window <= marks:
-            raise ApiError(400, _NOTHING_LEFT)
-        most = min(self.window, self.batch) - marks
-        if len(ids) <= most:
+        left = self._left(ids, self.window)
+        if len(ids) > left:
+            text = self._cut(text, ids[:left], truncate=truncate)
+            ids = self.known.encode(text)
+        if len(ids) + self._marks(ids) <= self.most:
             return text
+        left = self._left(ids, min(self.window, self.batch) if self.batch > 0 else self.window) if truncate else 0
+        if truncate and len(ids) <= left:
+            raise ApiError(400, _NO_SHORTER)
+        return self._cut(text, ids[:left], truncate=truncate)
+
+    def _left(self, ids: Sequence[int], limit: int) -> int:
+        left = limit - self._marks(ids)
+        if left <= 0:
+            raise ApiError(400, _NOTHING_LEFT)
+        return left
+
+    def _cut(self, text: str, ids: Sequence[int], *, truncate: bool) -> str:
         if not truncate:
             raise ApiError(400, _TOO_LONG)
         if isinstance(self.known, Guessed):
-            return text.encode("utf-8", "replace")[: most * BYTES_A_TOKEN].decode("utf-8", "ignore")
-        return self.known.decode(ids[:most])
+            return text.encode("utf-8", "replace")[: len(ids) * BYTES_A_TOKEN].decode("utf-8", "ignore")
+        return self.known.decode(ids)
 
     def _marks(self, ids: Sequence[int]) -> int:
         """The tokens that come to stand at the ends of a text and are not there yet."""
@@ -79,6 +105,29 @@ def _embedding_only(ask: Ask) -> None:
     """ApiError 501 for a model that only talks."""
     if not ask.model.card.embeds:
         raise ApiError(501, _NO_EMBEDDINGS)
+
+
+def _bounded(ask: Ask, texts: Sequence[str]) -> None:
+    """ApiError 400 for more texts than the emulator holds vectors of."""
+    most = _MOST_NUMBERS // max(1, ask.model.card.width)
+    if len(texts) > most:
+        raise ApiError(400, f"the emulator embeds no more than {most} texts at once with this model")
+
+
+async def _vectors(ask: Ask, room: _Room, texts: Sequence[str], *, truncate: bool) -> tuple[list[list[float]], int]:
+    """The vector of each text as far as it is read, and the tokens of all."""
+    kept = []
+    for at, text in enumerate(texts):
+        if at and not at % _AT_ONCE:
+            await asyncio.sleep(0)
+        kept.append(room.fitted(text, truncate=truncate))
+    vectors, tokens = [], 0
+    for at, text in enumerate(kept):
+        if at and not at % _AT_ONCE:
+            await asyncio.sleep(0)
+        vectors.append(_vector(ask, text))
+        tokens += len(room.known.encode(text, whole=True))
+    return vectors, tokens
 
 
 def _vector(ask: Ask, text: str) -> list[float]:
@@ -96,10 +145,11 @@ async def embedded(daemon: Daemon, fields: Fields) -> dict[str, Any]:
     began = perf_counter_ns()
     alive = gojson.keep_alive(fields.get("keep_alive"))
     asked = str(fields.get("model", ""))
-    texts = _inputs(fields)
     if not asked:
         raise ApiError(404, "model '' not found")
-    model = _model(daemon, asked)
+    name = names.select(asked)
+    texts = _inputs(fields)
+    model = _model(daemon, asked, name)
     options = sampling.merged(model.parameters, fields.get("options", {}))
     ask = daemon.scheduler.ask(model, options)
     async with daemon.scheduler.runner(ask, alive) as runner:
@@ -107,11 +157,10 @@ async def embedded(daemon: Daemon, fields: Fields) -> dict[str, Any]:
         if not texts:
             return {"model": asked, "embeddings": []}
         _embedding_only(ask)
+        _bounded(ask, texts)
         room = _Room.of(ask, options)
         async with runner.slots:
-            kept = [room.fitted(text, truncate=fields.get("truncate") is not False) for text in texts]
-            vectors = [_vector(ask, text) for text in kept]
-    counted = sum(len(room.known.encode(text, whole=True)) for text in kept)
+            vectors, counted = await _vectors(ask, room, texts, truncate=fields.get("truncate") is not False)
     size = int(fields.get("dimensions", 0))
     if 0 < size < ask.model.card.width:
         vectors = [embedding.normal(vector[:size]) for vector in vectors]
@@ -127,7 +176,7 @@ async def legacy(daemon: Daemon, request: Request) -> Answer:
     asked = str(fields.get("model", ""))
     if not asked:
         raise ApiError(400, "model is required")
-    model = _model(daemon, asked)
+    model = _model(daemon, asked, names.select(asked))
     options = sampling.merged(model.parameters, fields.get("options", {}))
     ask = daemon.scheduler.ask(model, options)
     prompt = str(fields.get("prompt", ""))
