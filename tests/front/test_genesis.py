@@ -292,6 +292,22 @@ def test_ctrl_c_in_a_pull(tmp_path: Path, context: ForkServerContext) -> None:
     assert first > 0
 
 
+def test_ctrl_c_tells_a_person_what_is_kept(tmp_path: Path, context: ForkServerContext) -> None:
+    """Who stops gigabytes in the middle is told that nothing of them is lost, and how to go on."""
+    with world(tmp_path / "w", context, "--pull-s", "5") as where:
+        running = User(where.home, where.url).start("genesis")
+        assert running.stderr is not None
+        assert any("pulling manifest" in line for line in running.stderr)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=20)
+    assert running.returncode == 130
+    told = [line for line in err.splitlines() if line]
+    assert told[-2:] == [
+        "What was pulled and made so far is kept: `batos genesis` goes on from there.",
+        "interrupted",
+    ]
+
+
 def test_without_an_embedder(tmp_path: Path, context: ForkServerContext) -> None:
     """The embedder is optional: without it genesis succeeds and says what was left out."""
     only = {"only": True, "models": [model for model in REGISTRY["models"] if model["name"] == BASE]}

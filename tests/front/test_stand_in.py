@@ -18,6 +18,8 @@ from tests.front.processes import User, emulator
         ("--faults", '[{"do": "cut", "when": 3}]', "faults[0].when"),
         ("--faults", "{", "faults"),
         ("--registry", "[", "registry"),
+        ("--registry", '{"offlin": true}', "offlin"),
+        ("--registry", '{"models": [{"name": "x:1b", "siz": 5}]}', "siz"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_field(tmp_path: Path, flag: str, text: str, field: str) -> None:

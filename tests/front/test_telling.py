@@ -231,6 +231,18 @@ def test_people_follow_it() -> None:
     assert said.getvalue().count("It cost 3.2 million crowns [1].") == 1
 
 
+def test_what_genesis_made_before_the_mission_is_told() -> None:
+    """A model that was made because the codex changed is a line, its stages are none; what is left out says why."""
+    told, said = teller(stream=False)
+    for step, status in (
+        ("create batos-robin:0a0b", "writing manifest"),
+        ("create batos-robin:0a0b", "success"),
+        ("leave out babs/wide", "it is for 128 in"),
+    ):
+        told.hear("genesis.step", {"step": step, "status": status})
+    assert said.getvalue().splitlines() == ["create batos-robin:0a0b: done", "leave out babs/wide: it is for 128 in"]
+
+
 def test_the_answer_is_whole_where_the_stream_was_not() -> None:
     """Where what was streamed is not the answer, or nothing was, the answer is written whole."""
     for stream in (True, False):

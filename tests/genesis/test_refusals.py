@@ -104,6 +104,17 @@ def test_a_missing_pillar_near_another_slot(folder: Path, edit: Edit) -> None:
     assert f"`sagee_facet_` (line {line}) is another" in fault.what
 
 
+def test_a_misspelt_key_is_one_fault(folder: Path, edit: Edit) -> None:
+    """What is there under a misspelt name is not said to be missing as well, in a table of tables neither."""
+    edit("robin.toml", "core_identity =", "core_identiti =")
+    edit("brick.toml", 'slot = "tamland_facet_"\nname =', 'slot = "tamland_facet_"\nnaem =')
+    told = [(each.file.rpartition("/")[2], each.what) for each in codices.read(folder).faults]
+    assert told == [
+        ("robin.toml", "unknown key `core_identiti`: did you mean `core_identity`?"),
+        ("brick.toml", "unknown key `naem`: did you mean `name`?"),
+    ]
+
+
 def test_a_key_in_the_wrong_place_is_told_its_own(folder: Path, edit: Edit) -> None:
     """A key that stands behind a line with brackets belongs to that table: the remedy says where it should stand."""
     edit("robin.toml", "[options]", '[options]\nmodel = "qwen3:0.6b"')

@@ -14,6 +14,8 @@ from batos.emulator.cards import Card
 from batos.emulator.names import HOST, Name, parse
 from batos.errors import ConfigError
 
+_KEYS = ("models", "offline", "only")
+_PAGE = "See docs/emulator.md, The registry."
 ABSENT = "pull model manifest: file does not exist"
 LLAMA = (
     "{{- if .Tools }}<|start_header_id|>system<|end_header_id|>\n\n{{ .Tools }}<|eot_id|>{{ end }}"
@@ -192,13 +194,15 @@ class Registry:
         """
         made = Registry(dict(self.entries), self.offline)
         try:
+            _refuse_unknown(document)
             if document.get("only"):
                 made.entries.clear()
             made.offline = bool(document.get("offline", made.offline))
             for described in document.get("models", []):
                 made.add(_entry(self, dict(described)))
         except (ValueError, TypeError, AttributeError, KeyError) as fault:
-            raise ConfigError(f"the registry's description cannot be used: {fault}", field="registry") from fault
+            what = f"the registry's description cannot be used: {fault}"
+            raise ConfigError(what, field="registry", remedy=_PAGE) from fault
         self.entries, self.offline = made.entries, made.offline
         for described in document.get("models", []):
             self.cut.pop(made.entries[_key(described["name"])].digest, None)
@@ -236,8 +240,20 @@ def read(path: Path | None) -> Registry:
     try:
         registry.lay(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, ConfigError) as fault:
-        raise ConfigError(f"the registry file {path} cannot be used: {fault}", field="registry") from fault
+        what = f"the registry file {path} cannot be used: {fault}"
+        raise ConfigError(what, field="registry", remedy=_PAGE) from fault
     return registry
+
+
+def _refuse_unknown(document: Any) -> None:
+    """ValueError for a key that means nothing: a misspelt one would otherwise be silence."""
+    for what, described, known in [
+        ("key", document, _KEYS),
+        *(("field of a model", each, {"like", *Entry.__dataclass_fields__}) for each in document.get("models", [])),
+    ]:
+        unknown = sorted(set(described) - set(known))
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is no {what}; there are {', '.join(sorted(known))}")
 
 
 def _key(text: str) -> str:

@@ -15,7 +15,7 @@ PACE = 0.1
 #: Seconds over which the rate is measured: what a line gave lately, not what it gave at its best.
 _WINDOW = 5.0
 #: Seconds before a rate means something: the first lines of a pull come in one burst.
-_SOON = 0.5
+_SOON = 0.3
 _WIDTH = 20
 _LAYER = re.compile(r"pulling [0-9a-f]+")
 

@@ -147,12 +147,15 @@ class Console:
         """A command line that is wrong."""
         context = getattr(wrong, "ctx", None)
         path = context.command_path if context else "batos"
+        said = wrong.format_message()
+        if isinstance(wrong, click.exceptions.NoArgsIsHelpError) and isinstance(wrong.ctx.command, click.Group):
+            said = f"`{path}` needs one of: {', '.join(wrong.ctx.command.list_commands(wrong.ctx))}"
         if self.as_json:
             field = getattr(getattr(wrong, "param", None), "name", None)
-            error = {"code": "usage", "message": wrong.format_message(), "remedy": f"See `{path} --help`."}
+            error = {"code": "usage", "message": said, "remedy": f"See `{path} --help`."}
             self._fault({**error, "retry": False, **({"field": field} if field else {})})
             return
-        self.say(f"error: {wrong.format_message()}")
+        self.say(f"error: {said}")
         self.say(f"       See `{path} --help`.")
 
 

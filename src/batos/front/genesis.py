@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import click
@@ -37,6 +38,10 @@ async def _genesis(called: Called, *, plan_only: bool, prune: bool) -> int:
         bars = Bars(console, quiet=called.quiet)
         try:
             report = await uvm.genesis(bars.hear, prune=prune)
+        except asyncio.CancelledError:
+            bars.close()
+            console.say("What was pulled and made so far is kept: `batos genesis` goes on from there.")
+            raise
         finally:
             bars.close()
     _tell_genesis(console, report, quiet=called.quiet)

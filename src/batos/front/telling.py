@@ -68,6 +68,9 @@ class Teller:
     def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
         if event == "mission.accepted":
             self.console.say(f"{keys['mission']} accepted", dim=True)
+        elif event == "genesis.step" and (keys["status"] == "success" or str(keys["step"]).startswith("leave out")):
+            # What was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
+            self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
         elif event == "mission.routed":
             self.console.say(route_text(keys), dim=True)
         elif event == "mission.state":

@@ -239,10 +239,18 @@ class Table:
         for key in self._values:
             if key not in self._known:
                 self.unknown(key, "key", self._known)
+                self._found(meant(key, self._known))
+
+    def _found(self, key: str | None) -> None:
+        """Forget that a key is missing: it is there, misspelt, and that is said."""
+        if key is not None and key not in self._values:
+            field = ".".join(map(str, (*self.path, key)))
+            gone = (field, _missing(key))
+            self.source.faults[:] = [each for each in self.source.faults if (each.field, each.what) != gone]
 
     def _refuse(self, key: str, value: object, wanted: str) -> None:
         if value is None:
-            self.fault(key, f"`{key}` is missing", f"Write `{key}`: it must be {wanted}.")
+            self.fault(key, _missing(key), f"Write `{key}`: it must be {wanted}.")
         elif value in ("", []) or (isinstance(value, str) and not value.strip()):
             self.fault(key, f"`{key}` is empty: it must be {wanted}", f"Write what `{key}` is; see docs/codex.md.")
         else:
@@ -254,6 +262,10 @@ class Table:
         if found is not None:
             message = f"`{key}` holds the control character U+{ord(found[0]):04X}"
             self.fault(key, message, "Remove it: only line breaks and tabs may stand in a text.", place)
+
+
+def _missing(key: str) -> str:
+    return f"`{key}` is missing"
 
 
 def _kind(value: object) -> str:
