@@ -76,7 +76,7 @@ def test_sizes_and_times_are_numbers_from_zero(name: str, value: Any) -> None:
     """What is none is refused with its name."""
     with pytest.raises(ConfigError) as refused:
         Settings.read(replace(Options(), **{name: value}))
-    assert refused.value.field == name
+    assert (refused.value.field, refused.value.remedy) == (name, "See `batos emulator --help`.")
 
 
 def test_the_type_of_the_cache_is_not_looked_at() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import Any
 
@@ -25,10 +26,22 @@ _MADE: tuple[dict[str, Any], ...] = (
 )
 
 
+THINKER = (
+    "{{ range .Messages }}<|im_start|>{{ .Role }}\n{{ if .Thinking }}<think>{{ .Thinking }}</think>{{ end }}"
+    "{{ .Content }}<|im_end|>\n{{ end }}<|im_start|>assistant\n"
+)
+
+
 @pytest.fixture
 async def daemon() -> AsyncIterator[Client]:
-    """A daemon with the recorded bases and models, without a GPU; its answers never end by themselves."""
-    async with started(models=(), endless=True, vram=0) as client:
+    """A daemon with the recorded bases and models, without a GPU; its answers are those of random weights."""
+    async with _started(endless=True) as client:
+        yield client
+
+
+@asynccontextmanager
+async def _started(*, endless: bool) -> AsyncIterator[Client]:
+    async with started(models=(), endless=endless, vram=0) as client:
         for model, file in (("base-a", "tiny-a"), ("base-b", "tiny-b"), ("embedder", "tiny-embed")):
             data = (MODELS / f"{file}.gguf").read_bytes()
             digest = "sha256:" + sha256(data).hexdigest()
@@ -251,21 +264,37 @@ async def test_a_sibling_on_a_runner_without_templates_is_written_as_chatml(daem
     assert shown["_debug_info"]["rendered_template"] == "[user] x | [assistant] "
 
 
-async def test_a_format_is_asked_for_once_a_model_has_thought(daemon: Client) -> None:
+_FORM = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+async def test_a_format_is_asked_for_once_a_model_has_thought() -> None:
     """By the daemon's own template that is a second request: its prompt holds the thoughts, and they count no more."""
-    template = (
-        "{{ range .Messages }}<|im_start|>{{ .Role }}\n{{ if .Thinking }}<think>{{ .Thinking }}</think>{{ end }}"
-        "{{ .Content }}<|im_end|>\n{{ end }}<|im_start|>assistant\n"
-    )
-    await daemon.lines("/api/create", model="thinker", **{"from": "base-a"}, template=template)
-    form = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     fields = {"model": "thinker", "messages": [{"role": "user", "content": "Is water wet?"}], "stream": False}
-    plain = await _last(daemon, "/api/chat", {**fields, "options": {"num_predict": 500}})
-    formed = await _last(daemon, "/api/chat", {**fields, "format": form})
+    async with _started(endless=False) as client:
+        await client.lines("/api/create", model="thinker", **{"from": "base-a"}, template=THINKER)
+        plain = await _last(client, "/api/chat", {**fields, "options": {"num_predict": 500}})
+        formed = await _last(client, "/api/chat", {**fields, "format": _FORM})
     thoughts = len(known("tiny-a").encode(formed["message"]["thinking"]))
     assert formed["prompt_eval_count"] > plain["prompt_eval_count"] + thoughts
     assert formed["eval_count"] < 10
     assert json.loads(formed["message"]["content"]).keys() == {"n"}
+
+
+async def test_random_weights_open_no_thought_and_call_no_tool(daemon: Client) -> None:
+    """So a model that could think only talks, the daemon never comes to its format, and tools are not called."""
+    await daemon.lines("/api/create", model="thinker", **{"from": "base-a"}, template=THINKER)
+    await daemon.lines("/api/create", model="begun", **{"from": "base-a"}, template=THINKER + "<think>\n")
+    talk = {"messages": [{"role": "user", "content": "look"}], "stream": False, "options": {"num_predict": 12}}
+    for form in (None, _FORM, {"type": "odd"}, "xml"):
+        spoken = await _last(daemon, "/api/chat", {**talk, "model": "thinker", "format": form})
+        assert (list(spoken["message"]), spoken["eval_count"]) == (["role", "content"], 12)
+    begun = await _last(daemon, "/api/chat", {**talk, "model": "begun"})
+    assert (begun["message"]["content"], bool(begun["message"]["thinking"]), begun["eval_count"]) == ("", True, 12)
+    formed = await daemon.post("/api/chat", **talk, model="thinker", format={"type": "odd"}, think=False)
+    assert formed.status_code == 400
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+    told = await _last(daemon, "/api/chat", {**talk, "model": "tooled", "tools": [tool]})
+    assert "tool_calls" not in told["message"]
 
 
 @pytest.mark.parametrize("model", ["robin", "base-b"])

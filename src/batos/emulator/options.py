@@ -17,6 +17,7 @@ FOR_EVER = 2**63 - 1
 _FIVE_MINUTES = 300 * 10**9
 _MEASURES = ("vram", "load_s", "tok_s", "latency_ms", "pull_s")
 _MOST = 1e9
+_HELP = "See `batos emulator --help`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Options:
     `load_s` and `pull_s` are the seconds that a load and a download take, `tok_s` tokens a second (0 is at once),
     `latency_ms` comes before every answer. `parallel` overrides OLLAMA_NUM_PARALLEL. `environ` None is the process'
     own for the command and none for an emulator within a process. `models` are there from the start, as if pulled.
-    With `endless` free text never ends by itself, as that of random weights does not.
+    With `endless` answers are as those of random weights: free text never ends, no thought is opened, no tool called.
     """
 
     host: str = "127.0.0.1"
@@ -71,9 +72,9 @@ class Settings:
         for name in _MEASURES:
             if not 0 <= getattr(options, name) <= _MOST:
                 flag = "--" + name.replace("_", "-")
-                raise ConfigError(f"{flag} is a number from 0 to {_MOST:g}", field=name)
+                raise ConfigError(f"{flag} is a number from 0 to {_MOST:g}", field=name, remedy=_HELP)
         if options.parallel is not None and options.parallel < 1:
-            raise ConfigError("--parallel is at least 1", field="parallel")
+            raise ConfigError("--parallel is at least 1", field="parallel", remedy=_HELP)
         found = _Variables(options.environ or {})
         parallel = max(1, found.count("OLLAMA_NUM_PARALLEL", 1))
         return cls(

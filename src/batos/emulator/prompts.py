@@ -91,7 +91,10 @@ def _grammatical(form: Mapping[str, Any], *, native: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How words come: keys sorted where a Go map carried the schema; `on_and_on` where text never ends by itself."""
+    """How words come: keys sorted where a Go map carried the schema.
+
+    `on_and_on` where they are those of random weights: they never end by themselves, open no thought and call no tool.
+    """
 
     sorted_keys: bool = False
     on_and_on: bool = False
@@ -101,7 +104,7 @@ class Manner:
 def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
     """Read the prompt and find the words; ApiError where the prompt does not fit, or the format is none."""
     model, fault = ask.model, manner.fault
-    form = wanted_format(fields)
+    form = None if _thinks_on(ask.model, fields, prompt, manner) else wanted_format(fields)
     if prompt.images:
         raise schema.refuse(_NO_IMAGES)
     options = sampling.merged(model.parameters, fields.get("options", {}))
@@ -113,20 +116,37 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
     found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
     source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
     turn = _said(model, fields, form, source, manner)
+    aloud = not (manner.on_and_on and _opened(model, fields, prompt))
     if form and turn.thinking and not prompt.native and all(templates.parse(model.template).tags):
         second = rendering.after(ask, prompt, fields, "".join(turn.thinking))
         found = rendering.read(ask, second, fields, options.get("num_keep"), None)
         turn = replace(turn, apart=True)
     budget = _budget(ask, options, found, fields, native=prompt.native)
-    return _limited(turn, budget, options, _Free(not isinstance(form, dict), manner.on_and_on))
+    turn = _limited(turn, budget, options, _Free(not isinstance(form, dict), manner.on_and_on))
+    return turn if aloud else replace(turn, thinking=turn.pieces, pieces=())
+
+
+def _thinks_on(model: Model, fields: Fields, prompt: Prompt, manner: Manner) -> bool:
+    """Whether the daemon never comes to ask for the format: it first waits for the end of a thought that has none."""
+    if not (manner.on_and_on and fields.has("messages") and rendering.thinking(fields, model)) or prompt.native:
+        return False
+    return all(templates.parse(model.template).tags)
+
+
+def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
+    """Whether the prompt ends within a thought."""
+    if not rendering.thinking(fields, model):
+        return False
+    openings = templates.OPENINGS if prompt.native else templates.parse(model.template).tags[:1]
+    return prompt.text.rstrip().endswith(tuple(opening for opening in openings if opening))
 
 
 def _said(model: Model, fields: Fields, form: Any, source: sources.Sources, manner: Manner) -> Turn:
     """The whole answer, without a limit."""
     thinking: Sequence[str] = ()
-    if "thinking" in model.capabilities and fields.get("think") is not False and not fields.get("raw"):
+    if rendering.thinking(fields, model) and not fields.get("raw") and not manner.on_and_on:
         thinking = tokens.pieces(language.answer(source, 200, 1))
-    calls = () if form else _tool_calls(fields.get("tools", []), source)
+    calls = () if form or manner.on_and_on else _tool_calls(fields.get("tools", []), source)
     if calls:
         written = tokens.pieces(json.dumps(calls[0]["function"]))
         return Turn(thinking, (), "stop", 0, tool_calls=calls, unseen=len(written) + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from batos.emulator import chatformats, goparse
@@ -34,6 +35,7 @@ _THINKING = (
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<seed:think>", "</seed:think>"),
 )
+OPENINGS = tuple(opening for opening, _ in _THINKING)
 
 Message = Mapping[str, Any]
 
@@ -181,13 +183,13 @@ def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
     """All system texts as one, and the messages with neighbours of one role made one (but those of tools)."""
     system = [str(message.get("content") or "") for message in messages if message.get("role") == "system"]
     whole: list[Message] = []
-    for message in messages:
-        role = message.get("role", "")
-        if whole and whole[-1].get("role", "") == role and role != "tool":
-            content = f"{whole[-1].get('content') or ''}\n\n{message.get('content') or ''}"
-            whole[-1] = {**whole[-1], "content": content}
+    for _, run in groupby(messages, lambda message: message.get("role", "")):
+        same = list(run)
+        if len(same) == 1 or same[0].get("role", "") == "tool":
+            whole.extend(same)
         else:
-            whole.append(message)
+            content = "\n\n".join(str(message.get("content") or "") for message in same)
+            whole.append({**same[0], "content": content})
     return "\n\n".join(system), whole
 
 
