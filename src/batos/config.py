@@ -96,6 +96,16 @@ class Settings(BaseModel):
         return self.image or f"file://{self.home / 'live_image.fs'}?blobstorage_dir={quote(str(self.home / 'blobs'))}"
 
     @property
+    def place(self) -> Path:
+        """Where `adapters/` and `modelfiles/` are: at the top of a checkout whose home this is, else in the home."""
+        return checkout_folder(self.home) or self.home
+
+    @property
+    def digests(self) -> Path:
+        """Where the digests of adapters' files are remembered; it may be removed at any time."""
+        return self.home / "adapters.json"
+
+    @property
     def asker(self) -> str:
         """The user of a brief that names none."""
         if self.user:

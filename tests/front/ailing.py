@@ -85,6 +85,10 @@ async def new_adapter(patient: Patient) -> None:
     peft_adapter(patient.home / "adapters" / "robin" / "warm", shapes=halves(ins=4096, outs=4096))
 
 
+async def unfit_adapter(patient: Patient) -> None:
+    peft_adapter(patient.home / "adapters" / "robin" / "warm", shapes=halves(ins=64, outs=64))
+
+
 async def broken_adapter(patient: Patient) -> None:
     gguf_adapter(patient.home / "adapters" / "robin" / "warm", b"no weights")
 
@@ -229,7 +233,7 @@ AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "codex.digest": (codex_changed,),
     "persona.robin": (pillar_lost,),
     "window.robin": (long_charter,),
-    "adapters.files": (broken_adapter,),
+    "adapters.files": (broken_adapter, unfit_adapter),
     "adapters.choice": (lost_adapter,),
     "image.opens": (no_image, image_damaged),
     "image.reads": (image_foreign,),

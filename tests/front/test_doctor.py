@@ -10,7 +10,16 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.front.ailing import AILMENTS, MODELS, Ail, Patient
+from tests.front.ailing import (
+    AILMENTS,
+    MODELS,
+    Ail,
+    Patient,
+    codex_changed,
+    new_adapter,
+    unfit_adapter,
+    untrained_window,
+)
 from tests.front.processes import User
 from tests.front.test_house import HERE as ELSEWHERE
 from tests.inference.rawserver import reply, serving
@@ -134,6 +143,33 @@ async def test_the_daemons_version(patient: Patient, version: str, wrong: bool) 
     assert found["ollama.answers"].ok
     assert found["ollama.version"].ok is not wrong
     assert ("newer than" in found["ollama.version"].what) == (version == "0.99.1")
+
+
+async def test_what_fits_no_base_is_told_once(patient: Patient) -> None:
+    """An adapter of which genesis would make nothing is one finding, and none says that a genesis would help."""
+    await unfit_adapter(patient)
+    found = await examined(patient)
+    assert [each.id for each in found if not each.ok] == ["adapters.files"]
+
+
+async def test_models_that_nobody_thinks_with(patient: Patient) -> None:
+    """After a change of the codex the models of before are told, with the verb that deletes them."""
+    old = await patient.model()
+    await codex_changed(patient)
+    async with open_uvm(patient.settings) as uvm:
+        await uvm.check()
+    told = {each.id: each for each in await examined(patient)}["models.stale"]
+    assert told.ok
+    assert old in told.what
+    assert "--prune" in told.what
+
+
+async def test_a_window_that_was_not_trained_is_told_once(patient: Patient) -> None:
+    """However many runners one base has, by its adapters."""
+    await untrained_window(patient)
+    await new_adapter(patient)
+    found = await examined(patient)
+    assert [each.id for each in found].count("models.trained") == 1
 
 
 async def test_beside_its_owner(patient: Patient) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.genesis.loras import MODELS, gguf_adapter, lora, peft_adapter
 
 from batos.genesis.adapters import NONE, Shelf, discover, in_use
+from batos.genesis.digests import Digests
 from batos.genesis.shelf import Fault
 
 
@@ -69,15 +70,31 @@ def test_other_content_is_another_adapter(folder: Path) -> None:
 
 
 def test_a_second_look_costs_stats(folder: Path, tmp_path: Path) -> None:
-    """What was read once is not opened again: here nobody could."""
+    """What was read once is not read again: a digest that was written down is believed."""
     place = gguf_adapter(folder / "babs" / "atlas")
     old = 10**18
     os.utime(place / "lora.gguf", ns=(old, old))
-    known = tmp_path / "known.json"
-    first = discover(folder, known)
-    (place / "lora.gguf").write_bytes(bytes(len(lora())))
+    known = Digests(tmp_path / "known.json")
+    (first,) = discover(folder, known).adapters[0].digests.values()
+    known.save()
+    text = (tmp_path / "known.json").read_text(encoding="utf-8")
+    (tmp_path / "known.json").write_text(text.replace(first, f"sha256:{'7' * 64}"), encoding="utf-8")
+    (believed,) = discover(folder, Digests(tmp_path / "known.json")).adapters[0].digests.values()
+    assert believed == f"sha256:{'7' * 64}"
+
+
+def test_other_content_with_the_old_time_is_another_adapter(folder: Path) -> None:
+    """Adapters of one rank have one size, and `cp -p` and archives keep times: the new one acts all the same."""
+    place = gguf_adapter(folder / "babs" / "atlas")
+    old = 10**18
     os.utime(place / "lora.gguf", ns=(old, old))
-    assert discover(folder, known) == first
+    first = discover(folder).adapters[0]
+    data = lora(alpha=64.0)
+    assert len(data) == (place / "lora.gguf").stat().st_size
+    (place / "lora.gguf").write_bytes(data)
+    os.utime(place / "lora.gguf", ns=(old, old))
+    second = discover(folder).adapters[0]
+    assert (second.alpha, second.digest == first.digest) == (64.0, False)
 
 
 def test_a_folder_of_nobody_is_told_with_the_nearest(folder: Path) -> None:
@@ -243,7 +260,7 @@ def test_header_and_digest_are_of_one_content(folder: Path, tmp_path: Path) -> N
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        looks = [discover(folder, tmp_path / "known.json") for _ in range(200)]
+        looks = [discover(folder, Digests(tmp_path / "known.json")) for _ in range(200)]
     finally:
         done.set()
         writer.join()

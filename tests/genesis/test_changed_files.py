@@ -1,4 +1,4 @@
-"""An adapter's file that changes without its stat telling, under a genesis that believed the stat."""
+"""An adapter's file whose digest was written down wrongly, under a genesis that believes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.genesis.loras import gguf_adapter, lora
+from tests.genesis.loras import gguf_adapter
 from tests.genesis.test_convergence import models_of, staged
 
 from batos.errors import RequestRejected
@@ -20,10 +20,10 @@ async def test_a_digest_that_is_believed_wrongly_is_found_by_the_upload(tmp_path
         await stage.ask()
         place = gguf_adapter(stage.home / "adapters" / "robin" / "warm")
         os.utime(place / "lora.gguf", ns=(OLD, OLD))
-        assert stage.uvm.convergence.shelf().adapters[0].alpha == 8.0
-        with (place / "lora.gguf").open("r+b") as same:  # its inode stays
-            same.write(lora(alpha=16.0))
-        os.utime(place / "lora.gguf", ns=(OLD, OLD))
+        (digest,) = stage.uvm.convergence.shelf().adapters[0].digests.values()
+        known = stage.home / "adapters.json"
+        wrong = known.read_text(encoding="utf-8").replace(digest, f"sha256:{'7' * 64}")
+        known.write_text(wrong, encoding="utf-8")
         with pytest.raises(RequestRejected, match="digest mismatch") as told:
             await stage.ask()
         assert "changed" in told.value.remedy

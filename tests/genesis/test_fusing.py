@@ -18,6 +18,7 @@ from batos.genesis import codex as codices
 from batos.genesis import fusing
 from batos.genesis.adapters import discover, in_use
 from batos.genesis.codex import Codex
+from batos.genesis.daemon import Listed, look
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
 from batos.genesis.shelf import Adapter, Fault, Shelf
@@ -141,6 +142,23 @@ async def test_a_plan_that_makes_nothing_asks_nothing(here: Here) -> None:
     before = len(here.emulated.requests)
     await fusing.gate(here.bridge)(done)
     assert here.asked(before) == []
+
+
+async def test_a_shelf_held_against_its_bases(here: Here) -> None:
+    """What fits no base stands among the faults, after one look at each base; what the daemon has made stays."""
+    here.put("alfred-lora", "audit")
+    await here.fused(await here.planned())
+    here.put("wrong-width-lora", "wide")
+    here.put("babs-lora", "atlas", "babs")
+    listed, shelf = await look(here.bridge), discover(here.folder)
+    before = len(here.emulated.requests)
+    found = await fusing.held(shelf, here.codex, "default", listed, here.bridge)
+    assert here.asked(before) == ["/api/show"]
+    assert [each.label for each in found.adapters] == ["BABS/atlas", "ALFRED/audit"]
+    assert [each.label for each in found.faults] == ["ALFRED/wide"]
+    newer = await fusing.held(shelf, here.codex, "default", replace(listed, version="0.40.0"), here.bridge)
+    assert [each.label for each in newer.adapters] == ["ALFRED/audit"]
+    assert await fusing.held(shelf, here.codex, "default", Listed("0.33.0", ()), here.bridge) == shelf
 
 
 VERSIONS = [("0.30.0", True), ("0.33.0-rc2", True), ("0.34.0", True), ("0.0.0", True), ("dev", True), ("0.34.1", False),

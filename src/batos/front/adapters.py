@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from batos.config import Settings, checkout_folder
+from batos.config import Settings
 from batos.errors import NotFound, OllamaError
 from batos.events import Events
 from batos.front.console import size, table
 from batos.front.options import Called, common, run
 from batos.genesis import codex as codices
-from batos.genesis import converting, fusing, misfits, modelname, repository
-from batos.genesis.adapters import discover, in_use
+from batos.genesis import converting, fusing, misfits, outside, repository
+from batos.genesis.adapters import in_use
 from batos.genesis.codex import PILLARS, Codex
-from batos.genesis.modelfile import family
+from batos.genesis.daemon import look
 from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
 from batos.inference.bridge import Bridge, ModelCard
 from batos.uvm import deadlines, open_uvm
@@ -30,16 +28,9 @@ def adapters() -> None:
     """List, check and choose the adapters that personas think with."""
 
 
-def _shelf(settings: Settings) -> Shelf:
-    """What the adapters folder holds, beside the codex: in a checkout at its top, else in the home."""
-    folder = (checkout_folder(settings.home) or settings.home) / "adapters"
-    return discover(folder, settings.home / "adapters.json")
-
-
 def _codex(settings: Settings) -> Codex:
-    folder: Path = settings.home / "codex"
-    codices.install(folder)
-    return codices.load(folder)
+    """The codex as the next genesis finds it."""
+    return codices.standing(settings.home / "codex")[0].sound()
 
 
 # -- list
@@ -67,10 +58,10 @@ def list_(called: Called) -> int:
 
 async def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
     settings = called.settings
-    shelf, codex = _shelf(settings), _codex(settings)
-    async with open_uvm(settings, Events(log=True)) as uvm:
-        with uvm.image.snapshot() as root:
-            used, proxies = in_use(shelf, repository.choices(root)), repository.proxies(root)
+    codex = _codex(settings)
+    shelf, _ = await _held(settings, codex, outside.laid(settings))
+    choices, proxies = outside.read(settings, _kept)
+    used = in_use(shelf, choices)
     rows = []
     for adapter in shelf.adapters:
         proxy = proxies.get(adapter.label, {})
@@ -81,6 +72,26 @@ async def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]
         rows.append({**_shown(adapter), "base": codex.model_for(adapter.persona, settings.profile), "state": state,
                      "model": made})  # fmt: skip
     return rows, shelf.faults
+
+
+async def _held(settings: Settings, codex: Codex, shelf: Shelf) -> tuple[Shelf, list[str]]:
+    """The shelf held against the bases where Ollama can be asked for them, and what could not be asked."""
+    if not shelf.adapters:
+        return shelf, []
+    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+        try:
+            listed = await look(bridge)
+            found = await fusing.held(shelf, codex, settings.profile, listed, bridge)
+        except OllamaError as error:
+            return shelf, [f"whether they fit their bases: {error.message}"]
+    bases = dict.fromkeys(codex.model_for(each.persona, settings.profile) for each in shelf.adapters)
+    absent = [base for base in bases if listed.row(base) is None]
+    return found, [f"whether they fit {base}: Ollama does not have it yet" for base in absent]
+
+
+def _kept(root: Any) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, Any]]]:
+    """What the image knows: the choices, and the proxies by label."""
+    return ({}, {}) if root is None else (repository.choices(root), repository.proxies(root))
 
 
 def _shown(adapter: Adapter) -> dict[str, Any]:
@@ -100,15 +111,6 @@ def _shown(adapter: Adapter) -> dict[str, Any]:
 # -- check
 
 
-@dataclass(slots=True)
-class _Checked:
-    """What a check found; `unchecked` says what could not be looked at."""
-
-    adapters: list[Adapter]
-    faults: list[Fault]
-    unchecked: list[str] = field(default_factory=list)
-
-
 @adapters.command()
 @click.argument("which", metavar="[PERSONA[/NAME]]", required=False, default="")
 @common
@@ -117,29 +119,29 @@ def check(called: Called, which: str) -> int:
 
     They are held against their bases as Ollama shows them; where it cannot be asked, that is said.
     """
-    codex = _codex(called.settings)
-    found = _asked_for(_shelf(called.settings), which)
-    run(_hold(called.settings, codex, found))
+    settings = called.settings
+    codex = _codex(settings)
+    found, unchecked = run(_held(settings, codex, _asked_for(outside.laid(settings), which)))
     doubts = {
-        adapter.label: misfits.doubts(adapter, codex.model_for(adapter.persona, called.settings.profile))
+        adapter.label: misfits.doubts(adapter, codex.model_for(adapter.persona, settings.profile))
         for adapter in found.adapters
     }
-    _tell_check(called, found, doubts)
+    _tell_check(called, found, doubts, unchecked)
     return 1 if found.faults else 0
 
 
-def _asked_for(shelf: Shelf, which: str) -> _Checked:
+def _asked_for(shelf: Shelf, which: str) -> Shelf:
     """The part of the shelf that is meant; NotFound with what comes near."""
     if not which:
-        return _Checked(list(shelf.adapters), list(shelf.faults))
+        return shelf
     named, _, name = which.partition("/")
     persona = _persona(named)
-    adapters = [each for each in shelf.of(persona) if not name or each.name.casefold() == name.casefold()]
-    faults = [each for each in shelf.faults
-              if each.persona == persona and (not name or each.name.casefold() == name.casefold())]  # fmt: skip
+    adapters = tuple(each for each in shelf.of(persona) if not name or each.name.casefold() == name.casefold())
+    faults = tuple(each for each in shelf.faults
+                   if each.persona == persona and (not name or each.name.casefold() == name.casefold()))  # fmt: skip
     if name and not adapters and not faults:
         raise _unknown(shelf, persona, name)
-    return _Checked(adapters, faults)
+    return Shelf(adapters, faults)
 
 
 def _persona(named: str) -> str:
@@ -159,38 +161,12 @@ def _unknown(shelf: Shelf, persona: str, name: str) -> NotFound:
     return NotFound(f"{persona} has no adapter {name!r}", field="name", remedy=remedy)
 
 
-async def _hold(settings: Settings, codex: Codex, found: _Checked) -> None:
-    """Hold what is sound against its base; what cannot be asked for is noted."""
-    pairs = [(adapter, codex.model_for(adapter.persona, settings.profile)) for adapter in found.adapters]
-    if not pairs:
-        return
-    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
-        try:
-            there = {modelname.key(row.name) for row in await bridge.list()}
-            new = [adapter for adapter in found.adapters if not _is_made(adapter, there)]
-            faults = fusing.unmade(new, await bridge.version()) + await fusing.unfit(pairs, bridge)
-        except OllamaError as error:
-            found.unchecked.append(f"whether they fit their bases: {error.message}")
-            return
-    for base in dict.fromkeys(base for _, base in pairs):
-        if modelname.key(base) not in there:
-            found.unchecked.append(f"whether they fit {base}: Ollama does not have it yet")
-    unfit = {fault.label for fault in faults}
-    found.adapters = [adapter for adapter in found.adapters if adapter.label not in unfit]
-    found.faults += faults
-
-
-def _is_made(adapter: Adapter, there: Collection[str]) -> bool:
-    """Whether Ollama has a model with it, or with what was under its name before."""
-    return any(name.startswith(f"{family(adapter.persona, adapter.name)}:") for name in there)
-
-
-def _tell_check(called: Called, found: _Checked, doubts: Mapping[str, Sequence[str]]) -> None:
+def _tell_check(called: Called, found: Shelf, doubts: Mapping[str, Sequence[str]], unchecked: Sequence[str]) -> None:
     console = called.console
     if console.as_json:
         sound = [{**_shown(each), "doubts": list(doubts[each.label])} for each in found.adapters]
         faults = [fault.as_dict() for fault in found.faults]
-        console.document({"ok": not faults, "sound": sound, "faults": faults, "unchecked": found.unchecked})
+        console.document({"ok": not faults, "sound": sound, "faults": faults, "unchecked": list(unchecked)})
         return
     for adapter in found.adapters:
         said = f"rank {adapter.rank}, {size(adapter.size)}, {len(adapter.pairs)} matrices"
@@ -200,7 +176,7 @@ def _tell_check(called: Called, found: _Checked, doubts: Mapping[str, Sequence[s
     for fault in found.faults:
         console.write(f"  WRONG  {fault}")
         console.write(f"         {fault.remedy}")
-    for what in found.unchecked:
+    for what in unchecked:
         console.write(f"  not checked: {what}")
     if not found.adapters and not found.faults:
         console.write("There are no adapters.")
@@ -219,7 +195,7 @@ def convert(called: Called, which: str) -> int:
     """
     named, _, name = which.partition("/")
     persona = _persona(named)
-    adapter = _chosen(_shelf(called.settings), persona, name)
+    adapter = _chosen(outside.laid(called.settings), persona, name)
     base = _codex(called.settings).model_for(persona, called.settings.profile)
     card = run(_card(called.settings, base))
     faults = [fault for fault in misfits.misfits(adapter, card) if fault.where != misfits.ARCHITECTURE]
@@ -266,7 +242,7 @@ def use(called: Called, persona: str, name: str) -> int:
 
 async def _use(called: Called, persona: str, name: str) -> dict[str, Any]:
     settings = called.settings
-    shelf, codex = _shelf(settings), _codex(settings)
+    shelf, codex = outside.laid(settings), _codex(settings)
     adapter = None if name.casefold() == NONE else _chosen(shelf, persona, name)
     notes = [] if adapter is None else await _fits(settings, codex, adapter)
     async with open_uvm(settings, Events(log=True)) as uvm:

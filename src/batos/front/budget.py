@@ -6,10 +6,9 @@ import asyncio
 
 import click
 
-from batos.front.doctor import planned
 from batos.front.options import Called, common, run
 from batos.front.pages import page
-from batos.genesis import codex, fitting
+from batos.genesis import codex, fitting, outside
 from batos.genesis.daemon import look
 from batos.genesis.plan import Plan
 from batos.inference.bridge import Bridge
@@ -55,7 +54,8 @@ def _notes(fits: bool | None, largest: int | None) -> list[str]:
 
 async def _plan(called: Called, bridge: Bridge) -> Plan:
     """The plan by codex, adapters and what the image chose; the image may be open elsewhere, or not be there yet."""
-    folder = called.settings.home / "codex"
-    await asyncio.to_thread(codex.install, folder)
-    listed, whole = await look(bridge), await asyncio.to_thread(codex.load, folder)
-    return await asyncio.to_thread(planned, called.settings, whole, listed)
+    settings = called.settings
+    found, _ = await asyncio.to_thread(codex.standing, settings.home / "codex")
+    whole, listed = found.sound(), await look(bridge)
+    shelf = await outside.held(settings, whole, listed, bridge)
+    return await asyncio.to_thread(outside.planned, settings, whole, listed, shelf)

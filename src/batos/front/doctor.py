@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batos.config import Settings, checkout_folder
-from batos.errors import BatosError, ImageError, OllamaUnfit, UsageError
+from batos.config import Settings
+from batos.errors import BatosError, OllamaUnfit, UsageError
 from batos.front import house
 from batos.front.console import counted, size
-from batos.genesis import adapters, codex, fitting, fusing, integrity, ledger, modelfile, repository, residing
+from batos.genesis import codex, fitting, fusing, integrity, modelfile, outside, residing
+from batos.genesis.codex import Codex
 from batos.genesis.daemon import Listed, look
 from batos.genesis.integrity import Finding
-from batos.genesis.plan import Plan, compare
+from batos.genesis.plan import Plan
+from batos.genesis.shelf import Shelf
 from batos.image import roots
 from batos.image.looking import Faces, exists, looking
 from batos.image.storage import file_of, journal_uri
@@ -46,8 +48,10 @@ async def examine(settings: Settings, environ: Mapping[str, str] | None = None) 
     async with _bridge(settings) as bridge:
         asked = await _ask(bridge) if bridge is not None else _Asked(findings=[_no_address(settings)])
         findings += [*asked.findings, _environment(settings, os.environ if environ is None else environ)]
-        plan, found = await asyncio.to_thread(_read, settings, asked.listed)
-        findings += found
+        whole, found = await asyncio.to_thread(_codex, settings)
+        shelf, unasked = await _shelf(settings, whole, asked.listed, bridge)
+        plan, read = await asyncio.to_thread(_read, settings, whole, asked.listed, shelf)
+        findings += [*found, *unasked, *read]
         if plan is not None and bridge is not None:
             findings += await _memory(plan, settings, bridge, asked.runners)
     return tuple(findings)
@@ -79,11 +83,15 @@ async def _ask(bridge: Bridge) -> _Asked:
             Finding("ollama.version", False, error.message, error.remedy),
         ]
     except BatosError as error:
-        asked.findings = [Finding("ollama.answers", False, error.message, error.remedy)]
+        asked.findings = [_silent(error)]
     else:
         answers = Finding("ollama.answers", True, f"Ollama answers at {bridge.url}")
         asked.findings = [answers, _version(asked.listed.version)]
     return asked
+
+
+def _silent(error: BatosError) -> Finding:
+    return Finding("ollama.answers", False, error.message, error.remedy)
 
 
 def _version(version: str) -> Finding:
@@ -111,9 +119,23 @@ def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
     return Finding("ollama.environment", True, "nothing in this environment speaks against the settings")
 
 
-def _read(settings: Settings, listed: Listed | None) -> tuple[Plan | None, list[Finding]]:
+async def _shelf(
+    settings: Settings, whole: Codex | None, listed: Listed | None, bridge: Bridge | None
+) -> tuple[Shelf, list[Finding]]:
+    """The adapters, held against their bases where Ollama can be asked for them."""
+    if whole is not None and listed is not None and bridge is not None:
+        try:
+            return await outside.held(settings, whole, listed, bridge), []
+        except BatosError as error:
+            return await asyncio.to_thread(outside.laid, settings), [_silent(error)]
+    return await asyncio.to_thread(outside.laid, settings), []
+
+
+def _read(
+    settings: Settings, whole: Codex | None, listed: Listed | None, shelf: Shelf
+) -> tuple[Plan | None, list[Finding]]:
     """Codex, adapters and image, held against what the daemon lists; the plan, if there can be one."""
-    whole, findings = _codex(settings)
+    findings: list[Finding] = []
     plan = None
     if not exists(settings.image_uri):
         remedy = "Run `batos genesis`: it makes one."
@@ -123,7 +145,7 @@ def _read(settings: Settings, listed: Listed | None) -> tuple[Plan | None, list[
             with looking(settings.image_uri, settings.journal) as faces:
                 findings += _faces(settings, faces)
                 with faces.root() as root:
-                    plan = _compared(settings, whole, listed, root) if whole and listed else None
+                    plan = outside.compared(settings, whole, listed, shelf, root) if whole and listed else None
                     findings += _missions(root, faces)
                     findings += integrity.audit(root, whole, plan, settings.profile) if whole is not None else ()
         except BatosError as error:
@@ -131,13 +153,13 @@ def _read(settings: Settings, listed: Listed | None) -> tuple[Plan | None, list[
             id_ = "image.reads" if opened else "image.opens"
             findings.append(Finding(id_, False, masked(error.message), error.remedy))
     if plan is None and whole and listed:
-        plan = _compared(settings, whole, listed, None)
+        plan = outside.compared(settings, whole, listed, shelf, None)
     if plan is not None:
         findings += _beside(settings, plan)
     return plan, findings
 
 
-def _codex(settings: Settings) -> tuple[codex.Codex | None, list[Finding]]:
+def _codex(settings: Settings) -> tuple[Codex | None, list[Finding]]:
     read = codex.read(settings.home / "codex")
     if read.codex is None:
         return None, [Finding("codex.files", False, fault.message, fault.remedy) for fault in read.faults]
@@ -146,28 +168,6 @@ def _codex(settings: Settings) -> tuple[codex.Codex | None, list[Finding]]:
     except BatosError as error:
         return None, [Finding("codex.files", False, error.message, error.remedy)]
     return read.codex, [Finding("codex.files", True, f"the codex can be read ({read.codex.digest[:12]})")]
-
-
-def planned(settings: Settings, whole: codex.Codex, listed: Listed) -> Plan:
-    """The plan by codex, adapters and what the image chose, if it can be read; nothing is changed."""
-    if exists(settings.image_uri):
-        try:
-            with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:
-                return _compared(settings, whole, listed, root)
-        except ImageError:  # whoever needs the image says so
-            pass
-    return _compared(settings, whole, listed, None)
-
-
-def _compared(settings: Settings, whole: codex.Codex, listed: Listed, root: Any) -> Plan:
-    shelf = adapters.discover(_top(settings) / "adapters")
-    known = None if root is None else ledger.known(root)
-    chosen = {} if root is None else repository.choices(root)
-    return compare(whole, settings.profile, listed, shelf, chosen, known)
-
-
-def _top(settings: Settings) -> Path:
-    return checkout_folder(settings.home) or settings.home
 
 
 def _shown(settings: Settings) -> str:
@@ -221,7 +221,7 @@ def _missions(root: Any, faces: Faces) -> Iterator[Finding]:
 def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
     """The adapters, and the Modelfiles that genesis wrote."""
     yield from fusing.findings(plan.shelf, plan.chosen, plan.adapters, plan.codex, plan.profile)
-    folder = _top(settings) / "modelfiles"
+    folder = settings.place / "modelfiles"
     other = [made.label for made in plan.recipes.values() if not modelfile.matches(folder, made)]
     if other:
         what = f"the Modelfile of {', '.join(other)} in {folder} is missing, or is not what the codex says"
@@ -238,7 +238,7 @@ async def _memory(plan: Plan, settings: Settings, bridge: Bridge, runners: tuple
         found += await residing.findings(plan, bridge, runners)
         store = await _store(plan, bridge)
     except BatosError as error:
-        return [Finding("ollama.answers", False, error.message, error.remedy)]
+        return [_silent(error)]
     return [*found, *store]
 
 

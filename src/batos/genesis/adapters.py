@@ -12,10 +12,11 @@ from pathlib import Path
 
 from batos.genesis import ggufadapter, peft
 from batos.genesis.codex import PILLARS
-from batos.genesis.digests import Digests, Stamp, settled, stamp
+from batos.genesis.digests import Digests, settled
 from batos.genesis.misfits import misfits
 from batos.genesis.repository import choices, choose, chosen
 from batos.genesis.shelf import NONE, Adapter, Fault, Faults, Kind, Shelf
+from batos.genesis.stamps import Mark, mark
 
 __all__ = [
     "NONE",
@@ -37,12 +38,12 @@ _PICKLES = (".bin", ".pt", ".pth")
 _GGUF_KEY = "adapter.gguf"
 
 
-def discover(folder: Path, known: Path | None = None) -> Shelf:
+def discover(folder: Path, known: Digests | None = None) -> Shelf:
     """What a folder `adapters/` holds; a folder that is not there holds nothing.
 
-    Every file's header is looked at once, its digest is remembered in the file `known`: a second look costs stats.
+    Every file's header is looked at once, and a file is read whole only where its digest is not `known`.
     """
-    digests = Digests(known)
+    digests = known or Digests()
     adapters: list[Adapter] = []
     faults: list[Fault] = []
     for persona, path in _personas(folder, faults):
@@ -56,7 +57,6 @@ def discover(folder: Path, known: Path | None = None) -> Shelf:
             faults.extend(complaints)
             if adapter is not None and not complaints:
                 adapters.append(adapter)
-    digests.save()
     order = {persona: number for number, persona in enumerate(PILLARS)}
     adapters.sort(key=lambda each: (order[each.persona], each.name.casefold()))
     return Shelf(tuple(adapters), tuple(faults))
@@ -138,15 +138,15 @@ def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Fa
         if files is None:
             return None
         kind: Kind = "gguf" if _GGUF_KEY in files else "peft"
-        marks = tuple((path, stamp(path)) for path in files.values())
-        look = _contents if all(settled(mark) for _, mark in marks) else _contents.__wrapped__
+        marks = tuple((path, mark(path)) for path in files.values())
+        look = _contents if all(settled(seen) for _, seen in marks) else _contents.__wrapped__
         contents, problems = look(persona, name, kind, marks)
         for fault in problems:
             faults.add(fault.what, fault.remedy, fault.where)
         if contents is None:
             return None
         hashed = {key: digests.of(path) for key, path in files.items()}
-        if any(stamp(path) != mark for path, mark in marks):
+        if any(mark(path) != seen for path, seen in marks):
             faults.add("it is just being written", "Wait until it is whole; it is looked at again.", str(folder))
             return None
     except OSError as error:
@@ -155,13 +155,13 @@ def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Fa
         return None
     return Adapter(
         persona, name, kind, files, hashed, contents.rank, contents.alpha, contents.architecture, contents.base,
-        contents.pairs, sum(mark.size for _, mark in marks), contents.doubts,
+        contents.pairs, sum(seen.size for _, seen in marks), contents.doubts,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=256)
 def _contents(
-    persona: str, name: str, kind: Kind, files: tuple[tuple[Path, Stamp], ...]
+    persona: str, name: str, kind: Kind, files: tuple[tuple[Path, Mark], ...]
 ) -> tuple[peft.Contents | None, tuple[Fault, ...]]:
     """What the files say; read once for each content that a stat can tell from another."""
     faults = Faults(persona, name)

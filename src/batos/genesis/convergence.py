@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from batos.config import Settings, checkout_folder
+from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, RequestRejected
 from batos.events import Events
 from batos.genesis import (
@@ -29,6 +28,7 @@ from batos.genesis import (
 from batos.genesis import codex as codices
 from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.daemon import Daemon, Listed, look
+from batos.genesis.digests import Digests
 from batos.genesis.integrity import Finding
 from batos.genesis.ledger import Made
 from batos.genesis.plan import Plan, Step, compare, in_words, pruned
@@ -105,7 +105,7 @@ class Convergence:
         return self._read().codex
 
     def _read(self) -> _Read:
-        folders = (self.settings.home / "codex", self._beside("adapters"))
+        folders = (self.settings.home / "codex", self.settings.place / "adapters")
         if self._last is None or not stamps.stamp(*folders).covers(self._last.stamp):
             codices.install(folders[0])
             seen = stamps.stamp(*folders)
@@ -114,16 +114,10 @@ class Convergence:
 
     def shelf(self) -> Shelf:
         """What the adapters folder holds."""
-        return adapters.discover(self._beside("adapters"), self._digests)
-
-    @property
-    def _digests(self) -> Path:
-        """Where the digests of adapters' files are remembered."""
-        return self.settings.home / "adapters.json"
-
-    def _beside(self, name: str) -> Path:
-        """A folder for people's eyes: at the top of a checkout whose home this is, else in the home."""
-        return (checkout_folder(self.settings.home) or self.settings.home) / name
+        digests = Digests(self.settings.digests)
+        found = adapters.discover(self.settings.place / "adapters", digests)
+        digests.save()
+        return found
 
     async def plan(self, *, prune: bool = False) -> Plan:
         """What genesis would do; changes nothing but the missing files of the codex."""
@@ -208,7 +202,7 @@ class Convergence:
             except RequestRejected as refused:
                 if refused.field == "digest":  # a file has changed and its stat did not tell: look at all of them anew
                     self._last = None
-                    self._digests.unlink(missing_ok=True)
+                    self.settings.digests.unlink(missing_ok=True)
                 raise
         await asyncio.to_thread(self._write_modelfiles, done)
         return done
@@ -248,7 +242,7 @@ class Convergence:
         return tell
 
     def _write_modelfiles(self, done: Plan) -> None:
-        folder = self._beside("modelfiles")
+        folder = self.settings.place / "modelfiles"
         texts = {}
         for made in done.recipes.values():
             adapter = "" if made.adapter is None else staging.named(folder, staging.stage(folder, made.adapter))

@@ -169,11 +169,12 @@ async def findings(plan: Plan, settings: Settings, daemon: Daemon) -> list[Findi
     """What the audit says of the card's memory: whether the plan fits, and windows that no model was trained for."""
     table = await table_of(plan, settings, daemon)
     found = [_budget(table, await refusal(plan, settings, daemon) if table.fits is False else None)]
-    for runner in table.runners:
-        resident, trained = runner.resident, runner.resident.cache.trained if runner.resident.cache else None
-        if trained is not None and resident.num_ctx > -(-trained // STEP) * STEP:
-            what = f"{resident.model} was trained for {trained} tokens, and the codex asks for {resident.num_ctx}"
-            remedy = f"Write num_ctx = {trained // STEP * STEP} in the codex: the daemon gives no more."
+    windows = dict.fromkeys((each.resident.model, each.resident.num_ctx, each.resident.cache) for each in table.runners)
+    for model, asked, cache in windows:
+        longest = cache.longest if cache is not None else None
+        if cache is not None and longest is not None and asked > longest:
+            what = f"{model} was trained for {cache.trained} tokens, and the codex asks for {asked}"
+            remedy = f"Write num_ctx = {longest} in the codex: the daemon gives no more."
             found.append(Finding("models.trained", False, what, remedy))
     return found
 

@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from batos.errors import AdapterError, ModelMissing
-from batos.genesis import misfits
+from batos.genesis import misfits, modelname
 from batos.genesis.codex import Codex
+from batos.genesis.daemon import Listed
 from batos.genesis.integrity import Finding
+from batos.genesis.modelfile import family
 from batos.genesis.plan import Plan
 from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
 from batos.inference.catalogue import ModelCard
@@ -53,6 +55,17 @@ def unmade(wanted: Iterable[Adapter], version: str) -> tuple[Fault, ...]:
         "its base (PEFT: merge_and_unload), convert that to GGUF, and name it in the codex."
     )
     return tuple(Fault(each.persona, each.name, what, remedy, "") for each in wanted)
+
+
+async def held(shelf: Shelf, codex: Codex, profile: str, listed: Listed, daemon: Shows) -> Shelf:
+    """The shelf with those among its faults of which no model can be made; one request for each base that is there."""
+    there = [modelname.key(row.name) for row in listed.rows]
+    families = [f"{family(each.persona, each.name)}:" for each in shelf.adapters]
+    made = [any(name.startswith(each) for name in there) for each in families]
+    new = (each for each, is_made in zip(shelf.adapters, made, strict=True) if not is_made)
+    pairs = [(each, codex.model_for(each.persona, profile)) for each in shelf.adapters]
+    known = [pair for pair in pairs if listed.row(pair[1]) is not None]
+    return shelf.without((*unmade(new, listed.version), *await unfit(known, daemon)))
 
 
 async def _card(base: str, daemon: Shows) -> ModelCard | None:
@@ -105,9 +118,8 @@ class Unfit:
 
     def apart(self, shelf: Shelf, bases: Mapping[str, str]) -> Shelf:
         """The shelf with such adapters among its faults."""
-        known = {adapter.label: found for adapter in shelf.adapters if (found := self._known.get(_key(adapter, bases)))}
-        fit = tuple(adapter for adapter in shelf.adapters if adapter.label not in known)
-        return Shelf(fit, (*shelf.faults, *(fault for found in known.values() for fault in found)))
+        known = (self._known.get(_key(adapter, bases), ()) for adapter in shelf.adapters)
+        return shelf.without(fault for found in known for fault in found)
 
 
 def _key(adapter: Adapter, bases: Mapping[str, str]) -> tuple[str, str, str]:

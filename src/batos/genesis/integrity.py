@@ -119,7 +119,8 @@ def _window(codex: Codex, persona: Persona, profile: str) -> Finding:
 
 def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding]:
     if plan is None:
-        yield Finding("models.listed", False, "Ollama could not be asked for its models", "Run `batos doctor`.")
+        remedy = "Mend what keeps Ollama from answering, then look again (`batos doctor`)."
+        yield Finding("models.listed", False, "Ollama could not be asked for its models", remedy)
         return
     for step in plan.steps:
         if step.kind in ("pull", "create", "upload"):
@@ -128,6 +129,9 @@ def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding
             yield Finding(f"models.{step.kind}", step.optional, what, _RUN_GENESIS)
     if not any(step.kind in ("pull", "create") and not step.optional for step in plan.steps):
         yield Finding("models.made", True, f"the {len(plan.recipes)} models of the personas are there")
+    if plan.stale:
+        what = f"nobody thinks with {', '.join(plan.stale)}: `batos genesis --prune` deletes what this image made"
+        yield Finding("models.stale", True, what)
     if complete.ok:
         yield _recorded(root, plan)
         yield _digests(root, plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -108,6 +108,13 @@ class Shelf:
         """The sound adapter of that name, whose capitals do not count, as they do not for the daemon."""
         folded = name.casefold()
         return next((each for each in self.of(persona) if each.name.casefold() == folded), None)
+
+    def without(self, faults: Iterable[Fault]) -> Shelf:
+        """The shelf with further faults, and without the adapters that have them."""
+        further = tuple(faults)
+        faulty = {(fault.persona, fault.name) for fault in further}
+        sound = tuple(each for each in self.adapters if (each.persona, each.name) not in faulty)
+        return Shelf(sound, (*self.faults, *further))
 
 
 class Faults:

@@ -1,4 +1,4 @@
-"""What folders look like from outside, so that their files are read again only when something changed."""
+"""What files and folders look like from outside, so that they are read again only when something changed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,38 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
+from typing import NamedTuple
 
 #: A file may change twice within one tick of its clock: one that changed so lately is looked at again.
 SETTLED_NS = 100_000_000
 
 
+class Mark(NamedTuple):
+    """What tells one content of a file from another without reading it: bytes, both times of change, inode.
+
+    The second time is the system's own: a copy that keeps the first, as `cp -p` and archives do, changes it.
+    """
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+def mark(path: Path) -> Mark:
+    """The mark of a file or folder; OSError when there is none."""
+    found = path.stat()
+    return Mark(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Every file and folder below some folders, by path: size, times of change, inode. Equal stamps: nothing changed.
+    """The mark of every file and folder below some folders, by path. Equal stamps: nothing changed.
 
     `settled` is false where something changed so lately that it may have changed again without a trace.
     """
 
-    entries: tuple[tuple[str, int, int, int, int], ...]
+    entries: tuple[tuple[str, Mark], ...]
     settled: bool
 
     def covers(self, other: Stamp | None) -> bool:
@@ -30,13 +49,13 @@ class Stamp:
 def stamp(*folders: Path) -> Stamp:
     """Look at folders; one that is not there has no entry."""
     entries = tuple(sorted(entry for folder in folders for entry in _below(folder)))
-    newest = max((max(entry[2], entry[3]) for entry in entries), default=0)
+    newest = max((max(each.mtime_ns, each.ctime_ns) for _, each in entries), default=0)
     return Stamp(entries, newest < time_ns() - SETTLED_NS)
 
 
-def _below(folder: Path) -> Iterator[tuple[str, int, int, int, int]]:
+def _below(folder: Path) -> Iterator[tuple[str, Mark]]:
     try:
-        yield _entry(folder)
+        yield str(folder), mark(folder)
         found = sorted(os.scandir(folder), key=lambda each: each.name)
     except OSError:
         return
@@ -45,11 +64,6 @@ def _below(folder: Path) -> Iterator[tuple[str, int, int, int, int]]:
             yield from _below(Path(each.path))
         else:
             try:
-                yield _entry(Path(each.path))
+                yield each.path, mark(Path(each.path))
             except OSError:
                 continue
-
-
-def _entry(path: Path) -> tuple[str, int, int, int, int]:
-    found = path.stat()
-    return str(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino

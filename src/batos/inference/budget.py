@@ -44,6 +44,11 @@ class Cache:
         rounded = max(1, -(-num_ctx // STEP)) * STEP
         return rounded if self.trained is None else min(rounded, self.trained)
 
+    @property
+    def longest(self) -> int | None:
+        """The largest num_ctx that makes a difference, a multiple of 256; None where nobody says."""
+        return None if self.trained is None else -(-self.trained // STEP) * STEP
+
     def parallel(self, asked: int) -> int:
         """How many requests share the runner."""
         return 1 if self.alone else asked
@@ -192,8 +197,7 @@ class Runner:
         resident, cache = self.resident, self.resident.cache
         if resident.weights is None or cache is None:
             return None
-        most = -(-(cache.trained or resident.num_ctx) // STEP)
-        low, high = 0, max(most, -(-resident.num_ctx // STEP))
+        low, high = 0, -(-(cache.longest or resident.num_ctx) // STEP)
         while low < high:
             middle = (low + high + 1) // 2
             (trial,) = rows([replace(resident, num_ctx=middle * STEP)], self.terms).runners
