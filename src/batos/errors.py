@@ -97,6 +97,7 @@ class CodexError(UsageError):
     """A codex file is wrong; `file`, `line` and `what` are the message's parts, `faults` all that were found."""
 
     code = "codex"
+    remedy = "`batos codex check` tells every fault, with its line and what to do."
     faults: tuple[CodexError, ...] = ()
 
     def __init__(

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from batos.errors import BatosError, Refused
+from batos.errors import BatosError, BudgetExceeded, Refused
 from batos.front.console import Console, counted, plain, size, table, wrapped
 
 #: What changes the direction of text, and can so hide what it says.
@@ -113,12 +113,17 @@ def test_programs_hear_no_notes() -> None:
 
 
 def test_an_error_is_told_whole() -> None:
-    """People get message, further faults and remedy on stderr; a program gets one document on stdout."""
+    """People get message, remedy and further faults on stderr; a program gets one document on stdout."""
     error = Refused("no", remedy="Ask less.", field="budget")
     error.also = ("and no again",)
     shown, out, err = console()
     shown.error(error)
-    assert (out.getvalue(), err.getvalue()) == ("", "error: no\n       and no again\n       Ask less.\n")
+    assert (out.getvalue(), err.getvalue()) == ("", "error: no\n       Ask less.\n       and no again\n")
+    over = BudgetExceeded("too large", {}, 0, remedy="Take less.")
+    over.also = ("weights  9 GiB",)
+    shown, _, err = console()
+    shown.error(over)
+    assert err.getvalue() == "error: too large\n       weights  9 GiB\n       Take less.\n"
     shown, out, err = console(as_json=True)
     shown.error(error)
     document = {"code": "refused", "message": "no", "remedy": "Ask less.", "retry": False, "field": "budget"}

@@ -186,7 +186,9 @@ async def test_image_that_knows_nothing(codex: Codex, daemon: HandDaemon) -> Non
     found = await plan(codex, "default", daemon, known=Known())
     assert [step.kind for step in found.steps] == ["create"] * 4 + ["graph"]
     assert "this image did not make it for ROBIN" in found.steps[0].reason
-    assert "its root is not complete" in found.steps[-1].reason
+    assert found.steps[-1].reason == "nothing is in it yet"
+    found = await plan(codex, "default", daemon, known=Known(codex_digest=codex.digest))
+    assert found.steps[-1].reason == "its root is not complete and it does not know the personas' models"
 
 
 async def test_model_with_another_digest(codex: Codex, daemon: HandDaemon) -> None:

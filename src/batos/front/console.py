@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import click
 
-from batos.errors import BatosError
+from batos.errors import BatosError, BudgetExceeded
 
 #: Everything that could move a cursor, change a colour or hide text: C0 but newline and tab, C1, bidi controls.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -138,10 +138,11 @@ class Console:
             self._fault(error.as_dict())
             return
         self.say(f"error: {error.message}")
-        for other in error.also:
-            self.say(f"       {other}")
-        if error.remedy:
-            self.say(f"       {error.remedy}")
+        # What to do belongs to what was said first, before further faults; a budget's table comes before what follows.
+        rows = error.also if isinstance(error, BudgetExceeded) else ()
+        for told in (*rows, error.remedy, *(() if rows else error.also)):
+            if told:
+                self.say(f"       {told}")
 
     def usage(self, wrong: click.ClickException) -> None:
         """A command line that is wrong."""

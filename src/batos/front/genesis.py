@@ -20,7 +20,7 @@ from batos.uvm import open_uvm
 
 
 @click.command()
-@click.option("--plan", "plan_only", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--plan", "plan_only", is_flag=True, help="Show what would be done; only copy the codex.")
 @click.option("--prune", is_flag=True, help="Delete the models of ours that nothing is made of any more.")
 @common
 def genesis(called: Called, plan_only: bool, prune: bool) -> int:

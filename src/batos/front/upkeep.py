@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from batos.front.console import Console, size, table
+from batos.front.console import Console, counted, size, table
 from batos.front.options import Called, common, run
 from batos.front.pages import page
 from batos.uvm import deadlines
@@ -24,15 +24,18 @@ def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
 @click.command()
 @common
 def doctor(called: Called) -> int:
-    """Check Ollama, models, codex and image; exit 1 when something is wrong."""
+    """Check Ollama, models, codex and image; exit 1 when something is wrong. --quiet tells only that."""
     from batos.front.doctor import examine
 
     findings = [{**finding.as_dict(), "page": page(finding.id)} for finding in run(examine(called.settings))]
     healthy = all(finding["ok"] for finding in findings)
     if called.console.as_json:
         called.console.document({"healthy": healthy, "findings": findings})
-    else:
-        tell_findings(called.console, findings)
+        return 0 if healthy else 1
+    wrong = [finding for finding in findings if not finding["ok"]]
+    tell_findings(called.console, wrong if called.quiet else findings)
+    if not called.quiet:
+        called.console.write(f"{counted(len(findings) - len(wrong), 'check')} passed, {len(wrong)} failed.")
     return 0 if healthy else 1
 
 

@@ -258,6 +258,9 @@ def _graph(found: Plan) -> Iterator[Step]:
     if known is None:
         return
     reasons = []
+    if not known.complete and known.codex_digest is None:
+        yield Step("graph", "the image", "nothing is in it yet")
+        return
     if not known.complete:
         reasons.append("its root is not complete")
     if known.codex_digest != found.codex.digest:
