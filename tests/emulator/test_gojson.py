@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.emulator.gojson import encode, general, layer_text, quote, real
+from batos.emulator.gojson import encode, general, keep_alive, layer_text, quote, real
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,10 @@ def test_the_keys_of_a_layer_are_sorted_at_every_depth() -> None:
 def test_a_text_is_quoted_as_go_quotes_it(text: str, shown: str) -> None:
     """What is not printable is escaped, in Go's own way."""
     assert quote(text) == shown
+
+
+def test_a_keep_alive_in_seconds_that_does_not_fit_is_over_at_once() -> None:
+    """Go makes the least number of it: 292 years are pinned, 293 are gone when the runner is idle."""
+    assert keep_alive(9.2e9) == 9_200_000_000 * 10**9
+    assert keep_alive(9.3e9) == keep_alive(10**30) == 1
+    assert keep_alive(-(10**30)) == keep_alive(-0.5) == 2**63 - 1

@@ -159,7 +159,9 @@ def keep_alive(value: Any) -> int | None:
         except ValueError as fault:
             raise ApiError(400, str(fault)) from None
     else:
-        asked = _MAX_NS if value < 0 else min(int(min(value, _MAX_NS) * 10**9), _MAX_NS)
+        product = min(value, _MAX_NS) * 1e9
+        # what does not fit becomes Go's least number, and with that the runner goes when it is idle
+        asked = _MAX_NS if value < 0 else int(product) if product < 2**63 else 1
     return _MAX_NS if asked < 0 else asked
 
 
