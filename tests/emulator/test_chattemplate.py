@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.emulator.recordings import header
 
-from batos.emulator.chattemplate import CHATML, LONGEST, NotRendered, render, stripped
+from batos.emulator.bounding import LONGEST, NotRendered
+from batos.emulator.chattemplate import CHATML, render, stripped
 
 _TALK = [{"role": "system", "content": "S"}, {"role": "user", "content": "<x>"}]
 
@@ -71,6 +72,32 @@ def test_templates_are_rendered_as_the_runner_does(text: str, out: str) -> None:
         "{% if",
         "{{ 1 / 0 }}",
         "{% include 'x' %}",
+        "{% set ns = namespace(x=99999) %}{% for i in range(60) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
+        "{% set ns = namespace(x='\"') %}{% for i in range(60) %}{% set ns.x = ns.x | tojson %}{% endfor %}",
+        "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
+        "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns.x = {1: ns.x, 2: ns.x} %}{% endfor %}",
+        "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns.x = dict(a=ns.x, b=ns.x) %}{% endfor %}",
+        "{% set n = namespace(x=(1,)) %}{% for i in range(18) %}{% set n.x = (n.x, n.x) %}{% endfor %}{{ {}[n.x] }}",
+        "{% set x %}{% for i in range(99999) %}{{ 'a' * 10000 }}{% endfor %}{% endset %}",
+        "{% set x %}{% for i in range(99999) %}" + "y" * 200_000 + "{% endfor %}{% endset %}",
+        "{% filter upper %}{% for i in range(99999) %}{{ 'a' * 10000 }}{% endfor %}{% endfilter %}",
+        "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+        "{% for x in range(99999) recursive %}{{ loop(range(99999)) if loop.depth < 3 }}{% endfor %}",
+        "{% set b = 'a' * 1000000 %}{% for i in range(99999) %}{% if b | upper == b %}{% endif %}{% endfor %}",
+        "{% set b = 'a,' * 500000 %}{% for i in range(99999) %}{% set x = b.split(',') %}{% endfor %}",
+        "{{ ('a' * 1000000).rfind('b' + 'a' * 500000) }}",
+        "{{ ('b' * 1000000).strip('a' * 900000 + 'b') }}",
+        "{{ ('{:>1000000000}' | attr('format'))(1) }}",
+        "{{ 5 | round(-1000000000) }}",
+        "{{ ('<' * 500000) | striptags }}",
+        "{{ cycler() }}",
+        "{% set a = namespace(x='a') %}{{ [a] }}",
+        "{% for a in [1] %}" * 30 + "{% endfor %}" * 30,
+        "{% if 1 %}" * 5000 + "{% endif %}" * 5000,
+        "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
+        "{{ 1" + " + 1" * 60_000 + " }}",
+        "{{ 1e999 | int }}",
+        "a" * 300_000,
     ],
 )
 def test_what_is_too_much_or_forbidden_is_refused(text: str) -> None:
@@ -83,6 +110,24 @@ def test_what_a_template_refuses_is_told_in_its_words() -> None:
     """`raise_exception` is how templates say that roles must alternate."""
     with pytest.raises(NotRendered, match=r"^only users may speak$"):
         render("{{ raise_exception('only users may speak') }}", _TALK, {})
+
+
+def test_the_bounds_are_out_of_a_templates_reach() -> None:
+    """No name that a template may write is one of theirs, and setting such a name changes nothing."""
+    own = "{% set _budget = 1 %}{% set bound_each = 2 %}{% for i in range(3) %}{{ i }}{% endfor %}"
+    assert render(own, _TALK, {}) == "012"
+    with pytest.raises(NotRendered, match="undefined"):
+        render("{{ _budget.step(-9) }}", _TALK, {})
+
+
+def test_a_long_talk_is_within_the_bounds() -> None:
+    """A thousand messages that a template gathers piece by piece and looks at from all sides."""
+    text = (
+        "{% set ns = namespace(all='', last=[]) %}{% for m in messages %}{% set ns.all = ns.all + m.content | trim %}"
+        "{% if m.role == 'user' and loop.index0 == messages | length - 1 %}{% set ns.last = [m] + ns.last %}{% endif %}"
+        "{% endfor %}{{ ns.all | length }} {{ ns.last[0]['content'] }}"
+    )
+    assert render(text, [{"role": "user", "content": "abc " * 25}] * 1000, {}) == f"99000 {'abc ' * 25}"
 
 
 @given(

@@ -4,64 +4,42 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import Template, TemplateError, nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.visitor import NodeTransformer
+from jinja2.utils import Namespace
+
+from batos.emulator.bounding import BUDGET, Bounded, Bounds, Budget, NotRendered, budget_of, number, sized
 
 #: What the runner takes where the weights have none.
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-LONGEST = 1 << 20  # characters of a text, rendered or on the way
-STEPS = 200_000  # turns of loops and calls
+LONGEST_TEMPLATE = 1 << 18  # characters
+_LONGEST_ARGUMENT = 1 << 12  # characters that a method looks for
 _METHODS = frozenset(
     "strip lstrip rstrip startswith endswith split rsplit splitlines upper lower title capitalize find rfind count "
     "index isdigit join replace removeprefix removesuffix".split()
 )
-_REMOVED = ("center", "format", "wordwrap", "xmlattr", "urlize", "pprint", "random", "slice", "batch", "filesizeformat")
-
-
-class NotRendered(Exception):
-    """Why a chat template gives no prompt, in the words of whoever found out."""
-
-
-@dataclass(slots=True)
-class _Budget:
-    """What a rendering may still do."""
-
-    steps: int = STEPS
-
-    def step(self) -> None:
-        self.steps -= 1
-        if self.steps < 0:
-            raise NotRendered(f"the emulator renders no template of more than {STEPS} steps")
-
-    def each(self, items: Iterable[Any]) -> Iterator[Any]:
-        for item in items:
-            self.step()
-            yield item
-
-
-def _sized(length: int) -> None:
-    if length > LONGEST:
-        raise NotRendered(f"the emulator renders no more than {LONGEST} characters")
-
-
-def _joined(*parts: Any) -> str:
-    texts = [str(part) for part in parts]
-    _sized(sum(map(len, texts)))
-    return "".join(texts)
+#: What a template may stumble on while it is compiled or run.
+_FAULTS = (
+    *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError),
+    *(RuntimeError, NameError, SyntaxError),
+)
+_CALLERS = ("_loop_vars", "_block_vars")  # what compiled templates tell of where a call stands
+_REMOVED = (
+    *("center", "format", "wordwrap", "xmlattr", "urlize", "pprint", "random", "slice", "batch", "filesizeformat"),
+    *("round", "striptags"),
+)
 
 
 def _replaced(text: str, old: str, new: str, count: int | None = None) -> str:
-    _sized(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
+    sized(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
     return text.replace(old, new) if count is None else text.replace(old, new, count)
 
 
@@ -71,7 +49,7 @@ def _strung(items: Iterable[Any], between: str = "", attribute: Any = None) -> s
             item.get(attribute, "") if isinstance(item, Mapping) else getattr(item, attribute, "") for item in items
         ]
     texts = [str(item) for item in items]
-    _sized(sum(map(len, texts)) + len(between) * len(texts))
+    sized(sum(map(len, texts)) + len(between) * len(texts))
     return between.join(texts)
 
 
@@ -79,48 +57,49 @@ def _raise(text: str = "") -> None:
     raise NotRendered(text)
 
 
-class _Bounds(NodeTransformer):
-    """Makes loops count their turns and `~` look at lengths."""
-
-    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the visitor's name for it
-        self.generic_visit(node)
-        node.iter = nodes.Call(nodes.Name("_each", "load"), [node.iter], [], None, None, lineno=node.lineno)
-        return node
-
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Call:  # noqa: N802  # the visitor's name for it
-        self.generic_visit(node)
-        return nodes.Call(nodes.Name("_joined", "load"), node.nodes, [], None, None, lineno=node.lineno)
-
-
-class _Environment(ImmutableSandboxedEnvironment):
+class _Environment(Bounded, ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(("+", "*", "**", "%"))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
-        bounded: nodes.Template = _Bounds().visit(tree)
+        bounded: nodes.Template = Bounds().visit(tree)
         return bounded
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if operator == "**" or (operator == "%" and isinstance(left, str)):
             raise NotRendered(f"the emulator renders no {operator} of these")
         if operator == "+" and isinstance(left, str | list) and isinstance(right, str | list):
-            _sized(len(left) + len(right))
+            sized(len(left) + len(right))
         if operator == "*" and not (isinstance(left, int | float) and isinstance(right, int | float)):
             many, text = (left, right) if isinstance(left, int) else (right, left)
-            _sized(len(text) * many if isinstance(text, str | list) and isinstance(many, int) else 0)
-        return super().call_binop(context, operator, left, right)
+            sized(len(text) * many if isinstance(text, str | list | tuple) and isinstance(many, int) else 0)
+        return number(self.bound_deep(context, super().call_binop(context, operator, left, right)))
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  # as the base has it
-        __context["_budget"].step()
         owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")
+        if owner is __self:
+            return __obj(*args)
+        budget_of(__context).step()
         if isinstance(owner, str):
-            if name not in _METHODS:
-                raise NotRendered(f"the emulator calls no str.{name}")
-            if name == "replace":
-                return _replaced(owner, *args)
-            if name == "join":
-                return _strung(args[0], owner)
-        return super().call(__context, __obj, *args, **kwargs)
+            given = {key: value for key, value in kwargs.items() if key not in _CALLERS}
+            return _called(__self.bound_deep(__context, owner), name, __obj, args, given)
+        if name in ("format", "format_map"):
+            raise NotRendered(f"the emulator calls no str.{name}")
+        found = super().call(__context, __obj, *args, **kwargs)
+        return found if isinstance(found, Namespace) else __self.bound_deep(__context, found)
+
+
+def _called(text: str, name: str, method: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
+    """What a method of a text answers."""
+    if name not in _METHODS:
+        raise NotRendered(f"the emulator calls no str.{name}")
+    if name == "replace":
+        return _replaced(text, *args)
+    if name == "join":
+        return _strung(args[0], text)
+    if any(isinstance(arg, str) and len(arg) > _LONGEST_ARGUMENT for arg in (*args, *given.values())):
+        raise NotRendered(f"the emulator gives str.{name} no more than {_LONGEST_ARGUMENT} characters")
+    return method(*args, **given)
 
 
 def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
@@ -130,7 +109,7 @@ def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
 def _indented(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
     before = " " * min(width, 64) if isinstance(width, int) else width[:64]
     lines = str(text).split("\n")
-    _sized(len(text) + len(lines) * len(before))
+    sized(len(text) + len(lines) * len(before))
     return "\n".join(before + line if (at or first) and (line or blank) else line for at, line in enumerate(lines))
 
 
@@ -147,6 +126,8 @@ def _environment() -> _Environment:
 
 @lru_cache(maxsize=64)
 def _compiled(text: str) -> Template:
+    if len(text) > LONGEST_TEMPLATE:
+        raise NotRendered(f"the emulator reads no template of more than {LONGEST_TEMPLATE} characters")
     return _environment().from_string(text)
 
 
@@ -155,21 +136,28 @@ def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str,
 
     `given` holds what else it may ask for: tools, bos_token, eos_token, enable_thinking and the like.
     """
-    budget = _Budget()
-    names: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **given}
-    names |= {"_each": budget.each, "_joined": _joined, "_budget": budget}
+    names: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **given, BUDGET: Budget()}
     out: list[str] = []
     size = 0
     try:
         for part in _compiled(text).generate(names):
             size += len(part)
-            _sized(size)
+            sized(size)
             out.append(part)
     except RecursionError:
         raise NotRendered("the template calls itself without end") from None
     except TemplateError as fault:
         raise NotRendered(fault.message or type(fault).__name__) from None
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError) as fault:
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RuntimeError,
+        NameError,
+        SyntaxError,
+    ) as fault:
         raise NotRendered(str(fault)) from None
     return "".join(out)
 

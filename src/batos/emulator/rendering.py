@@ -27,6 +27,7 @@ _UNSHIFTED = (
 )
 _PLAIN = "{{ .Prompt }}"  # the template of a model that has none
 _KEEP = 4  # tokens that stay in front when a prompt is cut, if nobody says otherwise
+_MOST_MESSAGES = 1 << 14  # of one conversation; what is left out is looked for by writing it again and again
 _SHORT_OF = ("qwen3", "deepseek-r1")  # whose thinking in earlier answers is not read again
 
 
@@ -57,6 +58,8 @@ def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
     model = ask.model
     asked: list[Message] = fields.get("messages", [])
     whole: list[Message] = [*model.messages, *asked]
+    if len(whole) > _MOST_MESSAGES:
+        raise ApiError(400, f"the emulator reads no more than {_MOST_MESSAGES} messages")
     if model.system and asked[0].get("role", "") != "system":
         whole.insert(0, {"role": "system", "content": model.system})
     whole = _without_thinking(model, whole)

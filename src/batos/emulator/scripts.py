@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from batos.emulator import chattemplate, schema
-from batos.emulator.chattemplate import NotRendered
+from batos.emulator.bounding import NotRendered
 from batos.emulator.replies import ApiError
 from batos.emulator.vocabulary import Vocabulary
 
