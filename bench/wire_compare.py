@@ -60,7 +60,8 @@ class Comparison:
         if mine.status != theirs.status:
             self.say((), f"status {mine.status} instead of {theirs.status}: {mine.text[:200]}")
             return
-        self._headers(theirs, mine)
+        if theirs.headers:
+            self._headers(theirs, mine)
         if theirs.lines is not None:
             self._lines(theirs.lines, mine)
         else:

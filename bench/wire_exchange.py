@@ -3,7 +3,7 @@
 An exchange is {"n", "scenario", "note", "request", "response"} and what happened around it: `group` (sent together with
 its neighbours of that name, `sent_ms` after the first), `cut_by_client_after_lines` (the client left there). A request
 is {"method", "path", "headers"?} with one of `json`, `text` and `blob` (a file of the models). A response is {"status",
-"headers", "ms"} with `text` or `lines`, or {"transport_error", "ms"}: the client gave up.
+"headers"?, "ms"?} with `text` or `lines` (and `line_ms`?), or {"transport_error", "ms"?}: the client gave up.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 LEFT = "gave up"  # how the fault of a reply begins whose client left before its end
+PROGRESS_MS = 60.0  # between two lines of a download
 LOADED_NS = 100_000_000  # a load_duration above this is a load, below it is waiting
 
 
@@ -94,7 +95,7 @@ class Recording:
             if not line.strip():
                 continue
             try:
-                found.append(_exchange(json.loads(line)))
+                found.append(_exchange({"n": number, "scenario": "", **json.loads(line)}))
             except (ValueError, KeyError, TypeError, AttributeError) as fault:
                 raise ValueError(f"{path}: line {number} is no recorded exchange: {fault!r}") from fault
         return cls(tuple(found), hashlib.sha256(data).hexdigest(), models)
@@ -170,7 +171,7 @@ def _exchange(found: Mapping[str, Any]) -> Exchange:
         str(found["scenario"]),
         str(found.get("note") or ""),
         request,
-        _reply(found["response"]),
+        _reply(found.get("response")),
         found.get("group"),
         float(found.get("sent_ms", 0.0)),
         found.get("cut_by_client_after_lines"),
@@ -181,13 +182,14 @@ def _reply(found: Mapping[str, Any] | None) -> Reply:
     if found is None or found.get("status") is None:
         given = found or {}
         return Reply(None, ms=float(given.get("ms", 0.0)), fault=str(given.get("transport_error", "no reply")))
-    headers = {name.lower(): value for name, value in found["headers"].items()}
-    lines = found.get("lines")
+    headers = {name.lower(): value for name, value in (found.get("headers") or {}).items()}
+    lines, ms = found.get("lines"), float(found.get("ms") or 0.0)
     if lines is None:
-        return Reply(found["status"], headers, found["text"], ms=found["ms"])
-    times = tuple(found.get("line_ms", ()))
+        return Reply(found["status"], headers, found.get("text") or "", ms=ms)
     mended = mend(lines)
-    return Reply(found["status"], headers, "\n".join((*mended, "")), mended, times, found["ms"])
+    apart = ms / len(lines) if ms and lines else PROGRESS_MS
+    times = tuple(found.get("line_ms") or [apart * at for at in range(1, len(lines) + 1)])
+    return Reply(found["status"], headers, "\n".join((*mended, "")), mended, times, ms)
 
 
 def mend(lines: Sequence[str]) -> tuple[str, ...]:

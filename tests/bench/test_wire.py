@@ -259,3 +259,16 @@ def test_a_wrong_variable_or_file_fails_the_measurement(tmp_path: Path, capsys: 
     captured = capsys.readouterr()
     assert "NAME=VALUE" in captured.err
     assert captured.out == ""
+
+
+def test_what_a_recording_may_leave_out_is_made_up(tmp_path: Path) -> None:
+    """Numbers, scenarios, headers and times: an exchange is read without them, and headers are then not compared."""
+    path = tmp_path / "bare.jsonl"
+    whole = {"request": {"method": "GET", "path": "/"}, "response": {"status": 200, "text": "x"}}
+    lines = {"request": {"method": "POST", "path": "/api/pull"}, "response": {"status": 200, "lines": ["{}"] * 3}}
+    timed = {**lines, "response": {**lines["response"], "ms": 30}}
+    path.write_text("\n".join(map(json.dumps, (whole, lines, timed))), encoding="utf-8")
+    first, second, third = Recording.read(path, CORPUS / "models").exchanges
+    assert [first.n, second.n, first.scenario] == [1, 2, ""]
+    assert compare(first, Reply(200, {"content-type": "text/odd"}, "x"), Ledger()) == []
+    assert (second.reply.line_ms, third.reply.line_ms) == ((60.0, 120.0, 180.0), (10.0, 20.0, 30.0))
