@@ -26,9 +26,11 @@ def warm(folder: Path, name: str = "warm", alpha: int = 8) -> Path:
 
 
 def test_nothing_is_there(user: User) -> None:
-    """Without adapters each verb says so and none is wrong."""
+    """Without adapters each verb says so and where one would go, and none is wrong."""
     listed, checked = user.run("adapters", "list"), user.run("adapters", "check", "--json")
-    assert (listed.code, listed.out) == (0, "There are no adapters.\n")
+    assert (listed.code, len(listed.out.splitlines())) == (0, 1)
+    assert listed.out.startswith("There are no adapters")
+    assert str(user.home / "adapters" / "robin") in listed.out
     assert checked.document["data"] == {"ok": True, "sound": [], "faults": [], "unchecked": []}
 
 

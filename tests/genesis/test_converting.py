@@ -180,6 +180,9 @@ def test_what_cannot_be_converted_says_why(tmp_path: Path) -> None:
         with pytest.raises(AdapterError, match=said):
             converting.convert(adapter, info, target)
         assert not target.exists()
+    with pytest.raises(AdapterError) as refused:
+        converting.convert(atlas, INFO, target)
+    assert refused.value.remedy == "Nothing is to be done: it is used as it is."
     target.write_text("mine")
     with pytest.raises(UsageError, match="is there already"):
         converting.convert(warm, INFO, target)

@@ -173,7 +173,11 @@ def test_what_is_not_pulled_is_unknown() -> None:
     assert table.fits is None
     assert table.largest is None
     assert [(row.size, row.note) for row in table.runners[0].rows][:2] == [(None, "unknown until pulled")] * 2
+    told = {line.split("  ")[0]: line for line in table.lines()}
     assert "unknown until pulled" in "\n".join(table.lines())
+    # What is not known is not said to be nothing: the sums are bounds.
+    assert "> 0.50 GiB" in told["needed at once"]
+    assert "< 6.00 GiB" in told["left"]
     assert rows([Resident("x", ("ROBIN",), 4096), resident(65_536)], EIGHT).fits is False
 
 

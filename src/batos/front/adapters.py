@@ -36,7 +36,7 @@ def _codex(settings: Settings) -> Codex:
 # -- list
 
 
-@adapters.command("list")
+@adapters.command("list", short_help="Show every adapter, and whether it is in use.")
 @common
 def list_(called: Called) -> int:
     """Show every adapter: whose it is, how large, on which base, and whether it is in use."""
@@ -50,10 +50,15 @@ def list_(called: Called) -> int:
     ]
     shown += [[fault.persona, fault.name, "", "", "", "", f"refused: {fault.what}"] for fault in faults]
     heads = ("persona", "adapter", "kind", "rank", "size", "base", "state")
-    called.console.write(table(shown, heads) if shown else "There are no adapters.")
+    called.console.write(table(shown, heads) if shown else _none(called.settings))
     if faults:
         called.console.say("`batos adapters check` says what to do.", dim=True)
     return 0
+
+
+def _none(settings: Settings) -> str:
+    folder = settings.place / "adapters"
+    return f"There are no adapters: one of ROBIN goes into {folder / 'robin' / 'NAME'} (docs/adapters.md)."
 
 
 async def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
@@ -111,7 +116,7 @@ def _shown(adapter: Adapter) -> dict[str, Any]:
 # -- check
 
 
-@adapters.command()
+@adapters.command(short_help="Tell everything that is wrong with them.")
 @click.argument("which", metavar="[PERSONA[/NAME]]", required=False, default="")
 @common
 def check(called: Called, which: str) -> int:
@@ -179,13 +184,13 @@ def _tell_check(called: Called, found: Shelf, doubts: Mapping[str, Sequence[str]
     for what in unchecked:
         console.write(f"  not checked: {what}")
     if not found.adapters and not found.faults:
-        console.write("There are no adapters.")
+        console.write(_none(called.settings))
 
 
 # -- convert
 
 
-@adapters.command()
+@adapters.command(short_help="Write a PEFT adapter as GGUF beside it.")
 @click.argument("which", metavar="PERSONA/NAME")
 @common
 def convert(called: Called, which: str) -> int:
@@ -220,7 +225,7 @@ async def _card(settings: Settings, base: str) -> ModelCard:
 # -- use
 
 
-@adapters.command()
+@adapters.command(short_help="Choose which one a persona thinks with.")
 @click.argument("persona")
 @click.argument("name", metavar="NAME|none")
 @common

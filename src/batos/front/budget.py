@@ -39,17 +39,11 @@ async def _budget(called: Called) -> int:
         called.console.document(table.as_dict())
         return 0
     called.console.write("\n".join(table.lines()))
-    if not called.quiet:
-        for line in _notes(table.fits, table.largest):
-            called.console.say(line)
+    if table.largest:
+        called.console.write(f"The largest num_ctx that fits is {table.largest}. See {page('vram.budget')}.")
+    if not table.fits and not called.quiet:
+        called.console.say("Not every size is known yet: `batos genesis` looks again before it makes anything.")
     return 0
-
-
-def _notes(fits: bool | None, largest: int | None) -> list[str]:
-    notes = [] if fits else ["Not every size is known yet: `batos genesis` looks again before it makes anything."]
-    if largest:
-        notes.append(f"The largest num_ctx that fits is {largest}. See {page('vram.budget')}.")
-    return notes
 
 
 async def _plan(called: Called, bridge: Bridge) -> Plan:

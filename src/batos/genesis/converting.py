@@ -34,8 +34,10 @@ def convert(adapter: Adapter, info: Mapping[str, Any], target: Path) -> None:
     """
     architecture = str(info.get("general.architecture", ""))
     if adapter.kind != "peft" or architecture not in KNOWN:
-        what = "it is a GGUF file already" if adapter.kind != "peft" else f"the base is {architecture or 'unknown'}"
+        what = f"the base is {architecture or 'unknown'}"
         remedy = f"Adapters for {', '.join(KNOWN)} are converted; for others use llama.cpp's `convert_lora_to_gguf.py`."
+        if adapter.kind != "peft":
+            what, remedy = "it is a GGUF file already", "Nothing is to be done: it is used as it is."
         raise AdapterError(f"{adapter.label} cannot be converted: {what}", remedy=remedy)
     if target.exists():
         raise UsageError(f"{target} is there already", remedy="Remove it first, if it is not what you want.")

@@ -158,7 +158,8 @@ def exceeded(table: Table, ways: Sequence[str] = ()) -> BudgetExceeded:
     needs = "; ".join(map(_needs, over)) or "other programs alone take more than that"
     hopeless = "; not even a window of 256 tokens fits" if over and largest == 0 else ""
     first = [f"write num_ctx = {largest} for every persona in the codex"] if largest else []
-    remedy = "; or ".join([*first, *ways, "say what card it is (vram, usable or reserve in batos.toml)"])
+    card = "what card it is" if table.terms.usable else "what card it is, or what memory models may have without one"
+    remedy = "; or ".join([*first, *ways, f"say {card} (vram, usable or reserve in batos.toml)"])
     said = f"the models do not fit the card, of which {_gib(table.terms.usable)} are usable: {needs}{hopeless}"
     error = BudgetExceeded(said, table.as_dict(), largest, remedy=f"{remedy[0].upper()}{remedy[1:]}.")
     error.also = tuple(table.lines())

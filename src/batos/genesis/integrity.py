@@ -84,9 +84,10 @@ def _persona(root: Any, persona: Persona) -> Finding:
     if faults:
         return Finding(id_, False, f"{persona.name}: {'; '.join(faults)}", _RUN_GENESIS)
     facets, protocols = len(persona.pillars), len(persona.protocols)
+    key = f"{protocols} key protocol{'s' * (protocols != 1)}"
     redefined = sum(isinstance(value, Method) for value in own_slots(root[prototype_name(persona.name)]).values())
     learnt = f", {redefined} of them learnt" if redefined else ""
-    return Finding(id_, True, f"{persona.name} has {facets} facets and {protocols} key protocols{learnt}")
+    return Finding(id_, True, f"{persona.name} has {facets} facets and {key}{learnt}")
 
 
 def _persona_faults(root: Any, persona: Persona) -> Iterator[str]:

@@ -280,9 +280,12 @@ class Table:
             if runner.resident.share:
                 shown.append(("  in all", _gib(runner.size, unknown=not runner.known), ""))
         shown.append(("other programs", _gib(self.terms.reserve), ""))
-        shown.append(("needed at once", _gib(self.needed), "the largest runner" if len(self.runners) > 1 else ""))
+        unknown = any(runner.resident.share and not runner.known for runner in self.runners)
+        largest = "the largest runner" if len(self.runners) > 1 else ""
+        shown.append(("needed at once", _gib(self.needed, unknown=unknown), largest))
         shown.append(("usable", _gib(self.terms.usable), self.terms.found))
-        shown.append(("left", _gib(self.terms.usable - self.needed), ""))
+        left = self.terms.usable - self.needed
+        shown.append(("left", f"< {_gib(left)}" if unknown else _gib(left), ""))
         wide, wider = (max(len(row[column]) for row in shown) for column in (0, 1))
         lines = [f"{what.ljust(wide)}  {size.rjust(wider)}  {note}".rstrip() for what, size, note in shown]
         if self.fits and self.together > self.terms.usable:
