@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,25 @@ async def test_base_that_was_deleted(codex: Codex, daemon: HandDaemon) -> None:
     found = await plan(codex, "default", daemon, known=remembering(before))
     assert set(found.models) == {"ROBIN", "BRICK", "ALFRED"}
     assert [(step.kind, step.persona) for step in found.steps[:2]] == [("pull", None), ("create", "BABS")]
+
+
+async def test_base_that_was_renewed_and_deleted(codex: Codex, daemon: HandDaemon) -> None:
+    """With models of two bases of one name there, each persona stays with the one that it thinks with."""
+    first = await complete(codex, daemon)
+    old = remembering(first)
+    daemon.rows[BASE] = type(daemon.rows[BASE])(BASE, "e" * 64, 1)
+    for name in (await plan(codex, "default", daemon)).recipes:
+        daemon.has(name)
+    second = await plan(codex, "default", daemon)
+    assert set(first.models.values()).isdisjoint(second.models.values())
+    renewed = remembering(second)
+    del daemon.rows[BASE]
+    for known, wanted in ((renewed, second), (replace(renewed, used=old.used), first)):
+        both = replace(known, models={**old.models, **renewed.models})
+        assert (await plan(codex, "default", daemon, known=both)).models == wanted.models
+    later = {name: replace(made, at="then, later") for name, made in renewed.models.items()}
+    unused = replace(renewed, used={}, models={**old.models, **later})
+    assert (await plan(codex, "default", daemon, known=unused)).models == second.models
 
 
 async def test_adapters_are_models_of_their_own(codex: Codex, daemon: HandDaemon) -> None:

@@ -190,12 +190,17 @@ def _recipes(
 
 
 def _remembered(persona: str, base: str, listed: Listed, known: Known | None) -> str | None:
-    """The digest that a base had which is no longer listed: models made of it have their weights still."""
-    entries = {} if known is None else known.models
-    for name, made in entries.items():
-        if made.persona == persona and made.base == base and listed.row(name) is not None:
-            return made.base_digest
-    return None
+    """The digest that a base had which is no longer listed: models made of it have their weights still.
+
+    Of several it is that of the model which the persona thinks with, else of the one that was made last.
+    """
+    if known is None:
+        return None
+    kept = {name: made for name, made in known.models.items()
+            if made.persona == persona and made.base == base and listed.row(name) is not None}  # fmt: skip
+    newest = max(kept.values(), key=lambda made: made.at, default=None)
+    found = kept.get(known.used.get(persona, ""), newest)
+    return None if found is None else found.base_digest
 
 
 def _create(made: Recipe, listed: Listed, known: Known | None) -> Step | None:
