@@ -21,7 +21,8 @@ from tests.image.living import living
 from batos.config import Settings
 from batos.events import Events
 from batos.front import cli
-from batos.genesis import ledger, repository
+from batos.genesis import ledger
+from batos.genesis.adapters import repository
 from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
 from batos.uvm import Seams, open_uvm

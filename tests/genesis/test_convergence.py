@@ -18,7 +18,8 @@ from batos.config import Settings
 from batos.emulator.serve import Emulator, Options
 from batos.errors import AdapterError, BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
 from batos.events import Events
-from batos.genesis import ledger, repository
+from batos.genesis import ledger
+from batos.genesis.adapters import repository
 from batos.image import roots
 from batos.inference.bridge import Bridge
 from batos.uvm import UVM, open_uvm

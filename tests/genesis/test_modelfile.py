@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from batos.errors import CodexError, UsageError
 from batos.genesis import modelfile, modelname
+from batos.genesis.adapters.shelf import Adapter
 from batos.genesis.codex import Codex
 from batos.genesis.modelfile import Recipe
-from batos.genesis.shelf import Adapter
 
 RECIPE = Recipe("ROBIN", "llama3.1:8b", "ab" * 32, "You are ROBIN.", {"num_ctx": 4096, "temperature": 0.8})
 

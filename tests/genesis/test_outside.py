@@ -10,7 +10,8 @@ from tests.genesis.test_convergence import staged
 
 from batos.config import Settings
 from batos.genesis import codex as codices
-from batos.genesis import outside, repository
+from batos.genesis import outside
+from batos.genesis.adapters import repository
 from batos.genesis.daemon import Listed, look
 
 

@@ -12,10 +12,10 @@ from tests.genesis.conftest import Edit, HandDaemon
 
 from batos.errors import OllamaUnfit
 from batos.genesis import codex as codices
+from batos.genesis.adapters.shelf import Adapter, Shelf
 from batos.genesis.codex import Codex
 from batos.genesis.ledger import Known, made_of
 from batos.genesis.plan import Plan, plan, pruned
-from batos.genesis.shelf import Adapter, Shelf
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 

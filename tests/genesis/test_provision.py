@@ -21,8 +21,9 @@ from batos.errors import (
     StreamCut,
     UsageError,
 )
-from batos.genesis import adapters, remedies
 from batos.genesis import codex as codices
+from batos.genesis import remedies
+from batos.genesis.adapters.folder import discover
 from batos.genesis.codex import Codex
 from batos.genesis.plan import Plan, Step, plan
 from batos.genesis.provision import PULL_ATTEMPTS, Progress, carry_out
@@ -237,7 +238,7 @@ async def test_no_gate_is_asked_when_nothing_is_made(codex: Codex, daemon: HandD
 async def test_adapters_are_sent_before_their_model(codex: Codex, daemon: HandDaemon, tmp_path: Path) -> None:
     """An adapter's files are sent once, by digest, right before the model that is made with them."""
     gguf_adapter(tmp_path / "robin" / "warm")
-    shelf = adapters.discover(tmp_path)
+    shelf = discover(tmp_path)
     done = await carry_out(await plan(codex, "default", daemon, shelf), daemon, lambda progress: None)
     asked = [each.partition(":")[0] for each in daemon.asked]
     assert asked.count("upload lora.gguf") == 1
@@ -248,7 +249,7 @@ async def test_adapters_are_sent_before_their_model(codex: Codex, daemon: HandDa
 async def test_an_adapter_that_vanishes_is_told(codex: Codex, daemon: HandDaemon, tmp_path: Path) -> None:
     """A file that is gone when it is to be sent is named."""
     folder = gguf_adapter(tmp_path / "robin" / "warm")
-    shelf = adapters.discover(tmp_path)
+    shelf = discover(tmp_path)
     (folder / "lora.gguf").unlink()
     with pytest.raises(UsageError, match=r"lora\.gguf"):
         await carry_out(await plan(codex, "default", daemon, shelf), daemon, lambda progress: None)

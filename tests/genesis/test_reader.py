@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.genesis.keylines import KeyLines
 from batos.genesis.reader import Source
+from batos.genesis.tomllines import KeyLines
 
 
 @given(st.text(alphabet="ab=[]\"'#\n.\\ ", max_size=60))

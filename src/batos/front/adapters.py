@@ -13,12 +13,13 @@ from batos.errors import NotFound, OllamaError
 from batos.events import Events
 from batos.front.console import size, table
 from batos.front.options import Called, common, run
+from batos.genesis import adaptercheck, outside
 from batos.genesis import codex as codices
-from batos.genesis import converting, fusing, misfits, outside, repository
-from batos.genesis.adapters import in_use
+from batos.genesis.adapters import conversion, misfits, repository
+from batos.genesis.adapters.folder import in_use
+from batos.genesis.adapters.shelf import NONE, Adapter, Fault, Shelf
 from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.daemon import look
-from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
 from batos.inference.bridge import Bridge, ModelCard
 from batos.uvm import deadlines, open_uvm
 
@@ -86,7 +87,7 @@ async def _held(settings: Settings, codex: Codex, shelf: Shelf) -> tuple[Shelf, 
     async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
         try:
             listed = await look(bridge)
-            found = await fusing.held(shelf, codex, settings.profile, listed, bridge)
+            found = await adaptercheck.held(shelf, codex, settings.profile, listed, bridge)
         except OllamaError as error:
             return shelf, [f"whether they fit their bases: {error.message}"]
     bases = dict.fromkeys(codex.model_for(each.persona, settings.profile) for each in shelf.adapters)
@@ -205,10 +206,10 @@ def convert(called: Called, which: str) -> int:
     card = run(_card(called.settings, base))
     faults = [fault for fault in misfits.misfits(adapter, card) if fault.where != misfits.ARCHITECTURE]
     if faults:
-        raise fusing.refusal(faults)
+        raise adaptercheck.refusal(faults)
     folder = next(iter(adapter.files.values())).parent
     target = folder.with_name(f"{folder.name}-gguf") / "adapter.gguf"
-    converting.convert(adapter, card.info, target)
+    conversion.convert(adapter, card.info, target)
     if called.console.as_json:
         called.console.document({"persona": persona, "name": target.parent.name, "file": str(target)})
     else:
@@ -255,7 +256,7 @@ async def _use(called: Called, persona: str, name: str) -> dict[str, Any]:
         changed = await uvm.image.writer.apply(lambda root: repository.choose(root, persona, chosen))
         with uvm.image.snapshot() as root:
             used = in_use(shelf, repository.choices(root))
-    cost = fusing.reloading(used, codex, settings.profile)
+    cost = adaptercheck.reloading(used, codex, settings.profile)
     return {
         "persona": persona,
         "adapter": chosen,
@@ -270,7 +271,7 @@ def _chosen(shelf: Shelf, persona: str, name: str) -> Adapter:
         return adapter
     faults = [each for each in shelf.faults if each.persona == persona and each.name.casefold() == name.casefold()]
     if faults:
-        raise fusing.refusal(faults)
+        raise adaptercheck.refusal(faults)
     raise _unknown(shelf, persona, name)
 
 
@@ -279,9 +280,9 @@ async def _fits(settings: Settings, codex: Codex, adapter: Adapter) -> list[str]
     base = codex.model_for(adapter.persona, settings.profile)
     async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
         try:
-            faults = await fusing.unfit([(adapter, base)], bridge)
+            faults = await adaptercheck.unfit([(adapter, base)], bridge)
         except OllamaError as error:
             return [f"Not checked against {base}: {error.message}."]
     if faults:
-        raise fusing.refusal(faults)
+        raise adaptercheck.refusal(faults)
     return list(misfits.doubts(adapter, base))

@@ -8,7 +8,7 @@ import click
 
 from batos.front.options import Called, common, run
 from batos.front.pages import page
-from batos.genesis import codex, fitting, outside
+from batos.genesis import budgetcheck, codex, outside
 from batos.genesis.daemon import look
 from batos.genesis.plan import Plan
 from batos.inference.bridge import Bridge
@@ -31,8 +31,8 @@ async def _budget(called: Called) -> int:
     settings = called.settings
     async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
         plan = await _plan(called, bridge)
-        table = await fitting.table_of(plan, settings, bridge)
-        over = await fitting.refusal(plan, settings, bridge) if table.fits is False else None
+        table = await budgetcheck.table_of(plan, settings, bridge)
+        over = await budgetcheck.refusal(plan, settings, bridge) if table.fits is False else None
     if over is not None:
         raise over
     if called.console.as_json:

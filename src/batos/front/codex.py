@@ -13,10 +13,10 @@ from batos.config import CONFIG_FILE, Loaded, Settings
 from batos.errors import BatosError, CodexError
 from batos.front.console import Console, counted, table, wrapped
 from batos.front.options import Called, common
-from batos.genesis import changes, origins
 from batos.genesis import codex as codices
+from batos.genesis import codexchanges, codexorigins
 from batos.genesis.codex import PILLARS, Codex, Reading
-from batos.genesis.origins import Row
+from batos.genesis.codexorigins import Row
 from batos.genesis.reader import Source
 from batos.image import roots
 from batos.image.looking import exists, looking
@@ -48,7 +48,7 @@ def show(called: Called, whose: str | None) -> int:
     found, absent = codices.standing(_folder(called.settings))
     read = found.sound()
     profile = read.profile(called.settings.profile).name
-    laid = origins.rows(found, _shipped(), profile, absent)
+    laid = codexorigins.rows(found, _shipped(), profile, absent)
     if whose is None:
         _tell_overview(called, read, laid, absent)
         return 0
@@ -78,7 +78,7 @@ def _tell_row(console: Console, row: Row) -> None:
 
 
 def _line(value: Any) -> str:
-    plain = origins.plain(value)
+    plain = codexorigins.plain(value)
     if isinstance(plain, list):
         return ", ".join(map(str, plain))
     if isinstance(plain, Mapping):
@@ -189,7 +189,7 @@ def diff(called: Called, against_shipped: bool) -> int:
     found, _ = codices.standing(_folder(settings))
     mine = {name: source.text for name, source in found.sources.items()}
     side = _Side("shipped", codices.shipped(), settings.profile) if against_shipped else _recorded(settings)
-    lines = list(changes.unified(side.texts, mine, side.name, "codex"))
+    lines = list(codexchanges.unified(side.texts, mine, side.name, "codex"))
     summary = _summary(side, found, settings.profile)
     if called.console.as_json:
         about = {"against": side.name, "note": side.note, "faults": [_fault(each) for each in found.faults]}
@@ -224,20 +224,20 @@ def _recorded(settings: Settings) -> _Side:
     return _Side("shipped", codices.shipped(), settings.profile, f"{why}: compared with the shipped one.")
 
 
-def _summary(side: _Side, found: Reading, profile: str) -> changes.Summary | None:
+def _summary(side: _Side, found: Reading, profile: str) -> codexchanges.Summary | None:
     """What differs by key; None where one side cannot be understood."""
     before = codices.parse(side.texts).codex
     if before is None or found.codex is None:
         return None
     was = side.profile if side.profile in before.profiles else "default"
-    return changes.summary(before, found.codex, was, found.codex.profile(profile).name)
+    return codexchanges.summary(before, found.codex, was, found.codex.profile(profile).name)
 
 
-def _tell_summary(console: Console, summary: changes.Summary, side: _Side) -> None:
+def _tell_summary(console: Console, summary: codexchanges.Summary, side: _Side) -> None:
     if not summary.changes and summary.profiles is None:
         console.write(f"Nothing that counts differs from the codex of {_called(side)}.")
         return
-    for owner, found in changes.owners(summary.changes).items():
+    for owner, found in codexchanges.owners(summary.changes).items():
         console.write(f"{owner}: {', '.join(f'{each.key} {each.kind}' for each in found)}")
     told = (
         ("the profile", " instead of ".join(reversed(summary.profiles)) if summary.profiles else ""),

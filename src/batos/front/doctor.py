@@ -14,12 +14,12 @@ from batos.config import Settings
 from batos.errors import BatosError, OllamaUnfit, UsageError
 from batos.front import house
 from batos.front.console import counted, size
-from batos.genesis import codex, fitting, fusing, integrity, modelfile, outside, residing
+from batos.genesis import adaptercheck, budgetcheck, codex, integrity, modelfile, outside, runnercheck
+from batos.genesis.adapters.shelf import Shelf
 from batos.genesis.codex import Codex
 from batos.genesis.daemon import Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
-from batos.genesis.shelf import Shelf
 from batos.image import roots
 from batos.image.looking import Faces, exists, looking
 from batos.image.storage import file_of, journal_uri
@@ -220,7 +220,7 @@ def _missions(root: Any, faces: Faces) -> Iterator[Finding]:
 
 def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
     """The adapters, and the Modelfiles that genesis wrote."""
-    yield from fusing.findings(plan.shelf, plan.chosen, plan.adapters, plan.codex, plan.profile)
+    yield from adaptercheck.findings(plan.shelf, plan.chosen, plan.adapters, plan.codex, plan.profile)
     folder = settings.place / "modelfiles"
     other = [made.label for made in plan.recipes.values() if not modelfile.matches(folder, made)]
     if other:
@@ -234,8 +234,8 @@ def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
 async def _memory(plan: Plan, settings: Settings, bridge: Bridge, runners: tuple[RunnerRow, ...]) -> list[Finding]:
     """What the models need of the card, what lies there, and room on the daemon's disk where it is this machine's."""
     try:
-        found = await fitting.findings(plan, settings, bridge)
-        found += await residing.findings(plan, bridge, runners)
+        found = await budgetcheck.findings(plan, settings, bridge)
+        found += await runnercheck.findings(plan, bridge, runners)
         store = await _store(plan, bridge)
     except BatosError as error:
         return [_silent(error)]

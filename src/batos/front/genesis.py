@@ -12,7 +12,7 @@ from batos.front.bars import Bars
 from batos.front.console import Console, counted, size
 from batos.front.options import Called, common, run
 from batos.front.upkeep import tell_findings
-from batos.genesis import fitting
+from batos.genesis import budgetcheck
 from batos.genesis.convergence import GenesisReport
 from batos.genesis.plan import Plan
 from batos.inference.budget import Table
@@ -33,7 +33,7 @@ async def _genesis(called: Called, *, plan_only: bool, prune: bool) -> int:
     async with open_uvm(called.settings, Events(log=True)) as uvm:
         if plan_only:
             plan = await uvm.plan(prune=prune)
-            _tell_plan(console, plan, await fitting.table_of(plan, called.settings, uvm.bridge))
+            _tell_plan(console, plan, await budgetcheck.table_of(plan, called.settings, uvm.bridge))
             return 0
         bars = Bars(console, quiet=called.quiet)
         try:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from batos.errors import CodexError, UsageError
-from batos.genesis import codexfiles, modelname, options, prompts, refusals, when
+from batos.genesis import codexfiles, codexrules, modelname, options, prompts, when
 from batos.genesis.reader import Source, Table, meant
 
 MIND = "mind.toml"
@@ -171,7 +171,7 @@ def standing(folder: Path) -> tuple[Reading, frozenset[str]]:
 def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: Path = Path()) -> Reading:
     """Read the codex that texts by file name are; `faults` were found before, `folder` is where the files are."""
     sources = {
-        name: Source(str(folder / name), text, refusals.homes(in_mind=name == MIND)) for name, text in texts.items()
+        name: Source(str(folder / name), text, codexrules.homes(in_mind=name == MIND)) for name, text in texts.items()
     }
     sound = {name: source for name, source in sources.items() if source.sound}
     mind = _Mind.read(sound[MIND].top) if MIND in sound else None
@@ -239,11 +239,11 @@ class _Mind:
         profiles = {"default": Profile("default", model, coder, embedder, {})}
         for name in declared.names():
             written = declared.table(name)
-            refusals.refuse_profile(written, name)
+            codexrules.refuse_profile(written, name)
             profiles[name] = _profile(written, name, profiles["default"])
         absent = tuple(_absent(item) for item in table.tables("objects"))
-        refusals.refuse_twice(table, "objects", "name", [each.name for each in absent])
-        refusals.refuse_embedder(table, model, embedder)
+        codexrules.refuse_twice(table, "objects", "name", [each.name for each in absent])
+        codexrules.refuse_embedder(table, model, embedder)
         mind = cls(table.text("charter"), table.text("house_rules"), model, coder, embedder, profiles, absent)
         table.close()
         return mind
@@ -269,7 +269,7 @@ def _profile(table: Table, name: str, default: Profile) -> Profile:
         options=MappingProxyType(options.read(table.table("options"))),
     )
     if "model" in table or "embedder" in table:
-        refusals.refuse_embedder(table, profile.model, profile.embedder)
+        codexrules.refuse_embedder(table, profile.model, profile.embedder)
     table.close()
     return profile
 
@@ -278,7 +278,7 @@ def _absent(table: Table) -> AbsentObject:
     absent = AbsentObject(table.text("name"), table.text("api"))
     if absent.name and not absent.name.isidentifier():
         table.fault("name", f"`{absent.name}` cannot be an object's name", "Write letters, digits and `_` only.")
-    refusals.refuse_taken(table, absent.name)
+    codexrules.refuse_taken(table, absent.name)
     table.close()
     return absent
 
@@ -307,7 +307,7 @@ def _persona(name: str, table: Table) -> Persona:
         protocols=tuple(_intent(item, PROTOCOL_SUFFIX) for item in table.tables("protocols")),
     )
     for key in ("core_identity", "core_method"):
-        refusals.refuse_quotes(table, key, getattr(persona, key))
+        codexrules.refuse_quotes(table, key, getattr(persona, key))
     _refuse_slots(persona, table)
     table.close()
     return persona
@@ -328,9 +328,9 @@ def _intent(table: Table, suffix: str) -> IntentText:
     )
     if slot:
         other = PROTOCOL_SUFFIX if suffix == FACET_SUFFIX else FACET_SUFFIX
-        refusals.refuse_slot(table, slot, suffix, other)
+        codexrules.refuse_slot(table, slot, suffix, other)
         if "signature" in table:
-            refusals.refuse_signature(table, slot, intent.signature)
+            codexrules.refuse_signature(table, slot, intent.signature)
     if suffix == FACET_SUFFIX and "when" in table:
         table.fault("when", "a facet has no `when`", "Remove it: every facet of a cycle is asked.")
     elif "when" in table and table.raw("when") == {}:
@@ -362,12 +362,12 @@ def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources
     """What only two keys together, or two files, show to be wrong."""
     of = {name: sources[_PERSONA_FILES[name]] for name in personas}
     for key, what in (("triggers", "a trigger"), ("exemplars", "an exemplar")):
-        phrases = (refusals.Phrases(name, of[name], getattr(each, key)) for name, each in personas.items())
-        refusals.refuse_shared(phrases, key, what)
+        phrases = (codexrules.Phrases(name, of[name], getattr(each, key)) for name, each in personas.items())
+        codexrules.refuse_shared(phrases, key, what)
     judged = {name: each for name, each in personas.items() if not of[name].faulty("options")}
     for profile in mind.profiles.values() if mind is not None and not sources[MIND].faulty("profiles") else ():
         runners = [
-            refusals.Runner(
+            codexrules.Runner(
                 name,
                 of[name],
                 persona.model or profile.model,
@@ -375,7 +375,7 @@ def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources
             )
             for name, persona in judged.items()
         ]
-        if refusals.refuse_reloads(runners, profile.name) or refusals.refuse_no_room(runners, profile.name):
+        if codexrules.refuse_reloads(runners, profile.name) or codexrules.refuse_no_room(runners, profile.name):
             break  # the other profiles would say the same again
 
 

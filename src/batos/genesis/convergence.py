@@ -12,28 +12,18 @@ from typing import Any
 from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, RequestRejected
 from batos.events import Events
-from batos.genesis import (
-    adapters,
-    fitting,
-    fusing,
-    graph,
-    integrity,
-    ledger,
-    modelfile,
-    provision,
-    repository,
-    staging,
-    stamps,
-)
+from batos.genesis import adaptercheck, budgetcheck, graph, integrity, ledger, modelfile, provision, stamps
 from batos.genesis import codex as codices
+from batos.genesis.adapters import repository, staging
+from batos.genesis.adapters.digests import Digests
+from batos.genesis.adapters.folder import discover
+from batos.genesis.adapters.shelf import Fault, Shelf
 from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.daemon import Daemon, Listed, look
-from batos.genesis.digests import Digests
 from batos.genesis.integrity import Finding
 from batos.genesis.ledger import Made
 from batos.genesis.plan import Plan, Step, compare, in_words, pruned
 from batos.genesis.provision import OnProgress, Progress, Pull
-from batos.genesis.shelf import Fault, Shelf
 from batos.genesis.stamps import Stamp
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -93,7 +83,7 @@ class Convergence:
     _last: _Read | None = field(default=None)
     _compared_last: tuple[tuple[object, ...], Plan] | None = field(default=None)
     _version: str | None = field(default=None)
-    _unfit: fusing.Unfit = field(default_factory=fusing.Unfit)
+    _unfit: adaptercheck.Unfit = field(default_factory=adaptercheck.Unfit)
 
     # -- reading
 
@@ -115,7 +105,7 @@ class Convergence:
     def shelf(self) -> Shelf:
         """What the adapters folder holds."""
         digests = Digests(self.settings.digests)
-        found = adapters.discover(self.settings.place / "adapters", digests)
+        found = discover(self.settings.place / "adapters", digests)
         digests.save()
         return found
 
@@ -170,7 +160,7 @@ class Convergence:
         found = await self._compared()
         broken = _broken(found)
         if broken:
-            raise fusing.refusal(broken)
+            raise adaptercheck.refusal(broken)
         waiting = [persona for persona in PILLARS if persona not in found.models]
         if waiting:
             raise _base_missing(found, waiting)
@@ -191,7 +181,7 @@ class Convergence:
         return Footing(codex, {name: made.digest for name, made in models.items()}, frozenset())
 
     async def _carry_out(self, todo: Plan, tell: OnProgress, *, pull: Pull) -> Plan:
-        gates = (fusing.gate(self.daemon), fitting.gate(self.settings, self.daemon))
+        gates = (adaptercheck.gate(self.daemon), budgetcheck.gate(self.settings, self.daemon))
         patience = self.settings.progress_seconds
         while True:
             try:
@@ -285,8 +275,8 @@ class Convergence:
 
     async def _audit(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
         """ALFRED's System Integrity Audit: computed, and kept in the image when it differs from the last one."""
-        extra = fusing.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
-        extra += await fitting.findings(done, self.settings, self.daemon)
+        extra = adaptercheck.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
+        extra += await budgetcheck.findings(done, self.settings, self.daemon)
         with self.image.snapshot() as root:
             known = ledger.known(root)
             found = compare(done.codex, done.profile, done.listed, done.shelf, done.chosen, known)

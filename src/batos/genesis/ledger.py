@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from batos.genesis import repository
+from batos.genesis.adapters import repository
 from batos.genesis.graph import prototype_name
 from batos.genesis.modelfile import Recipe
 from batos.image import roots

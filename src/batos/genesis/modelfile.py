@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from batos.errors import CodexError, UsageError
+from batos.genesis.adapters.shelf import Adapter
 from batos.genesis.codex import PILLARS, Codex, digest_of
 from batos.genesis.options import parameters
-from batos.genesis.shelf import Adapter
 
 _QUOTES = '"""'
 _WRITTEN = re.compile(r"# Written by `batos genesis` \(([0-9a-f]{12})\)")

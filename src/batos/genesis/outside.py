@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 
 from batos.config import Settings
 from batos.errors import ImageError
-from batos.genesis import adapters, fusing, ledger, repository
+from batos.genesis import adaptercheck, ledger
+from batos.genesis.adapters import repository
+from batos.genesis.adapters.digests import Digests
+from batos.genesis.adapters.folder import discover
+from batos.genesis.adapters.shelf import Shelf
 from batos.genesis.codex import Codex
 from batos.genesis.daemon import Listed
-from batos.genesis.digests import Digests
 from batos.genesis.plan import Plan, compare
-from batos.genesis.shelf import Shelf
 from batos.image.looking import exists, looking
 
 T = TypeVar("T")
@@ -21,13 +23,13 @@ T = TypeVar("T")
 
 def laid(settings: Settings) -> Shelf:
     """What the adapters folder holds, by its files alone."""
-    return adapters.discover(settings.place / "adapters", Digests(settings.digests))
+    return discover(settings.place / "adapters", Digests(settings.digests))
 
 
-async def held(settings: Settings, codex: Codex, listed: Listed, daemon: fusing.Shows) -> Shelf:
+async def held(settings: Settings, codex: Codex, listed: Listed, daemon: adaptercheck.Shows) -> Shelf:
     """What the adapters folder holds, with what fits no base among its faults; one request for each base."""
     shelf = await asyncio.to_thread(laid, settings)
-    return await fusing.held(shelf, codex, settings.profile, listed, daemon)
+    return await adaptercheck.held(shelf, codex, settings.profile, listed, daemon)
 
 
 def planned(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf) -> Plan:

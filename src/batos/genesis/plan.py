@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from batos.genesis import adapters, modelname
+from batos.genesis import modelname
+from batos.genesis.adapters.folder import in_use
+from batos.genesis.adapters.shelf import Adapter, Shelf
 from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.daemon import Daemon, Listed, look
 from batos.genesis.ledger import Known
 from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
-from batos.genesis.shelf import Adapter, Shelf
 
 Kind = Literal["pull", "upload", "create", "graph", "delete"]
 
@@ -87,7 +88,7 @@ class Plan:
     @property
     def adapters(self) -> dict[str, Adapter]:
         """The adapter of each persona that thinks with one."""
-        return adapters.in_use(self.shelf, self.chosen)
+        return in_use(self.shelf, self.chosen)
 
     def used(self, persona: str) -> Recipe | None:
         """What a persona's model is made of; None while its base is not there."""
@@ -131,7 +132,7 @@ async def plan(
 ) -> Plan:
     """Compare codex and adapters with what Ollama lists and, where it is given, what the image knows: two requests.
 
-    `chosen` says which adapter a persona uses (`adapters.in_use`). Without `known` every model that is listed is
+    `chosen` says which adapter a persona uses (`in_use`). Without `known` every model that is listed is
     believed to be what its name says; with it a model must have the digest that was written down when it was made.
     """
     return compare(codex, profile, await look(daemon), shelf, chosen, known)
@@ -229,7 +230,7 @@ def _create(made: Recipe, listed: Listed, known: Known | None) -> Step | None:
 
 def _models(recipes: Iterable[Recipe], shelf: Shelf, chosen: Mapping[str, str | None]) -> dict[str, str]:
     """The model that each persona thinks with; one whose model waits for its base has none."""
-    used = adapters.in_use(shelf, chosen)
+    used = in_use(shelf, chosen)
     return {made.persona: made.name for made in recipes if made.adapter is used.get(made.persona)}
 
 

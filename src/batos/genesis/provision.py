@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 
 from batos.errors import ModelMissing, OllamaError, OllamaTimeout, UsageError
 from batos.genesis import remedies
+from batos.genesis.adapters.shelf import Adapter
 from batos.genesis.daemon import Daemon, look
 from batos.genesis.ledger import made_of
 from batos.genesis.modelfile import Recipe
 from batos.genesis.plan import Plan, Step, compare
-from batos.genesis.shelf import Adapter
 from batos.inference import catalogue
 
 #: How often a pull is taken up that gets no further; one that does is taken up for as long as it does.

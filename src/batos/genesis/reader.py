@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from batos.errors import CodexError
-from batos.genesis.keylines import KeyLines, KeyPath, masked
+from batos.genesis.tomllines import KeyLines, KeyPath, masked
 
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)")
 

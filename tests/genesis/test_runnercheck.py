@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from tests.genesis.conftest import HandDaemon
 
-from batos.genesis import residing
+from batos.genesis import runnercheck
 from batos.genesis.codex import Codex
 from batos.genesis.plan import Plan, plan
 from batos.inference.catalogue import ModelCard, RunnerRow
@@ -39,7 +39,7 @@ def row(name: str, vram: int = 100, window: int | None = 4096) -> RunnerRow:
 async def found(made: tuple[Memory, Plan], rows: Sequence[RunnerRow]) -> dict[str, tuple[bool, str]]:
     """What is found, by id."""
     daemon, todo = made
-    return {each.id: (each.ok, each.what) for each in await residing.findings(todo, daemon, rows)}
+    return {each.id: (each.ok, each.what) for each in await runnercheck.findings(todo, daemon, rows)}
 
 
 async def test_nothing_in_memory(made: tuple[Memory, Plan]) -> None:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batos.genesis.converting import KNOWN
-from batos.genesis.shelf import Adapter, Fault, Faults, Pair
+from batos.genesis.adapters.conversion import KNOWN
+from batos.genesis.adapters.shelf import Adapter, Fault, Faults, Pair
 from batos.inference.catalogue import ModelCard
 
 #: The architectures for which the daemon converts what PEFT saves.

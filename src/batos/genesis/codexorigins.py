@@ -8,7 +8,7 @@ from typing import Any
 
 from batos.genesis import options
 from batos.genesis.codex import MIND, Codex, IntentText, Reading
-from batos.genesis.keylines import KeyPath
+from batos.genesis.tomllines import KeyPath
 
 #: The owner of what all personas share.
 SHARED = "mind"

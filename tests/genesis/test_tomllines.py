@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batos.genesis import codex
-from batos.genesis.keylines import KeyLines, KeyPath, masked
+from batos.genesis.tomllines import KeyLines, KeyPath, masked
 
 TEXT = '''# a comment with a "quote
 top = "a # b"

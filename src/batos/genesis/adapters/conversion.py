@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from batos.errors import AdapterError, UsageError
-from batos.genesis import peft
-from batos.genesis.shelf import Adapter, Pair
+from batos.genesis.adapters import peft
+from batos.genesis.adapters.shelf import Adapter, Pair
 from batos.weights import safetensors
 from batos.weights.bounded import NotWeights
 from batos.weights.writing import Source, write

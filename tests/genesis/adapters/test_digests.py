@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from batos.genesis.digests import Digests
+from batos.genesis.adapters.digests import Digests
 
 
 def digest_of(data: bytes) -> str:

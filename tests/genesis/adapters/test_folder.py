@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.genesis.loras import MODELS, gguf_adapter, lora, peft_adapter
 
-from batos.genesis.adapters import NONE, Shelf, discover, in_use
-from batos.genesis.digests import Digests
-from batos.genesis.shelf import Fault
+from batos.genesis.adapters.digests import Digests
+from batos.genesis.adapters.folder import discover, in_use
+from batos.genesis.adapters.shelf import NONE, Fault, Shelf
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from batos.errors import UsageError
-from batos.genesis import peft
-from batos.genesis.shelf import Adapter
+from batos.genesis.adapters import peft
+from batos.genesis.adapters.shelf import Adapter
 
 #: The folder beside the Modelfiles that holds what was laid out.
 FOLDER = "adapters"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from batos.genesis.codex import Codex
-from batos.genesis.origins import SHARED, Entry, entries, parameters_of, plain
+from batos.genesis.codexorigins import SHARED, Entry, entries, parameters_of, plain
 
 Kind = Literal["added", "changed", "removed"]
 

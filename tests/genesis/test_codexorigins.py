@@ -8,9 +8,9 @@ import pytest
 from tests.genesis.conftest import Edit
 
 from batos.genesis import codex as codices
-from batos.genesis import origins
+from batos.genesis import codexorigins
 from batos.genesis.codex import Codex
-from batos.genesis.origins import Row, plain
+from batos.genesis.codexorigins import Row, plain
 
 
 def laid(folder: Path, profile: str = "default") -> dict[str, Row]:
@@ -18,7 +18,7 @@ def laid(folder: Path, profile: str = "default") -> dict[str, Row]:
     found, absent = codices.standing(folder)
     shipped = codices.parse(codices.shipped()).codex
     assert shipped is not None
-    return {row.entry.name: row for rows in origins.rows(found, shipped, profile, absent).values() for row in rows}
+    return {row.entry.name: row for rows in codexorigins.rows(found, shipped, profile, absent).values() for row in rows}
 
 
 def test_every_source_is_the_line_of_its_key(folder: Path) -> None:

@@ -14,14 +14,14 @@ from tests.genesis.loras import MODELS, gguf_adapter
 
 from batos.emulator.serve import Emulator, Options
 from batos.errors import AdapterError
+from batos.genesis import adaptercheck
 from batos.genesis import codex as codices
-from batos.genesis import fusing
-from batos.genesis.adapters import discover, in_use
+from batos.genesis.adapters.folder import discover, in_use
+from batos.genesis.adapters.shelf import Adapter, Fault, Shelf
 from batos.genesis.codex import Codex
 from batos.genesis.daemon import Listed, look
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
-from batos.genesis.shelf import Adapter, Fault, Shelf
 from batos.inference.bridge import Bridge, ChatRequest
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
@@ -44,7 +44,7 @@ class Here:
         return await plan(self.codex, "default", self.bridge, shelf or discover(self.folder))
 
     async def fused(self, todo: Plan) -> Plan:
-        return await carry_out(todo, self.bridge, lambda _: None, gates=[fusing.gate(self.bridge)])
+        return await carry_out(todo, self.bridge, lambda _: None, gates=[adaptercheck.gate(self.bridge)])
 
     def asked(self, since: int = 0) -> list[str]:
         """What was asked of the daemon, in order."""
@@ -130,9 +130,9 @@ async def test_a_base_is_asked_for_once(here: Here) -> None:
         here.put("alfred-lora", name)
     adapters = discover(here.folder).adapters
     before = len(here.emulated.requests)
-    assert await fusing.unfit([(each, BASE) for each in adapters], here.bridge) == ()
+    assert await adaptercheck.unfit([(each, BASE) for each in adapters], here.bridge) == ()
     assert here.asked(before) == ["/api/show"]
-    assert await fusing.unfit([(each, "nobody:latest") for each in adapters], here.bridge) == ()
+    assert await adaptercheck.unfit([(each, "nobody:latest") for each in adapters], here.bridge) == ()
 
 
 async def test_a_plan_that_makes_nothing_asks_nothing(here: Here) -> None:
@@ -140,7 +140,7 @@ async def test_a_plan_that_makes_nothing_asks_nothing(here: Here) -> None:
     here.put("alfred-lora", "audit")
     done = await here.fused(await here.planned())
     before = len(here.emulated.requests)
-    await fusing.gate(here.bridge)(done)
+    await adaptercheck.gate(here.bridge)(done)
     assert here.asked(before) == []
 
 
@@ -152,13 +152,13 @@ async def test_a_shelf_held_against_its_bases(here: Here) -> None:
     here.put("babs-lora", "atlas", "babs")
     listed, shelf = await look(here.bridge), discover(here.folder)
     before = len(here.emulated.requests)
-    found = await fusing.held(shelf, here.codex, "default", listed, here.bridge)
+    found = await adaptercheck.held(shelf, here.codex, "default", listed, here.bridge)
     assert here.asked(before) == ["/api/show"]
     assert [each.label for each in found.adapters] == ["BABS/atlas", "ALFRED/audit"]
     assert [each.label for each in found.faults] == ["ALFRED/wide"]
-    newer = await fusing.held(shelf, here.codex, "default", replace(listed, version="0.40.0"), here.bridge)
+    newer = await adaptercheck.held(shelf, here.codex, "default", replace(listed, version="0.40.0"), here.bridge)
     assert [each.label for each in newer.adapters] == ["ALFRED/audit"]
-    assert await fusing.held(shelf, here.codex, "default", Listed("0.33.0", ()), here.bridge) == shelf
+    assert await adaptercheck.held(shelf, here.codex, "default", Listed("0.33.0", ()), here.bridge) == shelf
 
 
 VERSIONS = [("0.30.0", True), ("0.33.0-rc2", True), ("0.34.0", True), ("0.0.0", True), ("dev", True), ("0.34.1", False),
@@ -173,10 +173,10 @@ async def test_a_daemon_that_takes_no_adapters_is_sent_none(here: Here, version:
     newer = replace(todo, listed=replace(todo.listed, version=version))
     before = len(here.emulated.requests)
     if makes:
-        await fusing.gate(here.bridge)(newer)
+        await adaptercheck.gate(here.bridge)(newer)
         return
     with pytest.raises(AdapterError, match=f"Ollama {version} makes no model with an adapter") as told:
-        await fusing.gate(here.bridge)(newer)
+        await adaptercheck.gate(here.bridge)(newer)
     assert "merge_and_unload" in told.value.remedy
     assert here.asked(before) == []
 
@@ -187,7 +187,7 @@ def fault(name: str, what: str) -> Fault:
 
 def test_a_refusal_tells_everything() -> None:
     """The first fault with its remedy, the others beside it, each as data."""
-    error = fusing.refusal([fault("a", "it is cut"), fault("b", "it is wide")])
+    error = adaptercheck.refusal([fault("a", "it is cut"), fault("b", "it is wide")])
     assert error.message == "ROBIN/a (a.gguf): it is cut"
     assert error.remedy.startswith("Mend a.")
     assert error.also == ("ROBIN/b (b.gguf): it is wide. Mend b.",)
@@ -204,9 +204,9 @@ def shelf_of(folder: Path, *places: str) -> Shelf:
 def test_what_does_not_fit_is_remembered_until_something_changes(tmp_path: Path) -> None:
     """Another adapter under its name, or another base, is looked at anew."""
     shelf = shelf_of(tmp_path, "robin/a", "robin/b")
-    known = fusing.Unfit()
+    known = adaptercheck.Unfit()
     bases = {"ROBIN": "0"}
-    assert known.learn(fusing.refusal([fault("a", "it is wide"), fault("a", "it is deep")]), shelf, bases)
+    assert known.learn(adaptercheck.refusal([fault("a", "it is wide"), fault("a", "it is deep")]), shelf, bases)
     left = known.apart(shelf, bases)
     assert [each.name for each in left.adapters] == ["b"]
     assert [each.what for each in left.faults] == ["it is wide", "it is deep"]
@@ -214,7 +214,7 @@ def test_what_does_not_fit_is_remembered_until_something_changes(tmp_path: Path)
     gguf_adapter(tmp_path / "adapters" / "robin" / "a", (MODELS / "babs-lora.gguf").read_bytes())
     changed = discover(tmp_path / "adapters")
     assert known.apart(changed, bases) == changed
-    assert not known.learn(fusing.refusal([fault("gone", "it is wide")]), shelf, bases)
+    assert not known.learn(adaptercheck.refusal([fault("gone", "it is wide")]), shelf, bases)
 
 
 def ids(found: Iterable[Any]) -> list[tuple[str, bool]]:
@@ -225,7 +225,7 @@ def test_the_audit_hears_what_is_used_and_what_it_costs(tmp_path: Path, codex: C
     """One persona with an adapter on the base that all share: every switch loads it again, which is said."""
     shelf = shelf_of(tmp_path, "robin/a")
     choices: dict[str, str | None] = {"ROBIN": "a", "BRICK": None, "BABS": None, "ALFRED": None}
-    found = fusing.findings(shelf, choices, in_use(shelf, choices), codex)
+    found = adaptercheck.findings(shelf, choices, in_use(shelf, choices), codex)
     assert ids(found) == [("adapters.files", True), ("adapters.choice", True), ("adapters.reload", True)]
     assert "loads it again" in found[-1].what
 
@@ -234,7 +234,7 @@ def test_the_audit_hears_what_is_wrong(tmp_path: Path, codex: Codex) -> None:
     """A fault of the files, and a choice that is gone, each with what to do."""
     (tmp_path / "adapters" / "robin" / "a").mkdir(parents=True)
     shelf = discover(tmp_path / "adapters")
-    found = fusing.findings(shelf, {"ROBIN": "gone", "BABS": "none"}, {}, codex)
+    found = adaptercheck.findings(shelf, {"ROBIN": "gone", "BABS": "none"}, {}, codex)
     assert ids(found) == [("adapters.files", False), ("adapters.choice", False)]
     assert all(each.remedy for each in found)
     assert "batos adapters use ROBIN" in found[1].remedy
@@ -242,12 +242,12 @@ def test_the_audit_hears_what_is_wrong(tmp_path: Path, codex: Codex) -> None:
 
 def test_nothing_is_said_where_nothing_is(codex: Codex) -> None:
     """Without adapters there are no findings about them."""
-    assert fusing.findings(Shelf(), {"ROBIN": None}, {}, codex) == []
+    assert adaptercheck.findings(Shelf(), {"ROBIN": None}, {}, codex) == []
 
 
 def test_the_same_adapter_for_all_costs_nothing(tmp_path: Path, codex: Codex) -> None:
     """What is loaded again is a runner of other content: equal bytes under two names are one."""
     shelf = shelf_of(tmp_path, "robin/a", "brick/b", "babs/c", "alfred/d")
     used: dict[str, Adapter] = in_use(shelf, {})
-    assert fusing.reloading(used, codex) == ""
-    assert "ROBIN, BRICK, BABS and ALFRED share" in fusing.reloading({"ROBIN": used["ROBIN"]}, codex)
+    assert adaptercheck.reloading(used, codex) == ""
+    assert "ROBIN, BRICK, BABS and ALFRED share" in adaptercheck.reloading({"ROBIN": used["ROBIN"]}, codex)

@@ -1,4 +1,4 @@
-"""The adapters folder: what it holds, what of it a persona uses, and the checks that stand before every upload."""
+"""The adapters folder: what it holds, checked file by file, and what of it each persona uses."""
 
 from __future__ import annotations
 
@@ -10,26 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from batos.genesis import ggufadapter, peft
+from batos.genesis.adapters import ggufadapter, peft
+from batos.genesis.adapters.digests import Digests, settled
+from batos.genesis.adapters.shelf import NONE, Adapter, Fault, Faults, Kind, Shelf
 from batos.genesis.codex import PILLARS
-from batos.genesis.digests import Digests, settled
-from batos.genesis.misfits import misfits
-from batos.genesis.repository import choices, choose, chosen
-from batos.genesis.shelf import NONE, Adapter, Fault, Faults, Kind, Shelf
 from batos.genesis.stamps import Mark, mark
-
-__all__ = [
-    "NONE",
-    "Adapter",
-    "Fault",
-    "Shelf",
-    "choices",
-    "choose",
-    "chosen",
-    "discover",
-    "in_use",
-    "misfits",
-]
 
 #: The name of an adapter is a part of its model's name (at most 80 characters in all), and of a path.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}")

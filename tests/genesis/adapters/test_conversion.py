@@ -12,9 +12,9 @@ from tests.genesis.loras import MODELS, gguf_adapter, halves, peft_adapter
 from tests.weights.building import raw_safetensors
 
 from batos.errors import AdapterError, UsageError
-from batos.genesis import converting, ggufadapter
-from batos.genesis.adapters import discover
-from batos.genesis.shelf import Adapter, Faults
+from batos.genesis.adapters import conversion, ggufadapter
+from batos.genesis.adapters.folder import discover
+from batos.genesis.adapters.shelf import Adapter, Faults
 from batos.weights import gguf, safetensors
 from batos.weights.writing import Source, write
 
@@ -97,7 +97,7 @@ def converted(folder: Path, shapes: dict[str, tuple[int, int]], info: dict[str, 
     filled(folder / "adapters" / "robin" / "warm", shapes)
     (adapter,) = discover(folder / "adapters").adapters
     target = folder / "out" / "adapter.gguf"
-    converting.convert(adapter, info, target)
+    conversion.convert(adapter, info, target)
     return adapter, target
 
 
@@ -146,7 +146,7 @@ def test_the_recorded_adapters_are_converted(tmp_path: Path) -> None:
         (place / path.name).write_bytes(path.read_bytes())
     (adapter,) = discover(tmp_path / "adapters").adapters
     target = tmp_path / "adapter.gguf"
-    converting.convert(adapter, gguf.read(MODELS / "tiny-a.gguf").metadata, target)
+    conversion.convert(adapter, gguf.read(MODELS / "tiny-a.gguf").metadata, target)
     wanted = {
         name: as_the_base_is_ordered(rows, 4) if "attn_q" in name else rows for name, rows in changes(adapter).items()
     }
@@ -157,7 +157,7 @@ def test_types_stay_what_they_are(tmp_path: Path) -> None:
     """No number is computed: 16-bit ones are written as they are."""
     peft_adapter(tmp_path / "robin" / "warm", dtype="BF16", width=2)
     (adapter,) = discover(tmp_path).adapters
-    converting.convert(adapter, INFO, tmp_path / "a.gguf")
+    conversion.convert(adapter, INFO, tmp_path / "a.gguf")
     header = gguf.read(tmp_path / "a.gguf")
     assert {tensor.type for tensor in header.tensors} == {"BF16"}
     assert header.metadata["general.file_type"] == 32
@@ -178,17 +178,17 @@ def test_what_cannot_be_converted_says_why(tmp_path: Path) -> None:
         (warm, {**INFO, "llama.attention.head_count": 5}, "does not say"),
     ):
         with pytest.raises(AdapterError, match=said):
-            converting.convert(adapter, info, target)
+            conversion.convert(adapter, info, target)
         assert not target.exists()
     with pytest.raises(AdapterError) as refused:
-        converting.convert(atlas, INFO, target)
+        conversion.convert(atlas, INFO, target)
     assert refused.value.remedy == "Nothing is to be done: it is used as it is."
     target.write_text("mine")
     with pytest.raises(UsageError, match="is there already"):
-        converting.convert(warm, INFO, target)
+        conversion.convert(warm, INFO, target)
     assert target.read_text() == "mine"
     with pytest.raises(UsageError, match="cannot be written"):
-        converting.convert(warm, INFO, target / "below.gguf")
+        conversion.convert(warm, INFO, target / "below.gguf")
 
 
 def test_a_file_that_is_cut_meanwhile_is_told(tmp_path: Path) -> None:
@@ -201,8 +201,8 @@ def test_a_file_that_is_cut_meanwhile_is_told(tmp_path: Path) -> None:
     (tensor,) = [each for each in safetensors.read(source).tensors.values() if each.shape == (64, 4)]
     source.write_bytes(data[: tensor.end - 100])
     with pytest.raises(ValueError, match="bytes instead of"):
-        write(tmp_path / "a.gguf", [], [Source("t", "F32", (4, 64), 1024, converting._pieces(source, tensor, 0))])
+        write(tmp_path / "a.gguf", [], [Source("t", "F32", (4, 64), 1024, conversion._pieces(source, tensor, 0))])
     warm.files["adapter_model.safetensors"].write_bytes(data[:-100])
     with pytest.raises(UsageError, match="changed"):
-        converting.convert(warm, INFO, tmp_path / "out" / "a.gguf")
+        conversion.convert(warm, INFO, tmp_path / "out" / "a.gguf")
     assert not (tmp_path / "out").exists()

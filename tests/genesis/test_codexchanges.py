@@ -6,15 +6,15 @@ from pathlib import Path
 
 from tests.genesis.conftest import Edit
 
-from batos.genesis import changes
 from batos.genesis import codex as codices
-from batos.genesis.changes import Change, Summary, owners, unified
+from batos.genesis import codexchanges
 from batos.genesis.codex import Codex
+from batos.genesis.codexchanges import Change, Summary, owners, unified
 
 
 def compared(codex: Codex, folder: Path, was: str = "default", now: str = "default") -> Summary:
     """The shipped codex against what the folder has become."""
-    return changes.summary(codex, codices.load(folder), was, now)
+    return codexchanges.summary(codex, codices.load(folder), was, now)
 
 
 def test_nothing_differs(codex: Codex, folder: Path, edit: Edit) -> None:

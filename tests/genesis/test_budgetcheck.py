@@ -15,8 +15,8 @@ from tests.genesis.conftest import Edit, HandDaemon
 
 from batos.config import Settings
 from batos.errors import BudgetExceeded
+from batos.genesis import budgetcheck
 from batos.genesis import codex as codices
-from batos.genesis import fitting
 from batos.genesis.codex import Codex
 from batos.genesis.plan import Plan, plan
 from batos.inference.budget import GIB, STEP
@@ -85,7 +85,7 @@ def _widened(folder: Path, num_ctx: int) -> Codex:
 async def refused(plan_: Plan, cards: Cards, given: Settings) -> BudgetExceeded:
     """What the gate says."""
     with pytest.raises(BudgetExceeded) as raised:
-        await fitting.gate(given, cards)(plan_)
+        await budgetcheck.gate(given, cards)(plan_)
     return raised.value
 
 
@@ -93,14 +93,14 @@ async def test_personas_of_one_base_are_one_runner(codex: Codex, cards: Cards, t
     """The shipped codex is one runner on the card, with the coder, and an embedder off it; one request shows it."""
     found = await plan(codex, "default", cards)
     cards.asked.clear()
-    table = await fitting.table_of(found, settings(tmp_path), cards)
+    table = await budgetcheck.table_of(found, settings(tmp_path), cards)
     assert [(each.resident.uses, bool(each.resident.share)) for each in table.runners] == [
         (("ROBIN", "BRICK", "BABS", "ALFRED", "the coder"), True),
         (("the embedder",), False),
     ]
     assert table.needed == WEIGHTS + GIB
     assert cards.asked == [f"show {BASE}"]
-    assert await fitting.refusal(found, settings(tmp_path), cards) is None
+    assert await budgetcheck.refusal(found, settings(tmp_path), cards) is None
 
 
 async def test_refused_with_what_fits(codex: Codex, cards: Cards, folder: Path, tmp_path: Path) -> None:
@@ -116,9 +116,9 @@ async def test_refused_with_what_fits(codex: Codex, cards: Cards, folder: Path, 
     assert shown["budget"]["fits"] is False
     assert any("KV cache of 32768 tokens" in line for line in error.also)
     fits = await plan(await widened(folder, 11_520), "default", cards)
-    assert await fitting.refusal(fits, settings(tmp_path), cards) is None
+    assert await budgetcheck.refusal(fits, settings(tmp_path), cards) is None
     over = await plan(await widened(folder, 11_520 + STEP), "default", cards)
-    assert await fitting.refusal(over, settings(tmp_path), cards)
+    assert await budgetcheck.refusal(over, settings(tmp_path), cards)
 
 
 async def test_where_no_window_fits(codex: Codex, cards: Cards, tmp_path: Path) -> None:
@@ -157,18 +157,18 @@ async def test_the_settings_count(
 ) -> None:
     """Card, what is usable of it, other programs, parallel requests and cache type each move the verdict."""
     found = await plan(codex, "default", cards)
-    table = await fitting.table_of(found, settings(tmp_path, **given), cards)
+    table = await budgetcheck.table_of(found, settings(tmp_path, **given), cards)
     assert table.fits is fits
 
 
 async def test_not_yet_pulled(codex: Codex, tmp_path: Path) -> None:
     """A base that is not there is unknown, and no plan is refused for it before the pull."""
     cards = Cards()
-    table = await fitting.table_of(await plan(codex, "default", cards), settings(tmp_path), cards)
+    table = await budgetcheck.table_of(await plan(codex, "default", cards), settings(tmp_path), cards)
     assert table.fits is None
     assert table.runners[0].rows[0].note == "unknown until pulled"
-    assert await fitting.refusal(await plan(codex, "default", cards), settings(tmp_path), cards) is None
-    (found,) = await fitting.findings(await plan(codex, "default", cards), settings(tmp_path), cards)
+    assert await budgetcheck.refusal(await plan(codex, "default", cards), settings(tmp_path), cards) is None
+    (found,) = await budgetcheck.findings(await plan(codex, "default", cards), settings(tmp_path), cards)
     assert found.ok
     assert "not all of them are known" in found.what
 
@@ -180,7 +180,7 @@ async def test_a_base_that_is_gone(codex: Codex, cards: Cards, tmp_path: Path) -
         cards.give(name, WEIGHTS, blob=f"/blobs/{BASE}")
     found = await plan(codex, "default", cards)
     listed = replace(found.listed, rows=tuple(row for row in found.listed.rows if row.name != BASE))
-    table = await fitting.table_of(replace(found, listed=listed), settings(tmp_path), cards)
+    table = await budgetcheck.table_of(replace(found, listed=listed), settings(tmp_path), cards)
     assert table.runners[0].resident.weights == WEIGHTS
 
 
@@ -190,7 +190,7 @@ async def test_arrays_are_asked_for(codex: Codex, cards: Cards, tmp_path: Path) 
     cards.arrays[BASE] = {"llama.attention.head_count_kv": [8] * 4 + [0] * 28}
     found = await plan(codex, "default", cards)
     cards.asked.clear()
-    table = await fitting.table_of(found, settings(tmp_path), cards)
+    table = await budgetcheck.table_of(found, settings(tmp_path), cards)
     assert cards.asked == [f"show {BASE}", f"show {BASE} verbose"]
     assert table.runners[0].rows[1].size == GIB // 16
     assert "at most" in table.runners[0].rows[1].note
@@ -203,15 +203,15 @@ async def test_another_model_of_one_persona(
     edit("robin.toml", "# ROBIN:", f'model = "{SMALL}"\n# ROBIN:')
     other = await asyncio.to_thread(codices.load, folder)
     cards.give(SMALL, 2 * GIB)
-    table = await fitting.table_of(await plan(other, "default", cards), settings(tmp_path), cards)
+    table = await budgetcheck.table_of(await plan(other, "default", cards), settings(tmp_path), cards)
     assert [each.resident.uses for each in table.runners][:2] == [("ROBIN",), ("BRICK", "BABS", "ALFRED", "the coder")]
     assert table.fits
     assert table.together == 2 * GIB + WEIGHTS + 2 * GIB
-    (found,) = await fitting.findings(await plan(other, "default", cards), settings(tmp_path), cards)
+    (found,) = await budgetcheck.findings(await plan(other, "default", cards), settings(tmp_path), cards)
     assert found.ok
     assert "take turns" in found.what
     cards.give(SMALL, WEIGHTS, blob=f"/blobs/{BASE}")
-    table = await fitting.table_of(await plan(other, "default", cards), settings(tmp_path), cards)
+    table = await budgetcheck.table_of(await plan(other, "default", cards), settings(tmp_path), cards)
     assert len(table.runners) == 2
 
 
@@ -225,14 +225,14 @@ async def test_layers_on_the_card(
         text = path.read_text(encoding="utf-8")
         path.write_text(re.sub(r"(num_ctx = \d+)", rf"\1\nnum_gpu = {num_gpu}", text), encoding="utf-8")
     found = await plan(await asyncio.to_thread(codices.load, folder), "default", cards)
-    table = await fitting.table_of(found, settings(tmp_path), cards)
+    table = await budgetcheck.table_of(found, settings(tmp_path), cards)
     assert abs(table.needed - needed) <= 2
 
 
 async def test_a_window_that_nobody_trained(codex: Codex, cards: Cards, folder: Path, tmp_path: Path) -> None:
     """A window beyond what a model was trained for is a finding that names the longest."""
     cards.give(BASE, GIB, {**LLAMA, "llama.context_length": 8192})
-    found = await fitting.findings(
+    found = await budgetcheck.findings(
         await plan(await widened(folder, 16_384), "default", cards), settings(tmp_path), cards
     )
     (wrong,) = [each for each in found if not each.ok]
@@ -245,6 +245,6 @@ async def test_over_budget_is_a_finding(codex: Codex, cards: Cards, tmp_path: Pa
     given = settings(tmp_path, vram="6")
     found = await plan(codex, "default", cards)
     error = await refused(found, cards, given)
-    assert [(each.id, each.ok, each.what, each.remedy) for each in await fitting.findings(found, given, cards)] == [
+    assert [(each.id, each.ok, each.what, each.remedy) for each in await budgetcheck.findings(found, given, cards)] == [
         ("vram.budget", False, error.message, error.remedy)
     ]

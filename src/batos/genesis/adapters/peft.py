@@ -10,7 +10,7 @@ from math import isfinite, isqrt
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from batos.genesis.shelf import Faults, Pair
+from batos.genesis.adapters.shelf import Faults, Pair
 from batos.weights import safetensors
 from batos.weights.bounded import NotWeights
 

@@ -10,8 +10,9 @@ import pytest
 from tests.genesis.loras import MODELS, halves, peft_adapter
 from tests.weights.building import gguf as built
 
-from batos.genesis import adapters, misfits
-from batos.genesis.shelf import Adapter
+from batos.genesis.adapters import misfits
+from batos.genesis.adapters.folder import discover
+from batos.genesis.adapters.shelf import Adapter
 from batos.inference.catalogue import ModelCard
 from batos.weights import gguf
 
@@ -45,7 +46,7 @@ def adapter(folder: Path, name: str = "babs-lora") -> Adapter:
             (place / path.name).write_bytes(path.read_bytes())
     else:
         (place / "a.gguf").write_bytes((MODELS / f"{name}.gguf").read_bytes())
-    return adapters.discover(folder / "adapters").adapters[0]
+    return discover(folder / "adapters").adapters[0]
 
 
 @pytest.mark.parametrize("tensors", [True, False])
@@ -95,7 +96,7 @@ def test_a_block_that_is_not_there_is_told(tmp_path: Path, tensors: bool) -> Non
     """An adapter of a larger model says which block it wants and how many there are."""
     folder = tmp_path / "adapters"
     peft_adapter(folder / "robin" / "big", shapes={**halves(), **halves(block=40)})
-    (fault,) = misfits.misfits(adapters.discover(folder).adapters[0], card(tensors=tensors))
+    (fault,) = misfits.misfits(discover(folder).adapters[0], card(tensors=tensors))
     assert fault.what == "it adapts block 40, and tiny:latest has 2 blocks (0 to 1)"
     assert "layers.40" in fault.where
 
@@ -112,7 +113,7 @@ def test_a_tensor_that_is_not_there_is_told(tmp_path: Path) -> None:
     ]
     data = built(metadata, {"blk.0.attn_qkv.weight.lora_a": (64, 4), "blk.0.attn_qkv.weight.lora_b": (4, 64)})
     (place / "a.gguf").write_bytes(data)
-    (fault,) = misfits.misfits(adapters.discover(tmp_path / "adapters").adapters[0], card())
+    (fault,) = misfits.misfits(discover(tmp_path / "adapters").adapters[0], card())
     assert fault.what == "tiny:latest has no tensor blk.0.attn_qkv.weight"
 
 
@@ -136,7 +137,7 @@ def test_both_widths_of_every_projection_are_compared(
     for number, (more, less) in enumerate([(0, 0), (8, 0), (0, 8)]):
         folder = tmp_path / str(number)
         peft_adapter(folder / "robin" / "x", shapes=halves(module, ins=ins + more, outs=outs + less))
-        found = misfits.misfits(adapters.discover(folder).adapters[0], card(tensors=tensors))
+        found = misfits.misfits(discover(folder).adapters[0], card(tensors=tensors))
         assert bool(found) == bool(more or less)
 
 
@@ -145,7 +146,7 @@ def test_what_metadata_does_not_say_is_not_a_fault(tmp_path: Path) -> None:
     info = {**INFO, "llama.attention.head_count_kv": None}
     folder = tmp_path / "adapters"
     peft_adapter(folder / "robin" / "x", shapes=halves("self_attn.k_proj", outs=48))
-    assert misfits.misfits(adapters.discover(folder).adapters[0], card(tensors=False, info=info)) == ()
+    assert misfits.misfits(discover(folder).adapters[0], card(tensors=False, info=info)) == ()
 
 
 NAMES: list[tuple[str, str, bool]] = [

@@ -9,9 +9,9 @@ import pytest
 from tests.genesis.loras import MODELS, lora
 from tests.weights.building import gguf
 
-from batos.genesis import ggufadapter
-from batos.genesis.peft import Contents
-from batos.genesis.shelf import Fault, Faults
+from batos.genesis.adapters import ggufadapter
+from batos.genesis.adapters.peft import Contents
+from batos.genesis.adapters.shelf import Fault, Faults
 
 Q = {"blk.0.attn_q.weight.lora_a": (64, 4), "blk.0.attn_q.weight.lora_b": (4, 64)}
 METADATA: list[tuple[str, str, Any]] = [

@@ -1,4 +1,4 @@
-"""Adapters before they become models: held against their bases, refused in time, and told to ALFRED's audit."""
+"""Adapters held against their bases: refused before anything is made of them, and told to ALFRED's audit."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from batos.errors import AdapterError, ModelMissing
-from batos.genesis import misfits, modelname
+from batos.genesis import modelname
+from batos.genesis.adapters import misfits
+from batos.genesis.adapters.shelf import NONE, Adapter, Fault, Shelf
 from batos.genesis.codex import Codex
 from batos.genesis.daemon import Listed
 from batos.genesis.integrity import Finding
 from batos.genesis.modelfile import family
 from batos.genesis.plan import Plan
-from batos.genesis.shelf import NONE, Adapter, Fault, Shelf
 from batos.inference.catalogue import ModelCard
 
 #: The last version of Ollama whose create takes adapters.

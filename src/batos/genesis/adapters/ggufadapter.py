@@ -6,8 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from batos.genesis.peft import Contents
-from batos.genesis.shelf import Faults, Pair
+from batos.genesis.adapters.peft import Contents
+from batos.genesis.adapters.shelf import Faults, Pair
 from batos.weights import gguf
 from batos.weights.bounded import NotWeights
 
