@@ -26,8 +26,8 @@ _GUARD_S = 20.0
 _APART_S = 0.002
 _APART_S = 0.001
 _RACE_MS = 5.0  # requests nearer than this reached the recorded daemon in an order that nobody knows
-_KILLED_ANSWER = "error was encountered while running the model: unexpected EOF"
-_KILLED_LOAD = "llama-server process has terminated: signal: killed"
+_KILLED_ANSWER = re.compile(r"an error was encountered while running the model: |model runner has unexpectedly stopped")
+_KILLED_LOAD = re.compile(r"llama-server process has terminated: signal: ")
 _BUSY = "server busy, please try again."
 _DROPPED = (httpx.TransportError, OSError)
 
@@ -68,18 +68,18 @@ class Replay:
     async def _batch(self, batch: Sequence[Exchange]) -> list[Outcome]:
         impossible = {one.n: why for one in batch if (why := self._impossible(one))}
         sent = [one for one in batch if one.n not in impossible]
-        for one in sent:
-            await self._prepare(one)
+        for one in in_order(sent):
+            await self._prepare(one, sent)
         if len(sent) == 1 and sent[0].group is None:
             found = [await self._alone(sent[0])]
         else:
             found = self._matched(sent, await self._together(sent))
-        if any(map(_fault_of, sent)) and self.daemon.emulated:
+        if any(map(fault_of, sent)) and self.daemon.emulated:
             await self.daemon.clear()
         return [*found, *(Outcome(one, unsent=impossible[one.n]) for one in batch if one.n in impossible)]
 
     def _impossible(self, one: Exchange) -> str:
-        if _fault_of(one) and not self.daemon.emulated:
+        if fault_of(one) and not self.daemon.emulated:
             return "a runner was killed from outside, which can only be asked of the emulator"
         if "<models>" in json.dumps(one.request) and self.daemon.root is None:
             return "it names the daemon's store, whose path is not known"
@@ -88,10 +88,10 @@ class Replay:
             return f"{blob} is not among the models"
         return ""
 
-    async def _prepare(self, one: Exchange) -> None:
-        fault = _fault_of(one)
+    async def _prepare(self, one: Exchange, batch: Sequence[Exchange]) -> None:
+        fault = fault_of(one)
         if fault and self.daemon.emulated:
-            match = {"path": one.path, "method": one.method}
+            match = {"path": one.path, "method": one.method, "nth": nth_of(one, batch)}
             await self.daemon.inject({**fault, "match": match, "times": 1})
 
     # one after the other
@@ -247,14 +247,25 @@ def in_order(batch: Sequence[Exchange]) -> list[Exchange]:
     return found
 
 
-def _fault_of(one: Exchange) -> dict[str, Any]:
+def fault_of(one: Exchange) -> dict[str, Any]:
     """The fault that a reply tells of: somebody killed a runner while it answered, or while it loaded."""
-    text = one.reply.text
     if one.reply.status is None or one.scenario == "pull" or one.path.startswith("/api/pull"):
         return {}
-    last = one.reply.lines[-1] if one.reply.lines else text
-    if _KILLED_LOAD in last:
-        return {"do": "kill_load"}
-    if _KILLED_ANSWER in last:
-        return {"do": "kill_answer", "after": max(1, len(one.reply.lines or ()) - 1)}
+    last = one.reply.lines[-1] if one.reply.lines else one.reply.text
+    try:
+        told = json.loads(last.removeprefix("data: "))
+    except ValueError:
+        return {}
+    error = told.get("error") if isinstance(told, dict) else None
+    error = error.get("message") if isinstance(error, dict) else error
+    if isinstance(error, str) and _KILLED_LOAD.match(error):
+        return {"do": "kill_load", "error": error}
+    if isinstance(error, str) and _KILLED_ANSWER.match(error):
+        return {"do": "kill_answer", "after": max(1, len(one.reply.lines or ()) - 1), "error": error}
     return {}
+
+
+def nth_of(one: Exchange, batch: Sequence[Exchange]) -> int:
+    """Which of those that a fault is looked for in has it: requests that a fault of their own struck are not seen."""
+    before = [other for other in in_order(batch) if (other.path, other.method) == (one.path, one.method)]
+    return 1 + sum(not fault_of(other) for other in before[: before.index(one)])

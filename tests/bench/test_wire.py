@@ -17,7 +17,7 @@ from wire_daemon import Daemon
 from wire_exchange import Exchange, Recording, Reply
 from wire_ledger import Ledger
 from wire_registry import Ports, inferred, registries
-from wire_replay import Outcome, Replay, in_order, span
+from wire_replay import Outcome, Replay, fault_of, in_order, nth_of, span
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "ollama-wire"
 MOST_LEFT_OUT = 0
@@ -266,9 +266,26 @@ def test_what_a_recording_may_leave_out_is_made_up(tmp_path: Path) -> None:
     path = tmp_path / "bare.jsonl"
     whole = {"request": {"method": "GET", "path": "/"}, "response": {"status": 200, "text": "x"}}
     lines = {"request": {"method": "POST", "path": "/api/pull"}, "response": {"status": 200, "lines": ["{}"] * 3}}
-    timed = {**lines, "response": {**lines["response"], "ms": 30}}
+    timed = {**lines, "response": {"status": 200, "lines": ["{}"] * 3, "ms": 30}}
     path.write_text("\n".join(map(json.dumps, (whole, lines, timed))), encoding="utf-8")
     first, second, third = Recording.read(path, CORPUS / "models").exchanges
     assert [first.n, second.n, first.scenario] == [1, 2, ""]
     assert compare(first, Reply(200, {"content-type": "text/odd"}, "x"), Ledger()) == []
     assert (second.reply.line_ms, third.reply.line_ms) == ((60.0, 120.0, 180.0), (10.0, 20.0, 30.0))
+
+
+def test_a_kill_is_read_from_what_the_daemon_said() -> None:
+    """With its words, and with the place of the request that it struck among those sent together."""
+    load = "llama-server process has terminated: signal: terminated"
+    group = [
+        exchange(1, '{"done":true}', group="g", sent_ms=0.1),
+        exchange(2, json.dumps({"error": load}), 500, group="g", sent_ms=20.0),
+        exchange(3, json.dumps({"error": "an error was encountered while running the model: EOF"}), 500, group="g"),
+    ]
+    first, second, third = group
+    assert fault_of(first) == {}
+    assert fault_of(second) == {"do": "kill_load", "error": load}
+    assert fault_of(third)["do"] == "kill_answer"
+    assert [nth_of(one, group) for one in (second, third)] == [2, 1]
+    misfit = exchange(4, json.dumps({"error": "llama-server process has terminated: exit status 1"}), 500)
+    assert fault_of(misfit) == {}
