@@ -321,3 +321,11 @@ async def test_a_window_beyond_all_numbers_is_the_least(daemon: Client) -> None:
     """What Go cannot hold as an int becomes its least one, and a window has four tokens at least."""
     await daemon.post("/api/chat", model="base-b", messages=[], options={"num_ctx": 1e30})
     assert [row["context_length"] for row in await daemon.ps()] == [4]
+
+
+@pytest.mark.parametrize(("asked", "read"), [(0, 47), (-7, 47), (4, 22)])
+async def test_natively_nothing_is_left_out_for_a_window_of_no_size(daemon: Client, asked: int, read: int) -> None:
+    """The runner has its least window, of which 256 tokens really fit, and the daemon has none to fit messages to."""
+    talk = [{"role": "user", "content": "y"}, {"role": "assistant", "content": "z"}, {"role": "user", "content": "x"}]
+    fields = {"model": "base-b", "messages": talk, "options": {"num_ctx": asked, "num_predict": 1}}
+    assert (await _last(daemon, "/api/chat", fields))["prompt_eval_count"] == read

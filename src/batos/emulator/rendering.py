@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from batos.emulator import schema, templates, vocabulary
+from batos.emulator import sampling, schema, templates, vocabulary
 from batos.emulator.chattemplate import CHATML
 from batos.emulator.faults import Fault
 from batos.emulator.golex import Malformed
@@ -201,7 +201,11 @@ def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) ->
         given["tools"] = json.loads(marshalled(templates.tools_of(tools)))
 
     write = Script(template, given, known, bos, eos).write
-    kept, text = (messages, write(messages)) if len(messages) < 2 else _kept(ask, messages, fields, write, _same)
+    asked = sampling.merged(ask.model.parameters, fields.get("options", {})).get("num_ctx", ask.num_ctx)
+    if len(messages) < 2 or asked <= 0:  # to a window of no size the daemon fits nothing
+        kept, text = messages, write(messages)
+    else:
+        kept, text = _kept(ask, messages, fields, write, _same)
     return Prompt(text, kept, sum(len(message.get("images") or ()) for message in kept), native=True)
 
 
