@@ -80,3 +80,11 @@ async def test_a_name_is_looked_at_before_the_input_and_a_model_behind_it(daemon
         reply = await daemon.post("/api/embed", model=model, input=5)
         assert (reply.status_code, "input type" in reply.text) == (status, model == "nowhere")
     assert (await daemon.post("/api/embed", model="nowhere", input="x")).status_code == 404
+
+
+async def test_the_older_route_asks_the_runner_alone(daemon: Client) -> None:
+    """It cuts nothing and looks at no window, and what the runner does not take is a 500."""
+    for many, options, status in ((1, {"num_ctx": 2}, 200), (3, {"num_ctx": 2}, 500), (254, {}, 200), (255, {}, 500)):
+        reply = await daemon.post("/api/embeddings", model="embedder", prompt="m " * many, options=options)
+        assert reply.status_code == status
+        assert status == 200 or reply.json()["error"] == TOO_LONG

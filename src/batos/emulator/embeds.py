@@ -73,12 +73,20 @@ class _Room:
         if len(ids) > left:
             text = self._cut(text, ids[:left], truncate=truncate)
             ids = self.known.encode(text)
-        if len(ids) + self._marks(ids) <= self.most:
+        if self._held(ids):
             return text
         left = self._left(ids, min(self.window, self.batch) if self.batch > 0 else self.window) if truncate else 0
         if truncate and len(ids) <= left:
             raise ApiError(400, _NO_SHORTER)
         return self._cut(text, ids[:left], truncate=truncate)
+
+    def hold(self, text: str) -> None:
+        """ApiError 400 for a text that is not read at once."""
+        if not self._held(self.known.encode(text)):
+            raise ApiError(400, _TOO_LONG)
+
+    def _held(self, ids: Sequence[int]) -> bool:
+        return len(ids) + self._marks(ids) <= self.most
 
     def _left(self, ids: Sequence[int], limit: int) -> int:
         left = limit - self._marks(ids)
@@ -186,7 +194,7 @@ async def legacy(daemon: Daemon, request: Request) -> Answer:
         try:
             _embedding_only(ask)
             async with runner.slots:
-                _Room.of(ask, options).fitted(prompt, truncate=False)
+                _Room.of(ask, options).hold(prompt)
                 vector = _vector(ask, prompt)
         except ApiError as fault:
             raise ApiError(500, fault.text) from None
