@@ -256,8 +256,19 @@ def test_a_template_that_goes_on_for_ever_is_stopped() -> None:
             rendered(text)
     with pytest.raises(Failed):
         rendered("{{ range 2000 }}{{ $.Long }}{{ end }}", Long="x" * 1000)
-    with pytest.raises(Failed):
-        rendered("{{ printf `%2000000d` 1 }}")
+    grown = '{{ $x := "\\"aaaa" }}'
+    for text in (
+        "{{ printf `%2000000d` 1 }}",
+        "{{ printf `" + "%900000d" * 9 + "`" + " 1" * 9 + " }}",
+        grown + '{{ $x = printf "%s%s" $x $x }}' * 99,
+        grown + '{{ $x = printf "%q" $x }}' * 99,
+        grown + "{{ $x = js $x }}" * 99,
+        grown + "{{ $x = print $x $x }}" * 99,
+        "{{ $x := printf `%900000d` 1 }}" + "{{ if eq (html $x) $x }}{{ end }}" * 999,
+        "".join(f"{{{{ $a{at} := 1 }}}}" for at in range(2000)),
+    ):
+        with pytest.raises(Failed):
+            rendered(text)
     assert len(rendered("{{ range 1000 }}{{ . }}{{ end }}")) < STEPS
 
 

@@ -196,10 +196,11 @@ class Bounds(NodeTransformer):
         return node
 
 
-def _call(name: str, *args: nodes.Expr) -> nodes.Call:
+def _call(name: str, *args: Any) -> nodes.Call:
     function = nodes.EnvironmentAttribute(f"bound_{name}")
     made = nodes.Call(function, [nodes.ContextReference(), *args], [], None, None)
-    return made.set_lineno(args[0].lineno if args else 1)
+    made.set_lineno(args[0].lineno if args else 1)
+    return made
 
 
 def _looked(node: nodes.Expr) -> nodes.Expr:

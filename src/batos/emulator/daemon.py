@@ -27,6 +27,7 @@ from batos.emulator.store import Manifest, Store
 from batos.errors import ConfigError
 
 REMEMBERED = 2_000
+REMEMBERED_BYTES = 32 << 20  # of the bodies that are kept whole; of older and of longer ones the short fields stay
 INJECTED = "injected fault"
 _LOADING = ("kill_load", "oom", "spill")
 Lines = AsyncGenerator[list[bytes], None]
@@ -58,8 +59,11 @@ class Daemon:
     scheduler: Scheduler
     requests: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _models: dict[str, tuple[Manifest, Model]] = field(default_factory=dict)
+    held_most: int = REMEMBERED_BYTES
     _log: TextIO | None = None
     _served: int = 0
+    _bodies: deque[tuple[dict[str, Any], int]] = field(default_factory=deque)
+    _held: int = 0
 
     @classmethod
     def of(cls, options: Options, clock: Clock | None = None) -> Daemon:
@@ -95,10 +99,19 @@ class Daemon:
         entry |= {"n": self._served, "time": gojson.stamp(self.clock.now_ns()), "method": request.method}
         entry |= {"path": request.path, "model": model, "body": body}
         self.requests.append(entry)
+        self._forget(entry, len(request.body))
         if self._log is not None:
-            sampled = {key: body[key] for key in _SAMPLED if key in body}
-            self._log.write(json.dumps({**entry, "body": sampled}) + "\n")
+            self._log.write(json.dumps({**entry, "body": _sampled(body)}) + "\n")
             self._log.flush()
+
+    def _forget(self, entry: dict[str, Any], size: int) -> None:
+        """Keep no more of bodies than there is room for."""
+        self._bodies.append((entry, size))
+        self._held += size
+        while self._held > self.held_most or len(self._bodies) > REMEMBERED:
+            oldest, freed = self._bodies.popleft()
+            oldest["body"] = _sampled(oldest["body"])
+            self._held -= freed
 
     async def open(self, request: Request, struct: str) -> tuple[Fields, Fault | None]:
         """The fields of a request and the fault that strikes it; waits the latency. ApiError when it is refused."""
@@ -148,6 +161,11 @@ class Daemon:
     def wire_time(self) -> str:
         """Now, as `created_at` prints it."""
         return gojson.stamp(self.clock.now_ns())
+
+
+def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a body tells how it was asked, not what."""
+    return {key: body[key] for key in _SAMPLED if key in body}
 
 
 def _trouble(fault: Fault) -> Trouble:

@@ -26,6 +26,8 @@ from batos.emulator.gotree import (
 from batos.emulator.govalues import Struct, shown, true, type_name
 
 STEPS = 200_000  # nodes that one execution may walk
+_A_STEP = 512  # characters that one step goes through
+_VARIABLES = 1000
 _DEEPEST = 60  # calls of templates within templates
 _MISSING = object()
 _CONTINUE, _BREAK = 1, 2
@@ -162,6 +164,8 @@ class Run:
                 self._assign(variable, value)
             else:
                 self._variables.append((variable.names[0], value))
+                if len(self._variables) > _VARIABLES:
+                    raise Failed(f"template: : the emulator keeps no more than {_VARIABLES} variables")
         return value
 
     def _assign(self, variable: Variable, value: Any) -> None:
@@ -243,10 +247,12 @@ class Run:
         if final is not _MISSING:
             values.append(final)
         try:
-            return gofuncs.call(name, values, self._fresh)
+            made = gofuncs.call(name, values, self._fresh)
         except Wrong as wrong:
             called = str(wrong).startswith("error calling")
             raise self._fail(command if called else node, str(wrong)) from None
+        self._steps += sum(len(value) for value in (made, *values) if isinstance(value, str)) // _A_STEP
+        return made
 
     def _short(self, wanted: bool, command: Command, dot: Any, final: Any) -> Any:
         """`and` and `or`: the first argument that decides, else the last."""

@@ -132,10 +132,10 @@ def formatted(form: Any, *values: Any) -> str:
     if not isinstance(form, str):
         raise Wrong(f"wrong type for value; expected string; got {type_name(form)}")
     given = iter(values)
-    left = len(values)
+    left, room = len(values), LONGEST
 
     def write(found: re.Match[str]) -> str:
-        nonlocal left
+        nonlocal left, room
         flags, width, places, verb = found.groups()
         if verb == "%":
             return "%"
@@ -143,6 +143,9 @@ def formatted(form: Any, *values: Any) -> str:
             return f"%!{verb}(MISSING)"
         left -= 1
         if int(width or 0) > LONGEST or int(places or 0) > 1000:
+            raise Wrong("width out of range")
+        room -= int(width or 0)
+        if room < 0:
             raise Wrong("width out of range")
         text = _verb(verb, next(given), flags, places)
         filled = "0" if "0" in flags and "-" not in flags and verb in "dfgex" else " "
@@ -266,6 +269,8 @@ def call(name: str, values: Sequence[Any], own_only: bool) -> Any:
         raise Wrong(f"wrong number of args for {name}: want at least {fewest} got {len(values)}")
     if most is not None and len(values) != most:
         raise Wrong(f"wrong number of args for {name}: want {most} got {len(values)}")
+    if sum(len(value) for value in values if isinstance(value, str)) > LONGEST:
+        raise Wrong(f"the emulator gives {name} no more than {LONGEST} characters")
     try:
         return function(*values)
     except Wrong as wrong:

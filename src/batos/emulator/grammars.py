@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from batos.emulator import schema
+from batos.emulator.remembering import short
 from batos.emulator.replies import ApiError
 from batos.emulator.schema import Refused
 
@@ -34,7 +34,7 @@ def check(form: Mapping[str, Any], *, native: bool = False) -> None:
     _check(json.dumps(form), native)
 
 
-@lru_cache(maxsize=256)
+@short(256, 1 << 16)
 def _check(text: str, native: bool) -> None:
     root = json.loads(text)
     found = _Reading(root)

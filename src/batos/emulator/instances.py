@@ -96,20 +96,21 @@ class Drawing:
 
     def _object(self, found: Mapping[str, Any], at: int, deep: int) -> dict[str, Any]:
         properties = found.get("properties", {})
-        needed = found.get("required", ())
-        names = [name for name in properties if name in needed]
+        needed = [name for name in found.get("required", ()) if isinstance(name, str)]
+        wanted = frozenset(needed)
+        names = [name for name in properties if name in wanted]
         if not properties:  # beside properties, the runner knows of no other name
             names = [*dict.fromkeys(needed)]
         if self.sorted_keys:
             names.sort()
         drawn: dict[str, Any] = dict.fromkeys(names)
         drawn |= self._cite(properties, names, at)
-        asking = [name for name in names if language.asks(name)]
+        asking = {name: turn for turn, name in enumerate(filter(language.asks, names))}
         more = found.get("additionalProperties", True)
         for name in names:
             if drawn[name] is None:
-                turn = at + (asking.index(name) if name in asking else 0)
-                drawn[name] = self.draw(properties.get(name, more), name, turn, deep + 1)
+                inner = properties.get(name, more)
+                drawn[name] = self.draw(inner, name, at + asking.get(name, 0), deep + 1)
         return drawn
 
     def _cite(self, properties: Mapping[str, Any], names: list[str], at: int) -> dict[str, Any]:
@@ -191,7 +192,8 @@ class Drawing:
         chosen = self.sources.number("number", name, at)
         if whole:
             return int(low) + chosen % (int(high) - int(low) + 1)
-        return low + (high - low) * (chosen % 101) / 100 if high > low else low
+        found_there = low + (high - low) * (chosen % 101) / 100 if high > low else low
+        return found_there if math.isfinite(found_there) else low
 
 
 def _kind(found: Mapping[str, Any]) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from re import IGNORECASE, MULTILINE, VERBOSE, _parser, error  # type: ignore[attr-defined]  # the only parser of Python's patterns
 from typing import Any
 
+from batos.emulator.remembering import short
+
+_KEPT = 2000  # characters of a pattern that is remembered
+_LONGEST = 20_000  # characters of a pattern that is understood
 _STATES = 4000  # of one pattern, its counted repeats written out
 _STEPS = 200_000  # of one search
 _ENDLESS = _parser.MAXREPEAT
@@ -166,16 +169,18 @@ def _in_category(name: str, letter: str) -> bool:
     return inside != ("NOT_" in name)
 
 
-@lru_cache(maxsize=256)
+@short(256, _KEPT)
 def parsed(pattern: str) -> Any:
     """A pattern as Python reads it; None for what is none, which the runner takes for any string."""
+    if len(pattern) > _LONGEST:
+        return None
     try:
         return _parser.parse(pattern)
     except (error, OverflowError):
         return None
 
 
-@lru_cache(maxsize=256)
+@short(256, _KEPT)
 def machine(pattern: str) -> Machine | None:
     """The machine of a pattern; None for one that looks about, refers back, has flags, or is too large."""
     tree = parsed(pattern)

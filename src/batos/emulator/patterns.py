@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from batos.emulator import matching, schema
+from batos.emulator.remembering import short
 from batos.emulator.sources import Sources, cut
 
 LONGEST = 100_000  # characters that are made up for a pattern or a length
@@ -41,7 +41,7 @@ def _within(text: str, fewest: int, longest: int | None) -> bool:
     return fewest <= len(text) and (longest is None or len(text) <= longest)
 
 
-@lru_cache(maxsize=256)
+@short(256, 2000)
 def _plainest(pattern: str, fewest: int) -> str:
     """The shortest text of plain letters that the pattern matches, its last repeat stretched to a length."""
     parsed = matching.parsed(pattern)

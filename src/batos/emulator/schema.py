@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from batos.emulator import matching
+from batos.emulator.remembering import short
 from batos.emulator.replies import ApiError
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
@@ -47,7 +47,7 @@ def unfit(fault: Exception) -> ApiError:
     return Refused("#", f"unrecognized schema: {fault}")
 
 
-@lru_cache(maxsize=256)
+@short(256, 1 << 16)
 def _bounded_text(text: str) -> None:
     root = json.loads(text)
     _unfold(root, root, _Room(_PARTS))

@@ -6,10 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 from math import log, sqrt
 from typing import Any
+
+from batos.emulator.remembering import short
 
 _BLOCK = re.compile(r'<document id="(\d{1,9})"[^>\n]*?digest="([0-9A-Za-z]+)"[^>\n]*>(.*?)</document \2>', re.DOTALL)
 _MARKED = re.compile(r"<(question|query|sub_query|task)\b[^>\n]*>(.*?)</\1>", re.DOTALL)
@@ -46,12 +48,12 @@ def terms(text: str) -> list[str]:
     return [_stem(word) for word in words(text)]
 
 
-@lru_cache(maxsize=1 << 14)
+@short(1 << 14, 1 << 12)
 def _terms_of(span: str) -> frozenset[str]:
     return frozenset(terms(span))
 
 
-@lru_cache(maxsize=1 << 16)
+@short(1 << 16, 256)
 def _stem(word: str) -> str:
     ending = next((end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) > 2), "")
     return word.removesuffix(ending)
@@ -66,20 +68,20 @@ class Sentence:
     terms: frozenset[str]
 
 
-@lru_cache(maxsize=512)
+@short(512, 1 << 16)
 def sentences(text: str, source: int) -> tuple[Sentence, ...]:
     """The sentences of a text, each on one line, in order."""
     return tuple(Sentence(span, source, found) for line in text.split("\n") for span, found in _spans(line))
 
 
-@lru_cache(maxsize=1 << 13)
+@short(1 << 13, 1 << 13)
 def _spans(line: str) -> tuple[tuple[str, frozenset[str]], ...]:
     """The sentences of a line with their terms; prompts have most of their lines in common."""
     spans = [match[0].strip()[:_LONGEST] for match in _SENTENCE.finditer(line)]
     return tuple((span, _terms_of(span)) for span in spans if any(map(str.isalnum, span)))
 
 
-@lru_cache(maxsize=64)
+@short(64, 1 << 16)
 def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
     """A message's evidence blocks (id, text) and what is left of it without them."""
     content = _FRAME.sub("", content)
@@ -115,7 +117,7 @@ class Sources:
         return " ".join(self.question.split())
 
 
-@lru_cache(maxsize=512)
+@short(512, 1 << 12)
 def _ranked(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
     """The sentences by what they share with the question; the first few each for what is not yet covered."""
     wanted = frozenset(terms(question))

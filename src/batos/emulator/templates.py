@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +12,7 @@ from batos.emulator.goexec import Run
 from batos.emulator.golex import Malformed
 from batos.emulator.gotree import Action, Branch, Call, Command, Field, Node, Pipe, Text, Tree, walk
 from batos.emulator.govalues import Items, Ordered, Rows, Struct, Table, Types, floated
+from batos.emulator.remembering import short
 
 _RESPONSE = "Response"
 _MESSAGE = ("Role", "Content", "Thinking", "Images", "ToolCalls", "ToolName", "ToolCallID")
@@ -108,7 +108,7 @@ def fault(text: str) -> str:
     return ""
 
 
-@lru_cache(maxsize=256)
+@short(128, 1 << 14)
 def parse(text: str) -> Template:
     """A template ready to render. Malformed with Go's text."""
     tree = goparse.parse(text)
