@@ -180,6 +180,10 @@ async def test_a_chosen_adapter_that_is_broken_refuses_the_next_mission(stage: S
     gguf_adapter(folder, lora()[:-64])
     with pytest.raises(AdapterError, match="ROBIN/warm"):
         await stage.ask()
+    folder.rename(folder.with_name("Warm"))  # capitals do not count in its name
+    with pytest.raises(AdapterError, match="ROBIN/Warm"):
+        await stage.ask()
+    folder.with_name("Warm").rename(folder)
     gguf_adapter(folder)
     assert models_of(await stage.ask())[0].startswith("batos-robin-warm:")
 

@@ -313,7 +313,8 @@ def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:
 
 def _broken(found: Plan) -> list[Fault]:
     """The faults of adapters that personas were given."""
-    return [each for each in found.shelf.faults if each.name and found.chosen.get(each.persona) == each.name]
+    given = {(persona, name.casefold()) for persona, name in found.chosen.items() if name is not None}
+    return [each for each in found.shelf.faults if (each.persona, each.name.casefold()) in given]
 
 
 def _base_missing(found: Plan, waiting: Sequence[str]) -> ModelMissing:
