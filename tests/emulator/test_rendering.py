@@ -329,3 +329,14 @@ async def test_natively_nothing_is_left_out_for_a_window_of_no_size(daemon: Clie
     talk = [{"role": "user", "content": "y"}, {"role": "assistant", "content": "z"}, {"role": "user", "content": "x"}]
     fields = {"model": "base-b", "messages": talk, "options": {"num_ctx": asked, "num_predict": 1}}
     assert (await _last(daemon, "/api/chat", fields))["prompt_eval_count"] == read
+
+
+@pytest.mark.parametrize(("token", "told"), [(372, 372), (-1, 2**64 - 1)])
+async def test_a_context_of_tokens_that_there_are_not_is_a_500(daemon: Client, token: int, told: int) -> None:
+    """In the words of whoever looked behind the end of the vocabulary."""
+    reply = await daemon.post("/api/generate", model="robin", prompt="x", context=[5, token])
+    assert reply.status_code == 500
+    error = reply.json()["error"]
+    assert error.startswith("detokenize error: ")
+    inner = json.loads(error.removeprefix("detokenize error: "))["error"]
+    assert inner["message"] == f"vector::_M_range_check: __n (which is {told}) >= this->size() (which is 372)"

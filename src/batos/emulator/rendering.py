@@ -85,7 +85,7 @@ def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
     context = fields.given.get("context")
     whole: list[Message] = [{"role": "system", "content": system}] if system else []
     whole += [*(model.messages if context is None else ()), user]
-    before = counted(ask).decode(context) if context is not None else ""
+    before = _spelled(counted(ask), context) if context is not None else ""
     if own or suffix:
         values = Values(
             [] if suffix else whole, prompt=text if suffix else "", suffix=suffix, **_thought(fields, model)
@@ -97,6 +97,16 @@ def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
     else:
         found = _by_template(ask, whole, fields, (model.template if model.rendered else "") or _PLAIN)
     return replace(found, text=before + found.text, native=False) if before or found.native else found
+
+
+def _spelled(known: Vocabulary, ids: Sequence[int]) -> str:
+    """The text of a context. ApiError 500 for a token that there is not, as the runner finds it by accident."""
+    beyond = next((one for one in ids if known.size is not None and not 0 <= one < known.size), None)
+    if beyond is None:
+        return known.decode(ids)
+    told = f"vector::_M_range_check: __n (which is {beyond % 2**64}) >= this->size() (which is {known.size})"
+    inner = {"error": {"code": 500, "message": told, "type": "server_error"}}
+    raise ApiError(500, f"detokenize error: {json.dumps(inner, separators=(',', ':'))}")
 
 
 def counted(ask: Ask) -> Vocabulary:
@@ -202,10 +212,8 @@ def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) ->
 
     write = Script(template, given, known, bos, eos).write
     asked = sampling.merged(ask.model.parameters, fields.get("options", {})).get("num_ctx", ask.num_ctx)
-    if len(messages) < 2 or asked <= 0:  # to a window of no size the daemon fits nothing
-        kept, text = messages, write(messages)
-    else:
-        kept, text = _kept(ask, messages, fields, write, _same)
+    whole = len(messages) < 2 or asked <= 0  # to a window of no size the daemon fits nothing
+    kept, text = (messages, write(messages)) if whole else _kept(ask, messages, fields, write, _same)
     return Prompt(text, kept, sum(len(message.get("images") or ()) for message in kept), native=True)
 
 

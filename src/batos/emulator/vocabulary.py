@@ -40,6 +40,11 @@ class Vocabulary(Protocol):
         """The first and the last token of a whole text."""
         ...
 
+    @property
+    def size(self) -> int | None:
+        """How many tokens there are; None where any number is taken for one."""
+        ...
+
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
         """The ids of a text; `whole` puts the tokens in front of it and behind it that a prompt has."""
         ...
@@ -56,6 +61,7 @@ class Guessed:
     adds_bos: bool = True
     adds_eos: bool = False
     marks: tuple[int, int] = (0, 0)
+    size: None = None
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
         """Made-up ids, as many as the text is charged for."""
@@ -84,6 +90,11 @@ class Real:
     def marks(self) -> tuple[int, int]:
         """The first and the last token of a whole text."""
         return self.lexicon.bos, self.lexicon.eos
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        return len(self.lexicon.pieces)
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
         """The ids of a text, its special tokens read as such."""
