@@ -277,6 +277,16 @@ def test_a_plan_over_the_budget(tmp_path: Path, context: ForkServerContext) -> N
     assert [finding["id"] for finding in lines[-1]["data"]["audit"] if not finding["ok"]] == ["vram.budget"]
 
 
+def test_a_pull_that_can_never_fit(tmp_path: Path, context: ForkServerContext) -> None:
+    """Weights that are more than the card are refused as soon as the daemon names their size: nobody waits for them."""
+    with world(tmp_path / "w", context, "--pull-s", "300") as where:
+        code, error = failed(where, BATOS_USABLE="0.5MiB")
+        assert where.store()["tags"] == {}
+    assert (code, error["code"]) == (4, "budget_exceeded")
+    assert 'profile = "small"' in error["remedy"]
+    assert error["budget"]["runners"][0]["rows"][0] == {"what": "weights", "bytes": 600_000, "note": ""}
+
+
 def test_ctrl_c_in_a_pull(tmp_path: Path, context: ForkServerContext) -> None:
     """Ctrl-C ends genesis with 130 at once; the next one takes the pull up where it stopped."""
     with world(tmp_path / "w", context, "--pull-s", "2") as where:

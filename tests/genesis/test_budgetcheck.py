@@ -19,6 +19,7 @@ from batos.genesis import budgetcheck
 from batos.genesis import codex as codices
 from batos.genesis.codex import Codex
 from batos.genesis.plan import Plan, plan
+from batos.genesis.provision import Progress
 from batos.inference.budget import GIB, STEP
 from batos.inference.catalogue import ModelCard
 
@@ -119,6 +120,43 @@ async def test_refused_with_what_fits(codex: Codex, cards: Cards, folder: Path, 
     assert await budgetcheck.refusal(fits, settings(tmp_path), cards) is None
     over = await plan(await widened(folder, 11_520 + STEP), "default", cards)
     assert await budgetcheck.refusal(over, settings(tmp_path), cards)
+
+
+def _set_layers(folder: Path, layers: int) -> None:
+    """Give all personas so many layers on the card."""
+    for path in folder.glob("[!m]*.toml"):
+        path.write_text(path.read_text("utf-8").replace("num_ctx =", f"num_gpu = {layers}\nnum_ctx ="), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("total", "given", "layers", "fits"),
+    [
+        (WEIGHTS, {"vram": "8"}, None, True),
+        (WEIGHTS, {"vram": "4"}, None, False),
+        (WEIGHTS, {"vram": "8", "reserve": "2"}, None, False),
+        (WEIGHTS, {"vram": "4"}, 10, True),
+        (None, {"vram": "4"}, None, True),
+    ],
+)
+async def test_a_pull_is_heeded(
+    folder: Path, tmp_path: Path, total: int | None, given: dict[str, str], layers: int | None, fits: bool
+) -> None:
+    """What alone is more than is usable is refused when its size is told; not where only a part is wanted there."""
+    if layers is not None:
+        _set_layers(folder, layers)
+    told: list[Progress] = []
+    empty = HandDaemon()
+    hear = budgetcheck.heeding(
+        await plan(codices.load(folder), "default", empty), settings(tmp_path, **given), told.append
+    )
+    hear(Progress("pull all-minilm:latest", "pulling 0a0b", 1, 90 * GIB))
+    if fits:
+        hear(Progress(f"pull {BASE}", "pulling 0a0b", 1, total))
+    else:
+        with pytest.raises(BudgetExceeded, match="needs more than") as raised:
+            hear(Progress(f"pull {BASE}", "pulling 0a0b", 1, total))
+        assert f'profile = "small" ({SMALL}, to be pulled first)' in raised.value.remedy
+    assert len(told) == 2
 
 
 async def test_where_no_window_fits(codex: Codex, cards: Cards, tmp_path: Path) -> None:

@@ -92,6 +92,22 @@ async def test_optional_pull_may_fail(codex: Codex, daemon: HandDaemon) -> None:
     assert len(daemon.made_of) == 4
 
 
+async def test_a_refusal_stops_all_pulls(codex: Codex) -> None:
+    """What hears of the progress may refuse: the error is told as it is, at once, while another pull stands still."""
+
+    class Slow(HandDaemon):
+        async def pull(self, model: str) -> AsyncGenerator[Said, None]:
+            yield Said("pulling 0a0b", "sha256:0a0b", 4_900, 1)
+            await asyncio.sleep(60)
+
+    def refuse(progress: Progress) -> None:
+        if progress.step == f"pull {BASE}" and progress.total:
+            raise Refused("too large")
+
+    with pytest.raises(Refused, match="too large"):
+        await asyncio.wait_for(carry_out(await plan(codex, "default", Slow()), Slow(), refuse), 30)
+
+
 async def test_interrupted_genesis_continues(codex: Codex, daemon: HandDaemon) -> None:
     """What was made before an interruption is not made again."""
     names = list((await after_base(codex, daemon)).values())

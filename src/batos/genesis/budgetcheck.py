@@ -14,6 +14,7 @@ from batos.genesis.codex import PILLARS
 from batos.genesis.daemon import Daemon, Listed
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
+from batos.genesis.provision import OnProgress, Progress
 from batos.inference import budget
 from batos.inference.budget import ELEMENT, STEP, Cache, Resident, Runner, Table, Terms
 from batos.notation import bytes_of
@@ -105,7 +106,10 @@ async def _resident(use: _Use, cards: _Cards) -> Resident:
     if known is None:
         return replace(made, blob=f"{modelname.key(use.base)} {use.adapter}")
     blob = f"{known.blob or modelname.key(use.base)}"
-    return replace(made, weights=known.weights, cache=known.cache, blob=blob, adapter_digest=use.adapter)
+    untold = "its metadata does not tell"
+    return replace(
+        made, weights=known.weights, cache=known.cache, blob=blob, adapter_digest=use.adapter, unknown=untold
+    )
 
 
 def _share(use: _Use, known: _Known | None) -> Fraction:
@@ -140,6 +144,37 @@ def gate(settings: Settings, daemon: Daemon) -> Callable[[Plan], Awaitable[None]
             raise exceeded(table, await _ways(plan, table, cards))
 
     return refuse
+
+
+def heeding(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
+    """`tell`, which also refuses a pull as soon as its size is known: weights beyond what is usable fit with no window.
+
+    Ollama says how large a model is when its pull begins. What is told then raises BudgetExceeded.
+    """
+    terms, uses = terms_of(settings), _uses(plan, plan.profile)
+    whole = {modelname.key(use.base) for use in uses if use.options.get("num_gpu", -1) < 0}
+    pulls = {step.label: step.name for step in plan.of_kind("pull") if step.name and modelname.key(step.name) in whole}
+
+    def hear(progress: Progress) -> None:
+        tell(progress)
+        name = pulls.get(progress.step)
+        if name is not None and progress.total is not None and progress.total + terms.reserve > terms.usable:
+            weighed = [_weighed(use, name, progress.total) for use in uses]
+            others = [
+                f'set profile = "{other}" ({each.model}, to be pulled first)'
+                for other, each in plan.codex.profiles.items()
+                if not modelname.same(each.model, name)
+            ]
+            raise exceeded(budget.rows(_joined(weighed), terms), others)
+
+    return hear
+
+
+def _weighed(use: _Use, name: str, weights: int) -> Resident:
+    """The runner of a model that is not pulled yet, of which no more than its size may be known."""
+    known = weights if modelname.same(use.base, name) else None
+    blob = f"{modelname.key(use.base)} {use.adapter}"
+    return Resident(use.base, (use.who,), use.options["num_ctx"], known, blob=blob, share=_share(use, None))
 
 
 async def refusal(plan: Plan, settings: Settings, daemon: Daemon) -> BudgetExceeded | None:
@@ -192,7 +227,7 @@ def _budget(table: Table, over: BudgetExceeded | None) -> Finding:
 
 def _needs(runner: Runner) -> str:
     beside = " beside other programs" if runner.terms.reserve else ""
-    needed = _gib(runner.size + runner.terms.reserve)
+    needed = f"{'' if runner.known else 'more than '}{_gib(runner.size + runner.terms.reserve)}"
     return f"{runner.resident.model} needs {needed} at num_ctx = {runner.resident.num_ctx}{beside}"
 
 

@@ -139,7 +139,8 @@ class Convergence:
         before = await self.plan(prune=prune)
         tell = self._telling(on_progress)
         if before.needs_pull:
-            await provision.fetch(before, self.daemon, tell, patience=self.settings.progress_seconds)
+            heed = budgetcheck.heeding(before, self.settings, tell)
+            await provision.fetch(before, self.daemon, heed, patience=self.settings.progress_seconds)
         outdated = before.needs_pull or self.turn.locked()
         async with self.turn:
             todo = await self._compared() if outdated else before

@@ -174,14 +174,16 @@ class _Work:
         return replace(found, known=todo.known)
 
     async def pull_all(self, steps: Iterable[Step], todo: Plan) -> None:
-        """All at once, each to its end: one that fails leaves the others their bytes."""
+        """All at once, each to its end: one that fails leaves the others their bytes, a refusal stops them all."""
         steps, failures = tuple(steps), []
-        ended = await asyncio.gather(*(self._pull(step) for step in steps), return_exceptions=True)
-        for step, failure in zip(steps, ended, strict=True):
+        try:
+            async with asyncio.TaskGroup() as group:
+                pulls = [group.create_task(self._ended(step)) for step in steps]
+        except BaseExceptionGroup as refused:
+            raise refused.exceptions[0] from None
+        for step, failure in zip(steps, (pull.result() for pull in pulls), strict=True):
             if failure is None:
                 continue
-            if not isinstance(failure, OllamaError):
-                raise failure
             if step.optional:
                 self.on_progress(Progress(step.label, f"left out: {failure.message}"))
             else:
@@ -190,6 +192,14 @@ class _Work:
             first, *others = failures
             first.also = tuple(f"{other.message} {other.remedy}" for other in others)
             raise first
+
+    async def _ended(self, step: Step) -> OllamaError | None:
+        """Why a pull failed, None if it did not."""
+        try:
+            await self._pull(step)
+        except OllamaError as failure:
+            return failure
+        return None
 
     async def _pull(self, step: Step) -> None:
         """Pull until it is there; whatever cut it, one that got further is taken up where it stopped."""

@@ -318,8 +318,7 @@ def _rows(model: Resident, terms: Terms) -> Iterator[Row]:
 def _cache_row(model: Resident, terms: Terms) -> Row:
     cache = model.cache
     if cache is None:
-        why = model.unknown if model.weights is None else "its metadata does not tell"
-        return Row(f"KV cache of {model.num_ctx} tokens", None, why)
+        return Row(f"KV cache of {model.num_ctx} tokens", None, model.unknown)
     window, parallel = cache.window(model.num_ctx), cache.parallel(terms.parallel)
     what = f"KV cache of {window} tokens{f' x {parallel}' if parallel > 1 else ''}, {terms.kv_type}"
     trained = f"trained for {window}" if window < model.num_ctx else ""
