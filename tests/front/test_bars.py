@@ -160,17 +160,20 @@ def test_bars_stand_below_each_other() -> None:
     told, err, _ = bars(colour=True)
     told.hear(Progress("pull llama", "pulling 0a0b", 5, 10))
     told.hear(Progress("pull b", "pulling 0c0d", 5, 10))
-    told.hear(Progress("create c", "writing manifest"))
+    told.hear(Progress("create c", "converting adapter"))
     drawn = [line for line in screen(err.getvalue()) if "[" in line]
     assert {line.index("[") for line in drawn} == {12}
 
 
 def test_a_step_without_bytes_is_told_by_its_status() -> None:
-    """A model that is made has no bytes; layers that are named by their digest are no news."""
+    """A model that is made has no bytes; layers that are named by their digest and what is quick are no news."""
     told, err, _ = bars()
-    for status in ("using existing layer sha256:0a0b", "writing manifest", "success"):
+    for status in ("converting adapter", "using existing layer sha256:0a0b", "writing manifest", "success"):
         told.hear(Progress("create batos-robin:0a", status))
-    assert err.getvalue().splitlines() == ["  create batos-robin:0a: writing manifest", "  create batos-robin:0a: done"]
+    assert err.getvalue().splitlines() == [
+        "  create batos-robin:0a: converting adapter",
+        "  create batos-robin:0a: done",
+    ]
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.2, "0 s"), (59.6, "1 min 0 s"), (3_599.4, "59 min 59 s")])

@@ -147,8 +147,8 @@ class Bars:
 
 
 def _is_news(status: str) -> bool:
-    """Whether people are told: not of every layer that is named by its digest."""
-    return "layer" not in status and _LAYER.fullmatch(status) is None
+    """Whether people are told: not of every layer that is named by its digest, nor of what is over at once."""
+    return "layer" not in status and status != "writing manifest" and _LAYER.fullmatch(status) is None
 
 
 def _worded(progress: Progress) -> str:

@@ -254,7 +254,8 @@ class Convergence:
 
         changes = await self.image.writer.apply(change)
         if changes and tell is not None:
-            tell(Progress("graph the image", f"{len(changes)} changes written"))
+            many = "change" if len(changes) == 1 else "changes"
+            tell(Progress("graph the image", f"{len(changes)} {many} written"))
         return changes
 
     async def _prune(self, done: Plan, tell: OnProgress) -> bool:
