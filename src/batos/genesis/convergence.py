@@ -161,7 +161,9 @@ class Convergence:
         found = await self._compared()
         broken = _broken(found)
         if broken:
-            raise adaptercheck.refusal(broken)
+            refused = adaptercheck.refusal(broken)
+            refused.remedy += f" Until then: `batos adapters use {broken[0].persona} none`."
+            raise refused
         waiting = [persona for persona in PILLARS if persona not in found.models]
         if waiting:
             raise _base_missing(found, waiting)
