@@ -112,9 +112,14 @@ def agreement(outcomes: Sequence[Outcome]) -> float:
 def _tell(outcome: Outcome) -> None:
     one = outcome.exchange
     for what in outcome.differences:
-        print(f"{one.n} {one.scenario} ({one.note}): {what}", flush=True)
+        _say(f"{one.n} {one.scenario} ({one.note}): {what}")
     if outcome.unsent:
-        print(f"{one.n} {one.scenario} ({one.note}): not replayed: {outcome.unsent}", flush=True)
+        _say(f"{one.n} {one.scenario} ({one.note}): not replayed: {outcome.unsent}")
+
+
+def _say(text: str) -> None:
+    """A line on stdout, whatever a recording holds that no text can."""
+    print(text.encode("utf-8", "backslashreplace").decode(), flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

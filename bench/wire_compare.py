@@ -170,7 +170,7 @@ def framing(reply: Reply) -> str:
 
 
 def _lawful(text: str) -> str:
-    return "sized" if len(text.encode()) <= 2048 else "chunked"  # Go sends longer replies in chunks
+    return "sized" if len(text.encode("utf-8", "replace")) <= 2048 else "chunked"  # Go sends longer replies in chunks
 
 
 def kind(value: Any) -> str:

@@ -113,7 +113,7 @@ class Recording:
         found = {hashlib.sha256(path.read_bytes()).hexdigest() for path in self.models.rglob("*") if path.is_file()}
         for one in self.exchanges:
             for text in strings(one.request):
-                found.add(hashlib.sha256(text.encode()).hexdigest())
+                found.add(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
                 found.update(part for part in text.replace("-", ":").replace("/", ":").split(":") if len(part) == 64)
         return frozenset(found)
 

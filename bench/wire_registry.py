@@ -257,8 +257,11 @@ def _held(recording: Recording) -> dict[str, tuple[str, bytes]]:
             for name, media in _MEDIA.items():
                 text = shown.get(name)
                 if isinstance(text, str):
-                    digest = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-                    found[digest] = (f"application/vnd.ollama.image.{media}", text.encode())
+                    data = text.encode("utf-8", "surrogatepass")
+                    found["sha256:" + hashlib.sha256(data).hexdigest()] = (
+                        f"application/vnd.ollama.image.{media}",
+                        data,
+                    )
     return found
 
 

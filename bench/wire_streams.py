@@ -129,11 +129,12 @@ class Chunks:
         except ValueError:
             return
         try:
-            self._like(schema if isinstance(schema, dict) else {}, wanted, json.loads(mine))
+            self._like(schema, wanted, json.loads(mine))
         except ValueError:
             self.one.say((), f"no JSON: {mine[:120]!r}")
 
-    def _like(self, schema: Mapping[str, Any], theirs: Any, mine: Any) -> None:
+    def _like(self, schema: Any, theirs: Any, mine: Any) -> None:
+        schema = schema if isinstance(schema, dict) else {}
         kind = schema.get("type")
         if isinstance(kind, str) and type(theirs) is not type(mine) and kind != "number":
             self.one.say(("answer",), f"{str(mine)[:80]!r} where the schema has {kind}")
@@ -142,7 +143,8 @@ class Chunks:
             given = [key for key in theirs if key in mine]
             if given != [key for key in mine if key in theirs] or set(mine) - set(asked):
                 self.one.say(("answer",), f"keys {list(mine)} instead of {list(theirs)}")
-            if set(schema.get("required", ())) & (set(theirs) - set(mine)):
+            required = schema.get("required")
+            if isinstance(required, list) and any(key in required for key in set(theirs) - set(mine)):
                 self.one.say(("answer",), f"keys {list(mine)} lack some of {schema['required']}")
             for key in given:
                 self._like(asked.get(key, {}), theirs[key], mine[key])
@@ -150,7 +152,7 @@ class Chunks:
             if schema.get("minItems") == schema.get("maxItems") is not None and len(theirs) != len(mine):
                 self.one.say(("answer",), f"{len(mine)} items instead of {len(theirs)}")
             for wanted, got in zip(theirs, mine, strict=False):
-                self._like(schema.get("items") or {}, wanted, got)
+                self._like(schema.get("items"), wanted, got)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +260,9 @@ def _words(chunk: Any) -> str:
     """The words of a chunk or of a whole reply."""
     if not isinstance(chunk, dict):
         return ""
-    if chunk.get("choices"):
-        choice = chunk["choices"][0]
+    choices = chunk.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        choice = choices[0]
         holder = choice.get("message") or choice.get("delta") or choice
         return str(holder.get("content") or holder.get("text") or "")
     message = chunk.get("message")
@@ -269,8 +272,8 @@ def _words(chunk: Any) -> str:
 
 def _reason(reply: Mapping[str, Any]) -> str | None:
     choices = reply.get("choices")
-    if isinstance(choices, list) and choices:
-        return choices[0].get("finish_reason")  # type: ignore[no-any-return]  # JSON
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        return choices[0].get("finish_reason")
     return reply.get("done_reason")
 
 

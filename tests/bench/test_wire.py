@@ -289,3 +289,26 @@ def test_a_kill_is_read_from_what_the_daemon_said() -> None:
     assert [nth_of(one, group) for one in (second, third)] == [2, 1]
     misfit = exchange(4, json.dumps({"error": "llama-server process has terminated: exit status 1"}), 500)
     assert fault_of(misfit) == {}
+
+
+def test_a_text_that_is_none_and_a_schema_of_odd_parts_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A lone surrogate has digests and is printed; parts of a schema that are no objects say nothing of an answer."""
+    path = tmp_path / "odd.jsonl"
+    odd = {"request": {"method": "POST", "path": "/api/generate", "json": {"prompt": "\ud800"}}, "note": "\udfff"}
+    path.write_text(json.dumps({**odd, "response": {"status": 200, "text": "{}"}}), encoding="utf-8")
+    found = Recording.read(path, CORPUS / "models")
+    assert found.known_digests()
+    wire._tell(Outcome(found.exchanges[0], ("differs",)))
+    assert "\\udfff" in capsys.readouterr().out
+    forms: list[dict[str, Any]] = [
+        {"items": [{}]},
+        {"properties": {"a": True}, "required": 5},
+        {"properties": {"a": []}},
+    ]
+    for form in forms:
+        request = {"method": "POST", "path": "/api/chat", "json": {"format": form}}
+        answer = json.dumps({"message": {"content": '{"a": [1]}'}, "done": True, "done_reason": "stop"})
+        one = exchange(1, answer, request=request)
+        assert compare(one, Reply(200, {}, answer), Ledger()) == []
