@@ -178,8 +178,9 @@ async def test_a_chosen_adapter_that_is_broken_refuses_the_next_mission(stage: S
     gguf_adapter(folder)
     await stage.ask()
     gguf_adapter(folder, lora()[:-64])
-    with pytest.raises(AdapterError, match="ROBIN/warm"):
+    with pytest.raises(AdapterError, match="ROBIN/warm") as refused:
         await stage.ask()
+    assert refused.value.remedy.endswith("Until then: `batos adapters use ROBIN none`.")
     folder.rename(folder.with_name("Warm"))  # capitals do not count in its name
     with pytest.raises(AdapterError, match="ROBIN/Warm"):
         await stage.ask()
