@@ -81,3 +81,16 @@ def test_a_link_that_leads_nowhere(folder: Path) -> None:
     """What cannot be looked at is passed over; what it belongs to is looked at by whoever reads it."""
     (folder / "robin" / "away").symlink_to(folder / "nowhere")
     assert any(entry[0].endswith("mind.toml") for entry in stamp(folder).entries)
+
+
+def test_links_that_lead_nowhere_or_in_a_circle(folder: Path) -> None:
+    """A link to itself is no file, and one that leads back up is not followed for ever."""
+    within = folder / "robin" / "warm"
+    (within / "self").symlink_to("self")
+    (within / "nowhere").symlink_to("not there")
+    (folder / "up").symlink_to("..")
+    (folder / "robin" / "root").symlink_to("/")
+    found = dict(stamp(folder).entries)
+    assert str(within / "lora.gguf") in found
+    assert not found.keys() & {str(within / "self"), str(within / "nowhere")}
+    assert max(len(Path(each).relative_to(folder).parts) for each in found) == 3

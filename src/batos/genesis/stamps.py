@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 #: A file may change twice within one tick of its clock: one that changed so lately is looked at again.
 SETTLED_NS = 100_000_000
+#: Folders within folders that are looked into: an adapter's, in its persona's. A link may lead back up, without end.
+DEEPEST = 2
 
 
 class Mark(NamedTuple):
@@ -53,17 +55,17 @@ def stamp(*folders: Path) -> Stamp:
     return Stamp(entries, newest < time_ns() - SETTLED_NS)
 
 
-def _below(folder: Path) -> Iterator[tuple[str, Mark]]:
+def _below(folder: Path, deep: int = DEEPEST) -> Iterator[tuple[str, Mark]]:
     try:
         yield str(folder), mark(folder)
         found = sorted(os.scandir(folder), key=lambda each: each.name)
     except OSError:
         return
     for each in found:
-        if each.is_dir():
-            yield from _below(Path(each.path))
-        else:
-            try:
+        try:
+            if deep > 0 and each.is_dir():
+                yield from _below(Path(each.path), deep - 1)
+            else:
                 yield each.path, mark(Path(each.path))
-            except OSError:
-                continue
+        except OSError:  # a link to nowhere or to itself
+            continue
