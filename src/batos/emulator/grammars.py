@@ -11,7 +11,7 @@ from typing import Any
 from batos.emulator import schema
 from batos.emulator.remembering import short
 from batos.emulator.replies import ApiError
-from batos.emulator.schema import Refused
+from batos.emulator.schema import SchemaRefused
 
 _FAILED = "JSON schema conversion failed:\n"
 _COMPLETION = "Field 'json_schema': \"json_schema\": "
@@ -40,7 +40,7 @@ def _check(text: str, native: bool) -> None:
     found = _Reading(root)
     try:
         found.node(root, "#")
-    except Refused as why:
+    except SchemaRefused as why:
         raise _refusal(why.why, native, "" if native else _FAILED) from None
     if found.faults:
         raise _refusal("\n".join(found.faults), native, _FAILED)
@@ -64,7 +64,7 @@ class _Reading:
     def node(self, given: Any, path: str, chain: tuple[str, ...] = ()) -> None:
         """Read the schema at a path; `chain` are the references that led here without an object or a list between."""
         if not isinstance(given, dict):
-            raise Refused(path, "schema must be an object")
+            raise SchemaRefused(path, "schema must be an object")
         if "$ref" in given:
             self._reference(given["$ref"], path, chain)
         elif "oneOf" in given or "anyOf" in given:
@@ -72,7 +72,7 @@ class _Reading:
             self._alternatives(given[keyword], f"{path}/{keyword}", chain)
         elif isinstance(given.get("type"), list):
             if not given["type"]:
-                raise Refused(path, "type must not be empty")
+                raise SchemaRefused(path, "type must not be empty")
             for at, kind in enumerate(given["type"]):
                 self.node({**given, "type": kind}, f"{path}/type/{at}", chain)
         elif "const" not in given:
@@ -82,13 +82,13 @@ class _Reading:
         kind = given.get("type")
         if "enum" in given:
             if not isinstance(given["enum"], list) or not given["enum"]:
-                raise Refused(path, "enum must be a non-empty array")
+                raise SchemaRefused(path, "enum must be a non-empty array")
             return
         if kind is not None and not isinstance(kind, str):
-            raise Refused(path, "type must be a string or an array of strings")
+            raise SchemaRefused(path, "type must be a string or an array of strings")
         wide = "properties" in given or given.get("additionalProperties", True) is not True
         if kind and kind not in schema.TYPES:
-            raise Refused(path, f"unrecognized type {kind}")
+            raise SchemaRefused(path, f"unrecognized type {kind}")
         if "allOf" in given and (kind == "string" or (not wide and kind in (None, "", "object"))):
             self._alternatives(given["allOf"], f"{path}/allOf", chain)
         elif kind == "object" or (not kind and wide):
@@ -110,23 +110,23 @@ class _Reading:
 
     def _alternatives(self, given: Any, path: str, chain: tuple[str, ...]) -> None:
         if not isinstance(given, list):
-            raise Refused(path, "must be an array of schemas")
+            raise SchemaRefused(path, "must be an array of schemas")
         if not given:
-            raise Refused(path, "must not be empty")
+            raise SchemaRefused(path, "must not be empty")
         for at, one in enumerate(given):
             self.node(one, f"{path}/{at}", chain)
 
     def _object(self, given: Mapping[str, Any], path: str) -> None:
         properties = given.get("properties", {})
         if not isinstance(properties, dict):
-            raise Refused(path, "properties must be an object")
+            raise SchemaRefused(path, "properties must be an object")
         for name, inner in properties.items():
             self.node(inner, f"{path}/properties/{name}")
         more = given.get("additionalProperties", True)
         if isinstance(more, dict):
             self.node(more, f"{path}/additionalProperties")
         elif not isinstance(more, bool):
-            raise Refused(path, "additionalProperties must be a boolean or a schema")
+            raise SchemaRefused(path, "additionalProperties must be a boolean or a schema")
 
     def _array(self, given: Mapping[str, Any], path: str) -> None:
         keyword = "items" if "items" in given else "prefixItems"
@@ -144,9 +144,9 @@ class _Reading:
             return
         pattern = given.get("pattern", "")
         if not isinstance(pattern, str):
-            raise Refused(path, "pattern must be a string")
+            raise SchemaRefused(path, "pattern must be a string")
         if not isinstance(given.get("format", ""), str):
-            raise Refused(path, "format must be a string")
+            raise SchemaRefused(path, "format must be a string")
         fewest, _ = _count(given, "minLength", path), _count(given, "maxLength", path)
         fault = _pattern_fault(pattern)
         if fault:
@@ -157,7 +157,7 @@ class _Reading:
 def _count(given: Mapping[str, Any], name: str, path: str) -> int:
     count = given.get(name, 0)
     if type(count) is not int or count < 0:
-        raise Refused(path, f"{name} must be a non-negative integer")
+        raise SchemaRefused(path, f"{name} must be a non-negative integer")
     return count
 
 
@@ -167,7 +167,7 @@ def _bounds(given: Mapping[str, Any], path: str) -> None:
         name = closed if closed in given else opened
         bound = given.get(name, 0)
         if isinstance(bound, bool) or not isinstance(bound, int | float):
-            raise Refused(path, f"{name} must be a number")
+            raise SchemaRefused(path, f"{name} must be a number")
 
 
 # patterns: what cannot be said in a grammar is any string, only what is no pattern at all is a fault

@@ -23,7 +23,7 @@ def refuse(text: str, kind: str = "invalid_request_error", **more: Any) -> ApiEr
     return ApiError(400, json.dumps(inner, ensure_ascii=False, separators=(",", ":")))
 
 
-class Refused(ApiError):
+class SchemaRefused(ApiError):
     """The runner makes nothing of a schema; `why` is its reason."""
 
     def __init__(self, where: str, what: str) -> None:
@@ -44,7 +44,7 @@ def excessive(what: str) -> ApiError:
 
 def unfit(fault: Exception) -> ApiError:
     """The refusal of a schema one of whose keywords holds what it cannot."""
-    return Refused("#", f"unrecognized schema: {fault}")
+    return SchemaRefused("#", f"unrecognized schema: {fault}")
 
 
 @short(256, 1 << 16)
@@ -91,22 +91,22 @@ def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
-    """What a reference within the schema points at; Refused when it points nowhere."""
+    """What a reference within the schema points at; SchemaRefused when it points nowhere."""
     if not isinstance(reference, str):
-        raise Refused(where, "$ref must be a string")
+        raise SchemaRefused(where, "$ref must be a string")
     if not reference.startswith("#/"):
         what = f"unsupported $ref {reference}, only references into the same document are supported"
-        raise Refused(where, what)
+        raise SchemaRefused(where, what)
     found: Any = root
     for key in reference[2:].split("/"):
         if isinstance(found, dict) and key in found:
             found = found[key]
         elif isinstance(found, list):
             if not key.isdecimal() or int(key) >= len(found):
-                raise Refused(where, f"cannot resolve $ref {reference}, {key} is out of range")
+                raise SchemaRefused(where, f"cannot resolve $ref {reference}, {key} is out of range")
             found = found[int(key)]
         else:
-            raise Refused(where, f"cannot resolve $ref {reference}, {key} not found")
+            raise SchemaRefused(where, f"cannot resolve $ref {reference}, {key} not found")
     return found
 
 
