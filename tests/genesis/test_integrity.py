@@ -53,6 +53,7 @@ async def test_before_genesis(connection: Connection, codex: Codex, daemon: Hand
     """On an empty image and daemon the audit says so, and needs neither to be there."""
     found = wrong(audit(connection.root(), codex, await plan(codex, "default", daemon)))
     assert set(found) == {"codex.digest", "image.root", "models.pull", "models.create"}
+    assert found["image.root"] == "the image is empty yet"
     assert set(wrong(audit(connection.root(), codex, None))) == {"codex.digest", "image.root", "models.listed"}
 
 

@@ -60,7 +60,9 @@ def _digest(root: Any, codex: Codex) -> Finding:
 def _root(root: Any) -> Finding:
     missing = [name for name in (*roots.OBJECTS, *roots.RECORDS) if name not in root]
     if missing:
-        return Finding("image.root", False, f"the root lacks {', '.join(missing)}", _RUN_GENESIS)
+        empty = not any(name in root for name in roots.OBJECTS)
+        what = "the image is empty yet" if empty else f"the root lacks {', '.join(missing)}"
+        return Finding("image.root", False, what, _RUN_GENESIS)
     return Finding("image.root", True, f"the root has its {len(roots.OBJECTS)} objects and its records")
 
 
