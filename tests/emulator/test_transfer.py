@@ -54,6 +54,34 @@ _MANIFEST = json.dumps(
 ).encode()
 
 
+_JUNK = b"hello"
+_SERVED = {**_BLOBS, _digest(_JUNK): _JUNK}
+
+
+def _holding(*layers: dict[str, Any], config: bytes = _CONFIG) -> bytes:
+    held = _layer("application/vnd.docker.container.image.v1+json", config)
+    return json.dumps({"config": held, "layers": layers}).encode()
+
+
+#: What a hostile registry answers where it is asked for a manifest of that tag.
+_HOSTILE: dict[str, tuple[Any, ...]] = {
+    "port": (302, b"", "Location: http://127.0.0.1:999999/\r\n"),
+    "bracket": (302, b"", "Location: http://[::1/\r\n"),
+    "letters": (302, b"", "Location: http://127.0.0.1:abc/\r\n"),
+    "file": (302, b"", "Location: file:///etc/passwd\r\n"),
+    "user": (302, b"", "Location: http://127.0.0.1@example.com/\r\n"),
+    "mapped": (302, b"", "Location: http://[::ffff:203.0.113.9]/\r\n"),
+    "decimal": (302, b"", "Location: http://2130706433/\r\n"),
+    "prefix": (302, b"", "Location: http://localhost.example.com/\r\n"),
+    "list": (200, b"[1]"),
+    "config": (200, _holding(config=_JUNK)),
+    "many": (200, _holding(*[_layer("x", b"%d" % at) for at in range(1001)])),
+    "null": (200, b"null"),
+    "params": (200, _holding(_layer("application/vnd.ollama.image.params", _JUNK))),
+    "messages": (200, _holding(_layer("application/vnd.ollama.image.messages", _JUNK))),
+}
+
+
 @dataclass
 class _Registry:
     """A registry that sends layers slowly and from another address; it may break off, reverse or lack them."""
@@ -99,14 +127,16 @@ class _Registry:
             _write(writer, 302, b"", "Location: http://example.com/x\r\n")
         elif path.endswith("/manifests/broken"):
             _write(writer, 200, b'{"layers":5}')
-        elif what not in _BLOBS:
+        elif path.rpartition("/manifests/")[2] in _HOSTILE:
+            _write(writer, *_HOSTILE[path.rpartition("/manifests/")[2]])
+        elif what not in _SERVED:
             _write(writer, 404, b"")
         elif method == "HEAD":
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(_BLOBS[what]))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(_SERVED[what]))
         elif "/blobs" in kind:
             _write(writer, 307, b"", f"Location: http://localhost:{self.port}/direct/{what}\r\n")
         else:
-            await self._send(writer, _BLOBS[what], ranges)
+            await self._send(writer, _SERVED[what], ranges)
 
     async def _send(self, writer: asyncio.StreamWriter, data: bytes, ranges: str) -> None:
         start, _, end = ranges.partition("-")
@@ -317,3 +347,34 @@ async def test_the_simulated_registry_is_told_at_run_time(client: Client) -> Non
     wrong = await client.http.post("/_emulator/registry", json={"models": [{"name": "x", "colour": "red"}]})
     assert wrong.status_code == 400
     assert "registry.ollama.ai/library/x:latest" not in (await client.http.get("/_emulator/registry")).json()["models"]
+
+
+@pytest.mark.parametrize("tag", [tag for tag in _HOSTILE if tag not in ("null", "params", "messages")])
+async def test_a_hostile_registry_is_refused(client: Client, registry: _Registry, tag: str) -> None:
+    """Addresses that are none or another machine's, manifests that are none: an error of the pull, and no more."""
+    reply = await client.post("/api/pull", **_named(registry, tag), stream=False)
+    assert reply.status_code == 500
+    assert reply.json()["error"]
+    assert (await client.chat())["done"]
+
+
+@pytest.mark.parametrize("tag", ["null", "params", "messages"])
+async def test_a_model_of_junk_spoils_no_other(start: Start, registry: _Registry, tmp_path: Path, tag: str) -> None:
+    """It is told of when it is asked for; the list of models and a restart go past it."""
+    async with start(store=tmp_path) as client:
+        assert (await client.post("/api/pull", **_named(registry, tag), stream=False)).status_code == 200
+        shown = await client.post("/api/show", model=_named(registry, tag)["model"])
+        assert shown.status_code == (200 if tag == "null" else 500)
+        assert len((await client.http.get("/api/tags")).json()["models"]) == (3 if tag == "null" else 2)
+    async with start(store=tmp_path) as client:
+        assert (await client.http.get("/api/tags")).status_code == 200
+
+
+async def test_a_manifest_that_was_spoilt_on_disk_is_as_if_it_were_not_there(start: Start, tmp_path: Path) -> None:
+    """A store is opened whatever lies in it."""
+    spoilt = tmp_path / "manifests" / "registry.ollama.ai" / "library" / "spoilt"
+    spoilt.mkdir(parents=True)
+    for tag, text in {"a": "{", "b": '{"layers":[5]}', "c": '{"config":{"digest":"x","size":"y"}}', "d": "[]"}.items():
+        (spoilt / tag).write_text(text, encoding="utf-8")
+    async with start(store=tmp_path) as client:
+        assert len((await client.http.get("/api/tags")).json()["models"]) == 2

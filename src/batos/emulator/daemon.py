@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -142,7 +142,7 @@ class Daemon:
     # models
 
     def find(self, name: Name) -> Model | None:
-        """The stored model of a name."""
+        """The stored model of a name. ApiError 500 where its layers cannot be read."""
         manifest = self.store.find(name)
         if manifest is None:
             return None
@@ -153,10 +153,14 @@ class Daemon:
         return known[1]
 
     def all(self) -> list[Model]:
-        """Every stored model, the newest first."""
+        """Every stored model whose layers can be read, the newest first."""
         # the daemon compares whole seconds; within one its order is any, here the newest stays first
         newest = sorted(self.store.manifests.values(), key=lambda manifest: -manifest.modified_ns)
-        return [model for model in (self.find(manifest.name) for manifest in newest) if model is not None]
+        found: list[Model] = []
+        for manifest in newest:
+            with suppress(ApiError):
+                found += filter(None, (self.find(manifest.name),))
+        return found
 
     def wire_time(self) -> str:
         """Now, as `created_at` prints it."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import quote as percented
 
 import h11
 
@@ -19,6 +20,7 @@ _CHUNK = 1 << 16
 _CONNECT_S = 30.0
 _NO_TLS = "tls: first record does not look like a TLS handshake"
 _UNKNOWN_AUTHORITY = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+_WRITTEN = "/%?&=:@!$'()*+,;~"  # signs that an address is sent with as they are
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -58,9 +60,14 @@ class Reply:
 
     @property
     def location(self) -> str:
-        """Where a redirect leads, or nothing."""
+        """Where a redirect leads, or nothing. Broken where that is no address."""
         to = self.headers.get("location", "") if self.status in _REDIRECTS else ""
-        return urljoin(self.url, to) if to else ""
+        if not to:
+            return ""
+        try:
+            return parts_of(urljoin(self.url, to)).geturl()
+        except ValueError:
+            raise Broken(f"failed to parse Location header {quote(to)}") from None
 
     @property
     def length(self) -> int:
@@ -83,7 +90,10 @@ async def fetch(
     method: str, url: str, headers: Mapping[str, str] | None = None, read_s: float | None = None
 ) -> AsyncIterator[Reply]:
     """One request on a connection of its own. Broken where there is no reply, or the address is another machine's."""
-    parsed = urlsplit(url)
+    try:
+        parsed = parts_of(url)
+    except ValueError as fault:
+        raise Broken(f"parse {quote(url)}: {fault}") from None
     if not near(parsed.hostname or ""):
         lookup = f"dial tcp: lookup {parsed.hostname} on 127.0.0.53:53: no such host"
         raise Broken(f"{method.capitalize()} {quote(url)}: {lookup}")
@@ -97,7 +107,7 @@ async def fetch(
                 "Accept-Encoding": "identity",
                 **(headers or {}),
             }
-            target = (parsed.path or "/") + (f"?{parsed.query}" if parsed.query else "")
+            target = percented((parsed.path or "/") + (f"?{parsed.query}" if parsed.query else ""), _WRITTEN)
             writer.write(wire.send(h11.Request(method=method, target=target, headers=[*sent.items()])) or b"")
             writer.write(wire.send(h11.EndOfMessage()) or b"")
             await writer.drain()
@@ -108,6 +118,14 @@ async def fetch(
                 await writer.wait_closed()
     except (OSError, TimeoutError, h11.ProtocolError) as fault:
         raise Broken(f"{method.capitalize()} {quote(url)}: {_words(fault, parsed)}", again=True) from fault
+
+
+def parts_of(url: str) -> SplitResult:
+    """An address in parts; ValueError for one whose host or port is none."""
+    parsed = urlsplit(url)
+    if parsed.port == 0 or not parsed.netloc.isascii():
+        raise ValueError("invalid host or port")
+    return parsed
 
 
 async def _connected(parsed: SplitResult) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -112,8 +111,8 @@ def resolve(store: Store, manifest: Manifest) -> Model:
         adapters,
         texts.get(layers.TEMPLATE, ""),
         texts.get(layers.SYSTEM, ""),
-        json.loads(texts.get(layers.PARAMS, "{}")) or {},
-        tuple(json.loads(texts.get(layers.MESSAGES, "[]")) or ()),
+        layers.read_json(texts.get(layers.PARAMS, "{}"), dict),
+        tuple(each for each in layers.read_json(texts.get(layers.MESSAGES, "[]"), list) if isinstance(each, dict)),
         tuple(of.get(layers.LICENSE, ())),
         any(_misfit(store.card(digest), card) for digest in adapters),
         parent,

@@ -15,6 +15,7 @@ from batos.emulator.store import Layer, layer_of
 
 REDIRECTS = 10
 _MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
+_MOST_LAYERS = 1000
 _MANIFEST_BYTES = 4 << 20
 _LAYER = Struct(
     "manifest.Layer",
@@ -69,6 +70,8 @@ async def manifest(source: Source) -> tuple[bytes, list[Layer]]:
         text = str(fault)
         raise Broken("unexpected end of JSON input" if text in (EMPTY, "unexpected EOF") else text) from None
     layers = [layer_of(layer) for layer in found.get("layers") or ()]
+    if len(layers) > _MOST_LAYERS:
+        raise Broken(f"a manifest of {len(layers)} layers is refused: this emulator takes up to {_MOST_LAYERS}")
     held = layer_of(found.get("config") or {})
     return told.body, [*layers, *([held] if held.digest else [])]
 

@@ -8,10 +8,11 @@ import json
 import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import time
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from batos.emulator import cards
 from batos.emulator.cards import Card
@@ -36,7 +37,10 @@ _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _DIGEST = re.compile(r"sha256[:-]([0-9a-fA-F]{64})\Z", re.ASCII)
 _PARTIAL = "-partial"
 _FORGOTTEN_S = 3600.0  # after which a start removes what no model refers to
+_MOST_TEXT = 64 << 20  # bytes of a layer that is read as a text
 _THREAD_BYTES = 1 << 16  # files from this size on are worked on beside the loop
+
+Kind = TypeVar("Kind", dict[str, Any], list[Any])
 
 
 def digest_of(data: bytes) -> str:
@@ -192,6 +196,8 @@ class Store:
             raise ApiError(500, self.missing(digest))
         if blob.data is not None:
             return blob.data
+        if blob.size > _MOST_TEXT:
+            raise ApiError(500, f"the emulator reads no text of {blob.size} bytes")
         return _bytes(blob.path) if blob.path is not None else b""
 
     def card(self, digest: str) -> Card | None:
@@ -280,10 +286,13 @@ class Store:
         return self.folder / "manifests" / name.host / name.namespace / name.model / name.tag
 
     def _read(self, name: Name, text: bytes, modified_ns: int) -> Manifest:
-        found = json.loads(text)
-        layers = tuple(map(layer_of, found.get("layers") or ()))
-        held = layer_of(found.get("config") or {})
-        config = json.loads(self.content(held.digest)) if held.digest else {}
+        found = read_json(text, dict)
+        try:
+            layers = tuple(map(layer_of, found.get("layers") or ()))
+            held = layer_of(found.get("config") or {})
+        except (TypeError, ValueError, AttributeError) as fault:
+            raise ApiError(500, f"a manifest has a layer that is none: {fault}") from None
+        config = read_json(self.content(held.digest), dict) if held.digest else {}
         return Manifest(name, layers, config, held, hashlib.sha256(text).hexdigest(), modified_ns)
 
     # restarts
@@ -301,8 +310,9 @@ class Store:
             name = parse(f"{host}/{namespace}/{model}:{tag}")
             if name is not None:
                 text = path.read_bytes()
-                self.manifests[name.key] = self._read(name, text, path.stat().st_mtime_ns)
-                self._texts[name.key] = text
+                with suppress(ApiError):  # as the daemon does: it is as if it were not there
+                    self.manifests[name.key] = self._read(name, text, path.stat().st_mtime_ns)
+                    self._texts[name.key] = text
         self._forget(folder / "blobs")
 
     def _forget(self, folder: Path) -> None:
@@ -331,6 +341,19 @@ def digest_in(text: str) -> str:
     """The canonical digest that a path segment names, or nothing."""
     found = _DIGEST.match(text)
     return "sha256:" + found[1] if found else ""
+
+
+def read_json(text: bytes | str, kind: type[Kind]) -> Kind:
+    """The JSON value of a kind that a layer holds, an empty one for null; ApiError 500 for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise ApiError(500, f"a layer that is to be JSON is none: {fault}") from None
+    if found is None:
+        return kind()
+    if not isinstance(found, kind):
+        raise ApiError(500, f"a layer holds JSON that is no {kind.__name__}")
+    return found
 
 
 def layer_of(found: dict[str, Any]) -> Layer:

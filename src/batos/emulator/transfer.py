@@ -207,6 +207,8 @@ async def _all(download: Download) -> None:
         await download.run()
     except ExceptionGroup as group:
         raise _first(group) from None
+    except OSError as fault:  # the disk is full, or such a file is larger than it can be
+        raise Broken((fault.strerror or type(fault).__name__).lower()) from fault
 
 
 def _first(group: ExceptionGroup[Exception]) -> Exception:
