@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.genesis.stages import Stage, staged
 from transaction import TransactionManager
 from ZODB.Connection import Connection
 from ZODB.DB import DB
@@ -164,3 +165,10 @@ def daemon() -> HandDaemon:
     return HandDaemon(
         {"llama3.1:8b-instruct-q4_K_M": 4_900, "llama3.2:3b-instruct-q4_K_M": 2_000, "all-minilm:latest": 46}
     )
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A home after its genesis, in an open image."""
+    async with staged(tmp_path / "home") as made:
+        yield made

@@ -206,7 +206,7 @@ def test_what_does_not_fit_is_remembered_until_something_changes(tmp_path: Path)
     shelf = shelf_of(tmp_path, "robin/a", "robin/b")
     known = adaptercheck.Unfit()
     bases = {"ROBIN": "0"}
-    assert known.learn(adaptercheck.refusal([fault("a", "it is wide"), fault("a", "it is deep")]), shelf, bases)
+    known.learn(adaptercheck.refusal([fault("a", "it is wide"), fault("a", "it is deep")]), shelf, bases)
     left = known.apart(shelf, bases)
     assert [each.name for each in left.adapters] == ["b"]
     assert [each.what for each in left.faults] == ["it is wide", "it is deep"]
@@ -214,7 +214,8 @@ def test_what_does_not_fit_is_remembered_until_something_changes(tmp_path: Path)
     gguf_adapter(tmp_path / "adapters" / "robin" / "a", (MODELS / "babs-lora.gguf").read_bytes())
     changed = discover(tmp_path / "adapters")
     assert known.apart(changed, bases) == changed
-    assert not known.learn(adaptercheck.refusal([fault("gone", "it is wide")]), shelf, bases)
+    known.learn(adaptercheck.refusal([fault("gone", "it is wide")]), changed, bases)
+    assert known.apart(changed, bases) == changed
 
 
 def ids(found: Iterable[Any]) -> list[tuple[str, bool]]:

@@ -1,114 +1,24 @@
-"""One process holds the image, and whatever changes around it (codex, adapters, Ollama) acts at its next mission."""
+"""One process holds the image, and whatever changes around it (codex, Ollama) acts at its next mission."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.genesis.killing import REGISTRY
-from tests.genesis.loras import gguf_adapter, lora
+from tests.genesis.stages import BASE, Stage, models_of, registry_in
 
 from batos.config import Settings
 from batos.emulator.serve import Emulator, Options
-from batos.errors import AdapterError, BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
+from batos.errors import BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
 from batos.events import Events
 from batos.genesis import ledger
-from batos.genesis.adapters import repository
 from batos.image import roots
 from batos.inference.bridge import Bridge
-from batos.uvm import UVM, open_uvm
-
-BASE = "llama3.1:8b-instruct-q4_K_M"
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """An open image after its genesis, the emulator it thinks with, and a bridge of somebody else's."""
-
-    uvm: UVM
-    emulator: Emulator
-    other: Bridge
-    home: Path
-
-    async def ask(self, persona: str = "ROBIN", **brief: Any) -> dict[str, Any]:
-        """A mission of one call."""
-        asked = {"text": "Why do I worry?", "persona": persona, "effort": "reflex", **brief}
-        return await self.uvm.ask(asked)
-
-    def prompt(self, mission: Mapping[str, Any]) -> str:
-        """Everything that was said to the model in a mission's first call."""
-        return "\n".join(message["content"] for message in self.uvm.prompts(mission["id"])[0]["messages"])
-
-    def edit(self, file: str, old: str, new: str) -> None:
-        """Change a file of the home's codex."""
-        path = self.home / "codex" / file
-        text = path.read_text(encoding="utf-8")
-        assert text.count(old) == 1
-        path.write_text(text.replace(old, new), encoding="utf-8")
-
-    def model(self, persona: str = "ROBIN") -> str:
-        """The model that the image knows for a persona."""
-        with self.uvm.image.snapshot() as root:
-            return ledger.known(root).used[persona]
-
-    async def sent(self, path: str, since: int = 0) -> None:
-        """Wait until the daemon was sent such a request, `since` so many others."""
-        while not any(each["path"] == path for each in list(self.emulator.requests)[since:]):  # noqa: ASYNC110  # no event
-            await asyncio.sleep(0.01)
-
-    async def asked_for(self, work: Any) -> list[str]:
-        """The requests that something takes, without the answers of models."""
-        before = len(self.emulator.requests)
-        await work
-        found = [f"{each['method']} {each['path']}" for each in list(self.emulator.requests)[before:]]
-        return [each for each in found if each not in ("POST /api/chat", "GET /api/ps")]
-
-    async def genesis_asks(self) -> list[str]:
-        """The requests of a genesis that changes nothing, but for looks at models: one each at most."""
-        before = len(self.emulator.requests)
-        await self.uvm.genesis()
-        asked = list(self.emulator.requests)[before:]
-        looks = [each["model"] for each in asked if each["path"] == "/api/show"]
-        assert len(looks) == len(set(looks)) <= len(await self.other.list())
-        return [f"{each['method']} {each['path']}" for each in asked if each["path"] != "/api/show"]
-
-
-def _registry(home: Path) -> Path:
-    home.mkdir(exist_ok=True)
-    registry = home / "registry.json"
-    registry.write_text(json.dumps(REGISTRY), encoding="utf-8")
-    return registry
-
-
-@asynccontextmanager
-async def staged(home: Path) -> AsyncIterator[Stage]:
-    """A home after its genesis."""
-    registry = _registry(home)
-    emulated = Emulator(Options(registry=registry))
-    async with emulated.serving() as url, Bridge(url) as other:
-        settings = Settings(home=home, user="tester", ollama_host=url)
-        async with open_uvm(settings, Events(log=False)) as uvm:
-            report = await uvm.genesis()
-            assert all(finding.ok for finding in report.findings), report.findings
-            yield Stage(uvm, emulated, other, home)
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A home after its genesis, in an open image."""
-    async with staged(tmp_path / "home") as made:
-        yield made
-
-
-def models_of(mission: Mapping[str, Any]) -> list[str]:
-    """The models that a mission thought with."""
-    return list(mission["provenance"]["models"])
+from batos.uvm import open_uvm
 
 
 async def test_a_changed_codex_acts_at_the_next_mission(stage: Stage) -> None:
@@ -141,52 +51,6 @@ async def test_a_wrong_codex_refuses_the_next_mission(stage: Stage) -> None:
     assert [line["status"] for line in stage.uvm.missions()] == ["failed", "failed"]
     stage.edit("brick.toml", "core_identety", "core_identity")
     assert (await stage.ask())["status"] == "done"
-
-
-async def test_a_new_adapter_acts_at_the_next_mission(stage: Stage) -> None:
-    """A folder that is put there becomes a model with it; other content under its name becomes another."""
-    plain = await stage.ask()
-    folder = stage.home / "adapters" / "robin" / "warm"
-    gguf_adapter(folder)
-    warm = await stage.ask()
-    gguf_adapter(folder, lora(alpha=16.0))
-    warmer = await stage.ask()
-    families = [models_of(each)[0].partition(":")[0] for each in (plain, warm, warmer)]
-    assert families == ["batos-robin", "batos-robin-warm", "batos-robin-warm"]
-    assert models_of(warm) != models_of(warmer)
-    assert models_of(await stage.ask("BABS"))[0].startswith("batos-babs:")
-    with stage.uvm.image.snapshot() as root:
-        assert repository.proxies(root)["ROBIN/warm"]["model"] == models_of(warmer)[0]
-    assert (stage.home / "modelfiles" / "batos-robin-warm.Modelfile").exists()
-
-
-async def test_an_adapter_that_does_not_fit_is_left_out(stage: Stage) -> None:
-    """Nobody was given it: nothing of it is sent, missions go on as before, and the audit says why."""
-    wide = {"blk.0.attn_q.weight.lora_a": (128, 4), "blk.0.attn_q.weight.lora_b": (4, 128)}
-    gguf_adapter(stage.home / "adapters" / "robin" / "wide", lora(wide))
-    assert models_of(await stage.ask())[0].startswith("batos-robin:")
-    assert not any(each["path"].startswith("/api/blobs") for each in stage.emulator.requests)
-    report = await stage.uvm.genesis()
-    assert [finding.id for finding in report.findings if not finding.ok] == ["adapters.files"]
-    assert report.done == ()
-    assert await stage.asked_for(stage.ask()) == ["GET /api/tags"]
-
-
-async def test_a_chosen_adapter_that_is_broken_refuses_the_next_mission(stage: Stage) -> None:
-    """A file that is damaged after it was chosen is no reason to think with the bare base in silence."""
-    folder = stage.home / "adapters" / "robin" / "warm"
-    gguf_adapter(folder)
-    await stage.ask()
-    gguf_adapter(folder, lora()[:-64])
-    with pytest.raises(AdapterError, match="ROBIN/warm") as refused:
-        await stage.ask()
-    assert refused.value.remedy.endswith("Until then: `batos adapters use ROBIN none`.")
-    folder.rename(folder.with_name("Warm"))  # capitals do not count in its name
-    with pytest.raises(AdapterError, match="ROBIN/Warm"):
-        await stage.ask()
-    folder.with_name("Warm").rename(folder)
-    gguf_adapter(folder)
-    assert models_of(await stage.ask())[0].startswith("batos-robin-warm:")
 
 
 async def test_a_model_deleted_behind_our_back_is_made_again(stage: Stage) -> None:
@@ -260,62 +124,10 @@ async def test_nobody_waits_for_a_pull(stage: Stage) -> None:
     assert models_of(await stage.ask()) == models_of(mission)
 
 
-async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
-    """The model of a running mission is kept; when nobody uses it any more it is taken out of memory and deleted."""
-    old = stage.model("BRICK")
-    stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.6, "after": 1})
-    running = asyncio.create_task(
-        stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
-    )
-    await stage.sent("/api/chat")
-    stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
-    report = await stage.uvm.genesis(prune=True)
-    assert report.plan.stale == (old,)
-    assert not report.plan.of_kind("delete")
-    assert (await running)["status"] == "done"
-    assert old in {row.name for row in await stage.other.ps()}
-    before = len(stage.emulator.requests)
-    report = await stage.uvm.genesis(prune=True)
-    assert [step.name for step in report.done] == [old]
-    paths = [each["path"] for each in list(stage.emulator.requests)[before:]]
-    assert paths.index("/api/chat") < paths.index("/api/delete")
-    assert old not in {row.name for row in await stage.other.ps()}
-    with stage.uvm.image.snapshot() as root:
-        assert old not in ledger.known(root).models
-    assert await stage.genesis_asks() == ["GET /api/version", "GET /api/tags"]
-
-
-async def test_a_model_that_somebody_else_pruned(stage: Stage) -> None:
-    """A model that is gone when it is to be deleted is as well deleted; the others are, too."""
-    old = {stage.model(), stage.model("BABS")}
-    for file in ("robin.toml", "babs.toml"):
-        stage.edit(file, "temperature = ", "top_k = 7\ntemperature = ")
-    gone = {"do": "status", "match": {"path": "/api/delete"}, "status": 404, "error": "model 'x' not found"}
-    stage.emulator.faults.add(gone)
-    report = await stage.uvm.genesis(prune=True)
-    assert {step.name for step in report.plan.of_kind("delete")} == old
-    assert len(old & {row.name for row in await stage.other.list()}) == 1
-    await stage.uvm.genesis(prune=True)
-    assert not old & {row.name for row in await stage.other.list()}
-
-
-async def test_models_of_others_are_never_pruned(stage: Stage) -> None:
-    """What somebody else made, under a name like ours too, is left; ours alone goes."""
-    for name in ("mine:latest", "batos-robin:0123456789ab"):
-        async for _ in stage.other.create(name, from_=BASE, system="Mine."):
-            pass
-    old = stage.model()
-    stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
-    await stage.uvm.genesis(prune=True)
-    names = {row.name for row in await stage.other.list()}
-    assert {"mine:latest", "batos-robin:0123456789ab"} <= names
-    assert old not in names
-
-
 async def test_a_base_deleted_in_the_middle(tmp_path: Path) -> None:
     """Somebody deletes the base when one model is made: it comes down again, and all is made in the same run."""
     home = tmp_path / "home"
-    emulated = Emulator(Options(registry=_registry(home)))
+    emulated = Emulator(Options(registry=registry_in(home)))
     async with emulated.serving() as url, Bridge(url) as other:
         deleting: list[asyncio.Task[None]] = []
 

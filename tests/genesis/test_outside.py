@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.genesis.loras import gguf_adapter
-from tests.genesis.test_convergence import staged
+from tests.genesis.stages import staged
 
 from batos.config import Settings
 from batos.genesis import codex as codices

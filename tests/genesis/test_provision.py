@@ -241,6 +241,21 @@ async def test_gates_stand_between_pulls_and_models(codex: Codex, daemon: HandDa
     assert not daemon.made_of
 
 
+async def test_every_gate_is_asked(codex: Codex, daemon: HandDaemon) -> None:
+    """What the first lets through the second may refuse."""
+
+    async def open_gate(todo: Plan) -> None:
+        pass
+
+    async def shut(todo: Plan) -> None:
+        raise Refused("over the budget")
+
+    todo = await plan(codex, "default", daemon)
+    with pytest.raises(Refused):
+        await carry_out(todo, daemon, lambda progress: None, gates=[open_gate, shut])
+    assert not daemon.made_of
+
+
 async def test_no_gate_is_asked_when_nothing_is_made(codex: Codex, daemon: HandDaemon) -> None:
     """Gates may ask the daemon: where nothing is to be made they are not called."""
     await run(codex, daemon)

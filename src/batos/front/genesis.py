@@ -92,7 +92,7 @@ def _summary(report: GenesisReport) -> str:
     for step in report.done:
         done[step.kind] = done.get(step.kind, 0) + 1
     words = {"pull": "model", "upload": "adapter", "create": "model", "delete": "model"}
-    verbs = {"pull": "pulled", "upload": "sent", "create": "made", "delete": "deleted"}
+    verbs = {"pull": "pulled", "upload": "handed over", "create": "made", "delete": "deleted"}
     told = [f"{counted(done[kind], words[kind])} {verbs[kind]}" for kind in words if kind in done]
     if report.changes:
         told.append(f"{counted(len(report.changes), 'change')} of the image")

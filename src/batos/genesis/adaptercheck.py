@@ -108,14 +108,12 @@ class Unfit:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, str], list[Fault]] = {}
 
-    def learn(self, refused: AdapterError, shelf: Shelf, bases: Mapping[str, str]) -> bool:
-        """Remember what a gate refused; `bases` says by persona what it was held against. Whether that was news."""
-        before = len(self._known)
+    def learn(self, refused: AdapterError, shelf: Shelf, bases: Mapping[str, str]) -> None:
+        """Remember what a gate refused; `bases` says by persona what it was held against."""
         for told in refused.faults:
             adapter = shelf.find(told["persona"], told["name"])
             if adapter is not None:
                 self._known.setdefault(_key(adapter, bases), []).append(Fault(**told))
-        return len(self._known) > before
 
     def apart(self, shelf: Shelf, bases: Mapping[str, str]) -> Shelf:
         """The shelf with such adapters among its faults."""

@@ -110,8 +110,15 @@ class Convergence:
         return found
 
     async def plan(self, *, prune: bool = False) -> Plan:
-        """What genesis would do; changes nothing but the missing files of the codex."""
+        """What genesis would do; changes nothing but the missing files of the codex.
+
+        Nothing is made of an adapter that fits no base that is there: it stands among the faults of the plan's shelf.
+        """
         found = await self._compared()
+        try:
+            await adaptercheck.gate(self.daemon)(found)
+        except AdapterError as unfit:
+            found = self._apart(found, unfit)
         return pruned(found, self.in_use()) if prune else found
 
     async def _compared(self) -> Plan:
@@ -136,7 +143,8 @@ class Convergence:
     async def run(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
         """Bring models and image to what is wanted, verify, and audit; a second run changes nothing."""
         self._version = None
-        before = await self.plan(prune=prune)
+        before = await self._compared()
+        before = pruned(before, self.in_use()) if prune else before
         tell = self._telling(on_progress)
         if before.needs_pull:
             heed = budgetcheck.heeding(before, self.settings, tell)
@@ -206,15 +214,19 @@ class Convergence:
         Raises the error itself where a persona was given such a one: without it that persona would be another.
         """
         again = await self._again(todo)
-        bases = _bases(todo.codex, todo.profile, again.listed)
-        learnt = self._unfit.learn(unfit, todo.shelf, bases)
-        shelf = self._unfit.apart(todo.shelf, bases)
-        found = compare(todo.codex, todo.profile, again.listed, shelf, todo.chosen, todo.known)
-        if not learnt or _broken(found):
+        found = self._apart(again, unfit)
+        if found.shelf == again.shelf or _broken(found):
             raise unfit
         for fault in unfit.faults:
             tell(Progress(f"leave out {fault['persona'].lower()}/{fault['name']}", fault["what"]))
         return found
+
+    def _apart(self, todo: Plan, unfit: AdapterError) -> Plan:
+        """The same plan without the adapters that were just found not to fit, which is remembered."""
+        bases = _bases(todo.codex, todo.profile, todo.listed)
+        self._unfit.learn(unfit, todo.shelf, bases)
+        shelf = self._unfit.apart(todo.shelf, bases)
+        return compare(todo.codex, todo.profile, todo.listed, shelf, todo.chosen, todo.known)
 
     async def _again(self, todo: Plan) -> Plan:
         """The same plan for what the daemon lists now, whatever the files have become meanwhile."""

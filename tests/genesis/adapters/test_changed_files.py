@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.genesis.loras import gguf_adapter
-from tests.genesis.test_convergence import models_of, staged
+from tests.genesis.stages import models_of, staged
 
 from batos.errors import RequestRejected
 

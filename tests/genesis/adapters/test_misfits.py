@@ -141,6 +141,15 @@ def test_both_widths_of_every_projection_are_compared(
         assert bool(found) == bool(more or less)
 
 
+@pytest.mark.parametrize("tensors", [True, False])
+def test_the_blocks_are_counted_from_zero(tmp_path: Path, tensors: bool) -> None:
+    """A base of two blocks has the blocks 0 and 1."""
+    for block, fits in ((1, True), (2, False)):
+        folder = tmp_path / str(block)
+        peft_adapter(folder / "robin" / "x", shapes=halves(block=block))
+        assert (misfits.misfits(discover(folder).adapters[0], card(tensors=tensors)) == ()) is fits
+
+
 def test_what_metadata_does_not_say_is_not_a_fault(tmp_path: Path) -> None:
     """Heads that differ by block are an array, which a plain `show` leaves out: then nothing is derived of them."""
     info = {**INFO, "llama.attention.head_count_kv": None}

@@ -93,7 +93,7 @@ def _is_whole(place: Path, adapter: Adapter) -> bool:
 
 def _same(path: Path, laid: Path) -> bool:
     one, other = path.stat(), laid.stat()
-    return os.path.samestat(one, other) or (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
 
 
 def _lay(path: Path, place: Path) -> None:

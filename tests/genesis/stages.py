@@ -1,0 +1,100 @@
+"""A home after its genesis, in an open image, with the daemon that it thinks with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.genesis.killing import REGISTRY
+
+from batos.config import Settings
+from batos.emulator.serve import Emulator, Options
+from batos.events import Events
+from batos.genesis import ledger
+from batos.inference.bridge import Bridge
+from batos.uvm import UVM, open_uvm
+
+BASE = "llama3.1:8b-instruct-q4_K_M"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """An open image after its genesis, the emulator it thinks with, and a bridge of somebody else's."""
+
+    uvm: UVM
+    emulator: Emulator
+    other: Bridge
+    home: Path
+
+    async def ask(self, persona: str = "ROBIN", **brief: Any) -> dict[str, Any]:
+        """A mission of one call."""
+        asked = {"text": "Why do I worry?", "persona": persona, "effort": "reflex", **brief}
+        return await self.uvm.ask(asked)
+
+    def prompt(self, mission: Mapping[str, Any]) -> str:
+        """Everything that was said to the model in a mission's first call."""
+        return "\n".join(message["content"] for message in self.uvm.prompts(mission["id"])[0]["messages"])
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Change a file of the home's codex."""
+        path = self.home / "codex" / file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def model(self, persona: str = "ROBIN") -> str:
+        """The model that the image knows for a persona."""
+        with self.uvm.image.snapshot() as root:
+            return ledger.known(root).used[persona]
+
+    async def sent(self, path: str, since: int = 0) -> None:
+        """Wait until the daemon was sent such a request, `since` so many others."""
+        while not any(each["path"] == path for each in list(self.emulator.requests)[since:]):  # noqa: ASYNC110  # no event
+            await asyncio.sleep(0.01)
+
+    async def asked_for(self, work: Any) -> list[str]:
+        """The requests that something takes, without the answers of models."""
+        before = len(self.emulator.requests)
+        await work
+        found = [f"{each['method']} {each['path']}" for each in list(self.emulator.requests)[before:]]
+        return [each for each in found if each not in ("POST /api/chat", "GET /api/ps")]
+
+    async def genesis_asks(self) -> list[str]:
+        """The requests of a genesis that changes nothing, but for looks at models: one each at most."""
+        before = len(self.emulator.requests)
+        await self.uvm.genesis()
+        asked = list(self.emulator.requests)[before:]
+        looks = [each["model"] for each in asked if each["path"] == "/api/show"]
+        assert len(looks) == len(set(looks)) <= len(await self.other.list())
+        return [f"{each['method']} {each['path']}" for each in asked if each["path"] != "/api/show"]
+
+
+def registry_in(home: Path) -> Path:
+    """The small registry as a file in a home, which is made."""
+    home.mkdir(exist_ok=True)
+    registry = home / "registry.json"
+    registry.write_text(json.dumps(REGISTRY), encoding="utf-8")
+    return registry
+
+
+@asynccontextmanager
+async def staged(home: Path) -> AsyncIterator[Stage]:
+    """A home after its genesis."""
+    registry = registry_in(home)
+    emulated = Emulator(Options(registry=registry))
+    async with emulated.serving() as url, Bridge(url) as other:
+        settings = Settings(home=home, user="tester", ollama_host=url)
+        async with open_uvm(settings, Events(log=False)) as uvm:
+            report = await uvm.genesis()
+            assert all(finding.ok for finding in report.findings), report.findings
+            yield Stage(uvm, emulated, other, home)
+
+
+def models_of(mission: Mapping[str, Any]) -> list[str]:
+    """The models that a mission thought with."""
+    return list(mission["provenance"]["models"])
