@@ -121,3 +121,15 @@ def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     digests.of(aged(tmp_path / "a", b"abc"))
     digests.save()
     assert not (tmp_path / "absent").exists()
+
+
+def test_a_pipe_where_digests_are_remembered_is_not_waited_for(tmp_path: Path) -> None:
+    """Nothing is known then, and what is written down takes its place."""
+    known, weights = tmp_path / "known.json", tmp_path / "lora.gguf"
+    os.mkfifo(known)
+    weights.write_bytes(b"weights")
+    os.utime(weights, (0, 0))
+    digests = Digests(known)
+    assert digests.of(weights).startswith("sha256:")
+    digests.save()
+    assert known.is_file()

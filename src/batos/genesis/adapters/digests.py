@@ -70,6 +70,8 @@ class Digests:
 
 def _read(path: Path) -> dict[str, tuple[Mark, str]]:
     """What the file holds; nothing of it when it is not as we write it."""
+    if not path.is_file():  # nor is a pipe opened, which would wait for somebody to write
+        return {}
     try:
         with path.open("rb") as file:
             found: Any = json.loads(file.read(_MOST_BYTES))
