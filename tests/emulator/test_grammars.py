@@ -50,7 +50,7 @@ def refusal(form: dict[str, Any], *, native: bool = False) -> dict[str, Any]:
         ({"type": "array", "items": False}, "#/items", "schema must be an object"),
         ({"type": "array", "prefixItems": [{}, 1]}, "#/prefixItems/1", "schema must be an object"),
         ({"type": "array", "minItems": -1}, "#", "minItems must be a non-negative integer"),
-        ({"type": "array", "maxItems": 1.0}, "#", "maxItems must be a non-negative integer"),
+        ({"type": "array", "maxItems": 1.5}, "#", "maxItems must be a non-negative integer"),
         ({"type": "string", "maxLength": "many"}, "#", "maxLength must be a non-negative integer"),
         ({"type": "string", "pattern": 5}, "#", "pattern must be a string"),
         ({"type": "string", "format": 5}, "#", "format must be a string"),
@@ -65,6 +65,16 @@ def test_what_is_read_and_cannot_be_is_refused_with_its_place(form: dict[str, An
     assert refusal(form) == told
     prefix = "Unable to generate parser for this template. Automatic parser generation failed: "
     assert refusal(form, native=True)["message"] == f"{prefix}JSON schema error at {where}: {what}"
+
+
+def test_a_go_map_makes_whole_numbers_of_floats_and_sorts_the_keys() -> None:
+    """So the runner's own chat takes 1.0 for a count, and finds what is wrong in another order."""
+    whole = {"type": "array", "maxItems": 1.0}
+    assert "maxItems must be" in refusal(whole)["message"]
+    grammars.check(whole, native=True)
+    twice = {"type": "object", "properties": {"z": {"type": "odd"}, "a": {"type": "odd"}}}
+    assert "#/properties/z:" in refusal(twice)["message"]
+    assert "#/properties/a:" in refusal(twice, native=True)["message"]
 
 
 @pytest.mark.parametrize(

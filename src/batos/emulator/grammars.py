@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.emulator import schema
+from batos.emulator import gojson, schema
 from batos.emulator.remembering import short
 from batos.emulator.replies import ApiError
 from batos.emulator.schema import SchemaRefused
@@ -27,9 +27,9 @@ _COUNT = re.compile(r"\{(?:\s*[+-]?\d[^,}]*(?:,(?:\s*[+-]?\d[^,}]*)?)?|,(?:\s*[+
 
 
 def check(form: Mapping[str, Any], *, native: bool = False) -> None:
-    """ApiError 400 for a schema that the runner makes no grammar of.
+    """ApiError 400 for a schema that the runner makes no grammar of, or the emulator no instance.
 
-    `native`: it was given to the runner's own chat, which says so in other words.
+    `native`: it came to the runner's own chat by way of a Go map, and is refused in other words.
     """
     _check(json.dumps(form), native)
 
@@ -37,6 +37,8 @@ def check(form: Mapping[str, Any], *, native: bool = False) -> None:
 @short(256, 1 << 16)
 def _check(text: str, native: bool) -> None:
     root = json.loads(text)
+    if native:
+        root = json.loads(gojson.layer_text(root))
     found = _Reading(root)
     try:
         found.node(root, "#")
@@ -46,6 +48,7 @@ def _check(text: str, native: bool) -> None:
         raise _refusal("\n".join(found.faults), native, _FAILED)
     if found.endless:
         raise schema.refuse(_UNPARSED)
+    schema.bounded(root)
 
 
 def _refusal(why: str, native: bool, prefix: str) -> ApiError:

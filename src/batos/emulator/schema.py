@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from batos.emulator import matching
-from batos.emulator.remembering import short
 from batos.emulator.replies import ApiError
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
@@ -34,7 +33,7 @@ class SchemaRefused(ApiError):
 
 def bounded(schema: Mapping[str, Any]) -> None:
     """ApiError 400 for a schema that the emulator lays together in too many steps."""
-    _bounded_text(json.dumps(schema))
+    _unfold(schema, schema, _Room(_PARTS))
 
 
 def excessive(what: str) -> ApiError:
@@ -45,12 +44,6 @@ def excessive(what: str) -> ApiError:
 def unfit(fault: Exception) -> ApiError:
     """The refusal of a schema one of whose keywords holds what it cannot."""
     return SchemaRefused("#", f"unrecognized schema: {fault}")
-
-
-@short(256, 1 << 16)
-def _bounded_text(text: str) -> None:
-    root = json.loads(text)
-    _unfold(root, root, _Room(_PARTS))
 
 
 @dataclass(slots=True)
