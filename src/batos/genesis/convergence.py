@@ -158,7 +158,7 @@ class Convergence:
                 after = await self._again(after)
                 changes += await self._record(after, None)
             findings, at = await self._audit(after)
-        return GenesisReport(before, tuple(_done(before, after)), tuple(changes), findings, at)
+        return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), findings, at)
 
     async def check(self) -> Footing:
         """The look at a mission's start, in its turn: what only needs making is made, what changed is written down.
@@ -311,13 +311,14 @@ def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
     return {**older, **wanted}
 
 
-def _done(before: Plan, after: Plan) -> Iterator[Step]:
-    """The steps of a plan that are done by another one, which came of carrying it out; the image is written at last."""
+def _done(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[Step]:
+    """The steps of a plan that are done by another one, which came of carrying it out, and by what the image says."""
     made = {(recipe.persona, recipe.adapter and recipe.adapter.name) for recipe in after.recipes.values()}
     made -= {(step.persona, step.adapter) for step in after.of_kind("create")}
     for step in before.steps:
         there = step.name is not None and after.listed.row(step.name) is not None
-        if {"pull": there, "delete": not there, "graph": True}.get(step.kind, (step.persona, step.adapter) in made):
+        done = {"pull": there, "delete": not there, "graph": bool(changes)}
+        if done.get(step.kind, (step.persona, step.adapter) in made):
             yield step
 
 

@@ -39,6 +39,9 @@ async def test_an_adapter_that_does_not_fit_is_left_out(stage: Stage) -> None:
     report = await stage.uvm.genesis()
     assert [finding.id for finding in report.findings if not finding.ok] == ["adapters.files"]
     assert report.done == ()
+    another = await staged_anew(stage).run()
+    assert another.plan.steps
+    assert (another.done, another.changes) == ((), ())
     assert await stage.asked_for(stage.ask()) == ["GET /api/tags"]
 
 
