@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recording = Recording.read(given.exchanges, given.models)
         speed = given.speed or (QUICK_SPEED if given.quick and not given.url else 1.0)
         outcomes = asyncio.run(measure(recording, environ, given.url, speed))
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         print(f"wire: {fault}", file=sys.stderr)
         return 1
     found = document(outcomes)

@@ -18,6 +18,8 @@ from typing import Any
 
 LEFT = "gave up"  # how the fault of a reply begins whose client left before its end
 PROGRESS_MS = 60.0  # between two lines of a download
+_MOST = 1e15  # of any number: thirty thousand years in milliseconds
+_ASKED = {"method": str, "path": str, "headers": dict, "text": str, "blob": str}
 LOADED_NS = 100_000_000  # a load_duration above this is a load, below it is waiting
 
 
@@ -41,7 +43,7 @@ class Reply:
         for line in self.lines if self.lines is not None else (self.text,):
             try:
                 yield json.loads(line.removeprefix("data: "))
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue  # an empty line, plain text, the end mark of an event stream
 
 
@@ -96,7 +98,7 @@ class Recording:
                 continue
             try:
                 found.append(_exchange({"n": number, "scenario": "", **json.loads(line)}))
-            except (ValueError, KeyError, TypeError, AttributeError) as fault:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
                 raise ValueError(f"{path}: line {number} is no recorded exchange: {fault!r}") from fault
         return cls(tuple(found), hashlib.sha256(data).hexdigest(), models)
 
@@ -163,33 +165,63 @@ def median(values: Iterable[float], default: float) -> float:
 
 
 def _exchange(found: Mapping[str, Any]) -> Exchange:
-    request = found["request"]
-    if not isinstance(request["method"], str) or not isinstance(request["path"], str):
+    request = _of(found, "request", dict, {})
+    for name, kind in _ASKED.items():
+        _of(request, name, kind, None)
+    if not request.get("method") or not request.get("path"):
         raise ValueError("a request has a method and a path")
+    if not (request["method"].isalpha() and request["path"][0] == "/" and request["path"].isprintable()):
+        raise ValueError("a method or a path is none")
+    if not all(isinstance(value, str) and value.isprintable() for value in (request.get("headers") or {}).values()):
+        raise ValueError("a header is no text")
+    blob = Path(request.get("blob") or "")
+    if blob.is_absolute() or ".." in blob.parts:
+        raise ValueError("a blob is no file of the models")
     return Exchange(
-        int(found["n"]),
+        int(_number(found, "n")),
         str(found["scenario"]),
         str(found.get("note") or ""),
         request,
-        _reply(found.get("response")),
-        found.get("group"),
-        float(found.get("sent_ms", 0.0)),
-        found.get("cut_by_client_after_lines"),
+        _reply(_of(found, "response", dict, None)),
+        _of(found, "group", (str, int), None),
+        _number(found, "sent_ms"),
+        _of(found, "cut_by_client_after_lines", int, None),
     )
 
 
 def _reply(found: Mapping[str, Any] | None) -> Reply:
     if found is None or found.get("status") is None:
         given = found or {}
-        return Reply(None, ms=float(given.get("ms", 0.0)), fault=str(given.get("transport_error", "no reply")))
-    headers = {name.lower(): value for name, value in (found.get("headers") or {}).items()}
-    lines, ms = found.get("lines"), float(found.get("ms") or 0.0)
+        return Reply(None, ms=_number(given, "ms"), fault=str(given.get("transport_error", "no reply")))
+    headers = {name.lower(): value for name, value in _of(found, "headers", dict, {}).items()}
+    if not all(isinstance(value, str) for value in headers.values()):
+        raise ValueError("a header is no text")
+    status, lines, ms = int(_number(found, "status")), _of(found, "lines", list, None), _number(found, "ms")
     if lines is None:
-        return Reply(found["status"], headers, found.get("text") or "", ms=ms)
-    mended = mend(lines)
+        return Reply(status, headers, _of(found, "text", str, ""), ms=ms)
+    mended = mend([_of({"line": line}, "line", str, "") for line in lines])
     apart = ms / len(lines) if ms and lines else PROGRESS_MS
-    times = tuple(found.get("line_ms") or [apart * at for at in range(1, len(lines) + 1)])
-    return Reply(found["status"], headers, "\n".join((*mended, "")), mended, times, ms)
+    given_ms = _of(found, "line_ms", list, None) or [apart * at for at in range(1, len(lines) + 1)]
+    times = tuple(_number({"line_ms": at}, "line_ms") for at in given_ms)
+    return Reply(status, headers, "\n".join((*mended, "")), mended, times, ms)
+
+
+def _of(found: Mapping[str, Any], name: str, kind: Any, default: Any) -> Any:
+    """A field of a kind, the default where it is absent or null; ValueError for another kind."""
+    value = found.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{name} is {json.dumps(value)[:40]}")
+    return value
+
+
+def _number(found: Mapping[str, Any], name: str) -> float:
+    """A number from 0 that a clock or a counter could show, 0 where it is absent or null; else ValueError."""
+    value = _of(found, name, (int, float), 0.0)
+    if not 0 <= value <= _MOST:
+        raise ValueError(f"{name} is {json.dumps(value)[:40]}")
+    return float(value)
 
 
 def mend(lines: Sequence[str]) -> tuple[str, ...]:

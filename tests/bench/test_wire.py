@@ -59,7 +59,33 @@ def test_a_recording_tells_how_fast_its_daemon_was() -> None:
     assert (nothing.version(), nothing.load_seconds(), nothing.tokens_per_second()) == (None, 0.25, 2000.0)
 
 
-@pytest.mark.parametrize("line", ["[]", "{", '{"n": 1}', '{"n": 1, "scenario": "x", "request": {}, "response": {}}'])
+def _asking(request: str = "", response: str = "", **more: str) -> str:
+    fields = {"request": f'{{"method": "GET", "path": "/"{request}}}', "response": f"{{{response}}}", **more}
+    inner = ", ".join(f'"{name}": {value}' for name, value in fields.items())
+    return f"{{{inner}}}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("[]", "{", '{"n": 1}', '{"n": 1, "scenario": "x", "request": {}, "response": {}}', "[" * 100_000, "9" * 5000),
+        '{"request": {"method": "GET", "path": "/\\u001b[31m"}}',
+        '{"request": {"method": "GET\\r\\n", "path": "/"}}',
+        _asking(', "headers": {"a": 1}'),
+        _asking(', "headers": {"a": "b\\r\\nc"}'),
+        _asking(', "blob": "../../etc/passwd"'),
+        _asking(', "blob": "/etc/passwd"'),
+        _asking(response='"status": "200"'),
+        _asking(response='"status": 200, "lines": [5]'),
+        _asking(response='"status": 200, "text": {}'),
+        _asking(response='"status": 200, "line_ms": ["x"], "lines": ["{}"]'),
+        _asking(response='"status": 200, "ms": NaN'),
+        _asking(response='"status": 200, "ms": -1'),
+        _asking(n="1e300"),
+        _asking(group="[]"),
+        _asking(cut_by_client_after_lines='"x"'),
+    ],
+)
 def test_a_line_that_is_no_exchange_is_named(line: str, tmp_path: Path) -> None:
     """A file that is no recording is refused with the number of the line."""
     path = tmp_path / "wrong.jsonl"
