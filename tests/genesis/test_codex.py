@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tomllib
 from pathlib import Path
 
@@ -260,6 +261,29 @@ def test_a_folder_in_the_place_of_a_file(folder: Path) -> None:
         codices.load(folder)
     with pytest.raises(CodexError, match="cannot be put there"):
         codices.install(folder / "mind.toml")
+
+
+def test_a_full_disk_leaves_no_half_a_codex(tmp_path: Path) -> None:
+    """A file is copied whole or not at all, so that the next genesis goes on from there."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+    try:
+        with pytest.raises(CodexError, match="cannot be put there: File too large"):
+            codices.install(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert all(path.read_text(encoding="utf-8") == codices.shipped()[path.name] for path in tmp_path.iterdir())
+    codices.install(tmp_path)
+    codices.load(tmp_path)
+
+
+def test_a_link_to_nowhere_is_a_persons_own(folder: Path) -> None:
+    """What it led to is only away (a disk that is not mounted): nothing is put in its place, and it is told."""
+    (folder / "brick.toml").unlink()
+    (folder / "brick.toml").symlink_to(folder / "elsewhere.toml")
+    assert codices.install(folder) == []
+    with pytest.raises(CodexError, match="a link to nowhere"):
+        codices.load(folder)
 
 
 def test_the_page_names_every_key() -> None:

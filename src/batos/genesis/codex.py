@@ -196,10 +196,10 @@ def install(folder: Path) -> list[str]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        copied = [name for name in _file_names() if not (folder / name).exists()]
+        copied = [name for name in _file_names() if not codexfiles.there(folder / name)]
         texts = shipped()
         for name in copied:
-            (folder / name).write_text(texts[name], encoding="utf-8")
+            codexfiles.put(folder / name, texts[name])
     except OSError as error:
         remedy = "Make it a folder that you may write, with room on its disk."
         raise CodexError(f"the codex cannot be put there: {error.strerror}", file=str(folder), remedy=remedy) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,16 @@ def there(path: Path) -> bool:
     except OSError:
         return True
     return True
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file that is not there, whole or not at all: what a full disk cut short would be read as the codex."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def texts(folder: Path, names: Sequence[str]) -> tuple[dict[str, str], list[CodexError]]:
@@ -52,6 +63,9 @@ def _text(path: Path) -> str:
         with path.open("rb") as opened:
             data = opened.read(LARGEST + 1)
     except FileNotFoundError:
+        if path.is_symlink():
+            remedy = "Bring back what it leads to, or remove it: `batos genesis` then copies the shipped file."
+            raise CodexError("a link to nowhere", file=file, remedy=remedy) from None
         remedy = "Run `batos genesis`: it copies the shipped file to where one is missing."
         raise CodexError("the file is missing", file=file, remedy=remedy) from None
     except OSError as error:
