@@ -290,3 +290,16 @@ async def test_arrays_are_asked_for(bridge_to: MakeBridge) -> None:
             with pytest.raises(WireError):
                 await bridge.show("lfm2", verbose=True)
     assert server.asked[0].json == {"model": "lfm2", "verbose": True}
+
+
+def test_a_model_of_more_layers_than_any_has_is_not_believed() -> None:
+    """Its cache is unknown; it is not counted layer by layer until memory is full."""
+    said = {
+        "general.architecture": "llama",
+        "llama.block_count": 2**53,
+        "llama.attention.head_count": 2**53,
+        "llama.attention.head_count_kv": 2**53,
+        "llama.embedding_length": 2**53,
+    }
+    assert cache_of(said) is None
+    assert cache_of({**said, "llama.block_count": 32}) is not None

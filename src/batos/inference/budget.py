@@ -59,6 +59,10 @@ class Cache:
         return -(-exact.numerator // exact.denominator)
 
 
+#: More layers than any model has: who says more is not believed.
+_MOST_LAYERS = 1 << 14
+
+
 def cache_of(info: Mapping[str, Any]) -> Cache | None:
     """The cache by a model's metadata (`show`'s model_info); None where that does not tell.
 
@@ -96,7 +100,7 @@ def _by_layer(heads: Any, layers: Any) -> tuple[int, ...]:
     """The cached heads of each layer; none where it is not said."""
     if isinstance(heads, list):
         return tuple(heads) if heads and all(type(each) is int and each >= 0 for each in heads) else ()
-    return (heads,) * layers if _whole(heads) and _whole(layers) else ()
+    return (heads,) * layers if _whole(heads) and _whole(layers) and layers <= _MOST_LAYERS else ()
 
 
 def _row(key: Any, value: Any, width: Any, heads: Any) -> int | None:
