@@ -183,6 +183,19 @@ async def test_the_audit_is_kept(stage: Stage) -> None:
         assert root._p_jar.db().lastTransaction() == serial
 
 
+async def test_the_audit_is_about_this_image_alone(stage: Stage) -> None:
+    """Models that another home makes on the same daemon are none of its findings, and no reason to write anything."""
+    before = (await stage.uvm.genesis()).audited_at
+    async for _ in stage.other.create("batos-robin:0123456789ab", from_=BASE, system="Another's."):
+        pass
+    report = await stage.uvm.genesis()
+    assert report.audited_at == before
+    assert not any("0123456789ab" in finding.what for finding in report.findings)
+    stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
+    (told,) = [each for each in (await stage.uvm.genesis()).findings if each.id == "models.stale"]
+    assert "0123456789ab" not in told.what
+
+
 async def test_digests_are_recorded(stage: Stage) -> None:
     """Each model is written down with its own digest, its base's, its recipe's, and when."""
     rows = {row.name: row.digest for row in await stage.other.list()}

@@ -9,7 +9,7 @@ from typing import Any
 from batos.genesis import ledger
 from batos.genesis.codex import PILLARS, Codex, Persona
 from batos.genesis.graph import CYCLE, STATES, prototype_name, state_slot
-from batos.genesis.plan import Plan
+from batos.genesis.plan import Plan, pruned
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
 from batos.objects.method import Intent, Method, Primitive
@@ -132,8 +132,9 @@ def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding
             yield Finding(f"models.{step.kind}", step.optional, what, _RUN_GENESIS)
     if not any(step.kind in ("pull", "create") and not step.optional for step in plan.steps):
         yield Finding("models.made", True, f"the {len(plan.recipes)} models of the personas are there")
-    if plan.stale:
-        what = f"nobody thinks with {', '.join(plan.stale)}: `batos genesis --prune` deletes what this image made"
+    stale = [step.name or "" for step in pruned(plan, ()).of_kind("delete")]
+    if stale:  # of what this image made: another home may think with what else there is
+        what = f"nobody thinks any more with {', '.join(stale)}: `batos genesis --prune` deletes them"
         yield Finding("models.stale", True, what)
     if complete.ok:
         yield _recorded(root, plan)
