@@ -349,6 +349,21 @@ def test_stale_models_are_named_and_pruned(tmp_path: Path, context: ForkServerCo
     assert models["stale"] == []
 
 
+def test_models_of_another_home_are_left_to_it(tmp_path: Path, context: ForkServerContext) -> None:
+    """What this image did not make is named, but nobody is told to remove it, and --prune does not."""
+    foreign, named = "batos-robin:123456789abc", "batos-robin:latest"
+    with world(tmp_path / "w", context) as where:
+        where.converged()
+        made = next(name for name in where.store()["tags"] if name.startswith("batos-robin:"))
+        for name in (foreign, named):
+            body = json.dumps({"source": made, "destination": name}).encode()
+            urllib.request.urlopen(urllib.request.Request(f"{where.url}/api/copy", body)).close()
+        spoken = User(where.home, where.url).run("genesis", "--prune")
+        assert f"This image did not make {foreign}: leave" in spoken.err
+        assert "ollama rm" not in spoken.err
+        assert {foreign, named} <= where.store()["tags"].keys()
+
+
 def test_a_model_deleted_behind_our_back(tmp_path: Path, context: ForkServerContext) -> None:
     """It is made again, by genesis as by a question, and is the same."""
     with world(tmp_path / "w", context) as where:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -17,6 +18,8 @@ from batos.genesis.convergence import GenesisReport
 from batos.genesis.plan import Plan
 from batos.inference.budget import Table
 from batos.uvm import open_uvm
+
+_SHOWN = 12  # names of models in one line
 
 
 @click.command()
@@ -68,9 +71,20 @@ def _tell_stale(console: Console, plan: Plan) -> None:
     """Name the models that nothing is made of any more and that are not about to be deleted."""
     deleted = {step.name for step in plan.of_kind("delete")}
     left = [name for name in plan.stale if name not in deleted]
-    if left:
-        console.say(f"Nothing is made any more of {', '.join(left)}.")
-        console.say(f"`batos genesis --prune` removes what this image made; by hand: ollama rm {' '.join(left)}")
+    own = {} if plan.known is None else plan.known.models
+    ours, others = [name for name in left if name in own], [name for name in left if name not in own]
+    if ours:
+        console.say(f"Nothing is made any more of {_few(ours)}.")
+        console.say(
+            f"`batos genesis --prune` removes what this image made; by hand: ollama rm {' '.join(ours[:_SHOWN])}"
+        )
+    if others:
+        console.say(f"This image did not make {_few(others)}: leave them if another home uses this Ollama.")
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _tell_genesis(console: Console, report: GenesisReport, *, quiet: bool) -> None:
