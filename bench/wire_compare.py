@@ -60,7 +60,7 @@ class Comparison:
         if mine.status != theirs.status:
             self.say((), f"status {mine.status} instead of {theirs.status}: {mine.text[:200]}")
             return
-        if theirs.headers:
+        if theirs.headed:
             self._headers(theirs, mine)
         if theirs.lines is not None:
             self._lines(theirs.lines, mine)

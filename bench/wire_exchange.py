@@ -28,6 +28,7 @@ class Reply:
     """What came back, to the recorder or to a replay; `status` None: the client left before there was any.
 
     Header names are in lower case. `lines` is None where the reply was not read line by line; `text` is the whole body.
+    Not `headed`: the recorder kept no headers.
     """
 
     status: int | None
@@ -37,6 +38,7 @@ class Reply:
     line_ms: tuple[float, ...] = ()
     ms: float = 0.0
     fault: str = ""
+    headed: bool = True
 
     def objects(self) -> Iterator[Any]:
         """Every JSON value in the reply: of the lines (server-sent events too), or of the text."""
@@ -198,12 +200,12 @@ def _reply(found: Mapping[str, Any] | None) -> Reply:
         raise ValueError("a header is no text")
     status, lines, ms = int(_number(found, "status")), _of(found, "lines", list, None), _number(found, "ms")
     if lines is None:
-        return Reply(status, headers, _of(found, "text", str, ""), ms=ms)
+        return Reply(status, headers, _of(found, "text", str, ""), ms=ms, headed="headers" in found)
     mended = mend([_of({"line": line}, "line", str, "") for line in lines])
     apart = ms / len(lines) if ms and lines else PROGRESS_MS
     given_ms = _of(found, "line_ms", list, None) or [apart * at for at in range(1, len(lines) + 1)]
     times = tuple(_number({"line_ms": at}, "line_ms") for at in given_ms)
-    return Reply(status, headers, "\n".join((*mended, "")), mended, times, ms)
+    return Reply(status, headers, "\n".join((*mended, "")), mended, times, ms, headed="headers" in found)
 
 
 def _of(found: Mapping[str, Any], name: str, kind: Any, default: Any) -> Any:
