@@ -51,7 +51,7 @@ async def main(home: Path, ledger: Path, missions: int) -> None:
         await uvm.recover()
         for number in range(len(uvm.missions(99)), missions):
             await uvm.submit({"text": f"question {number}", "effort": "cycle"})
-            await asyncio.sleep(0.002)  # asked within one millisecond, two missions' sub-queries are the same to the byte
+            await asyncio.sleep(0.002)  # asked within one millisecond, two missions' sub-queries are the same bytes
         slots = asyncio.Semaphore(3)
 
         async def run(mission: str) -> Any:
