@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from batos.emulator import vocabulary
-from batos.emulator.cards import Card
-from batos.emulator.vocabulary import Vocabulary
+from batos.emulator.library.cards import Card
+from batos.emulator.tokenizers import vocabulary
+from batos.emulator.tokenizers.vocabulary import Vocabulary
 from batos.weights import gguf
 
 FOLDER = Path(__file__).parents[1] / "data" / "ollama-wire"

@@ -14,7 +14,7 @@ from tests.emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start
 
 from batos.emulator.clocks import ManualClock
 from batos.emulator.faults import KINDS, Fault, Faults
-from batos.emulator.registry import Entry, read
+from batos.emulator.pulling.registry import Entry, read
 from batos.emulator.serve import Emulator, Options
 from batos.errors import ConfigError
 

@@ -11,19 +11,21 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from batos.emulator import faults as orders
-from batos.emulator import gojson, models, registry
 from batos.emulator.clocks import Clock, SystemClock
 from batos.emulator.faults import Fault, Faults
-from batos.emulator.http import Request
-from batos.emulator.memory import GIB
-from batos.emulator.models import Model
-from batos.emulator.names import Name
+from batos.emulator.go import json as gojson
+from batos.emulator.http.server import Request
+from batos.emulator.library import models
+from batos.emulator.library.models import Model
+from batos.emulator.library.names import Name
+from batos.emulator.library.store import Manifest, Store
+from batos.emulator.machine.memory import GIB
+from batos.emulator.machine.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
 from batos.emulator.options import Options, Settings
-from batos.emulator.registry import Registry
+from batos.emulator.pulling import registry
+from batos.emulator.pulling.registry import Registry
 from batos.emulator.replies import BARE_JSON, JSON, ApiError, Begun, Cut, Reply, Stream
 from batos.emulator.requests import Fields
-from batos.emulator.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
-from batos.emulator.store import Manifest, Store
 from batos.errors import ConfigError
 
 REMEMBERED = 2_000

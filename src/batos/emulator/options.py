@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from batos.emulator.gojson import duration
-from batos.emulator.http import Limits
+from batos.emulator.go.json import duration
+from batos.emulator.http.server import Limits
 from batos.errors import ConfigError
 
 DEFAULT_PORT = 11434

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batos.emulator.gojson import keep_alive, quote
-from batos.emulator.goscan import EMPTY, GoError, exact, plain, quick
-from batos.emulator.gotypes import (
+from batos.emulator.go.json import keep_alive, quote
+from batos.emulator.go.scan import EMPTY, GoError, exact, plain, quick
+from batos.emulator.go.types import (
     ANY,
     BOOL,
     FLOAT,

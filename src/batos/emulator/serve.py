@@ -12,17 +12,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from batos.emulator import routes
+from batos.emulator.api import routes
+from batos.emulator.api.pull import install
 from batos.emulator.clocks import Clock
 from batos.emulator.daemon import Daemon
 from batos.emulator.faults import Faults
-from batos.emulator.http import Server
-from batos.emulator.names import parse
+from batos.emulator.http.server import Server
+from batos.emulator.library.names import parse
+from batos.emulator.library.store import Store
+from batos.emulator.machine.scheduler import Scheduler
 from batos.emulator.options import DEFAULT_PORT, Options, process_environ
-from batos.emulator.pull import install
 from batos.emulator.replies import ApiError
-from batos.emulator.scheduler import Scheduler
-from batos.emulator.store import Store
 from batos.errors import ConfigError
 
 __all__ = ["DEFAULT_PORT", "Emulator", "Options", "serve"]

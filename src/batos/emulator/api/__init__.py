@@ -1,0 +1,1 @@
+"""What the daemon answers: its routes, and the handlers behind them."""

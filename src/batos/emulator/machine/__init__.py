@@ -1,0 +1,1 @@
+"""The simulated machine: who is loaded, where, and how fast it is."""

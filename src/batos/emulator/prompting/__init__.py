@@ -1,0 +1,1 @@
+"""From a request to the prompt that is read and the words that are said."""

@@ -1,0 +1,1 @@
+"""Models that come from a registry, simulated or on this machine."""

@@ -1,0 +1,1 @@
+"""JSON schemas: refused, enforced, and answered with an instance."""

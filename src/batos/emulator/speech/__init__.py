@@ -1,0 +1,1 @@
+"""Deterministic words in the place of a model's."""

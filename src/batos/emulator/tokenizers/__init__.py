@@ -1,0 +1,1 @@
+"""Token counts by the vocabulary of the weights."""
