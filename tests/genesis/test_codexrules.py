@@ -212,7 +212,7 @@ def test_any_value_anywhere_is_a_codex_or_faults(name: str, data: st.DataObject)
 
 
 def test_links_that_lead_nowhere(folder: Path) -> None:
-    """A link in a circle cannot be read, one to nowhere is a missing file; neither stands for the shipped text."""
+    """A link in a circle cannot be read, one to nowhere is told as such; neither stands for the shipped text."""
     (folder / "robin.toml").unlink()
     (folder / "robin.toml").symlink_to(folder / "robin.toml")
     (folder / "babs.toml").unlink()
@@ -220,7 +220,7 @@ def test_links_that_lead_nowhere(folder: Path) -> None:
     for found in (codices.read(folder), codices.standing(folder)[0]):
         said = {Path(each.file).name: each.what for each in found.faults}
         assert said["robin.toml"].startswith("cannot be read:")
-        assert said["babs.toml"] == "the file is missing"
+        assert said["babs.toml"] == "a link to nowhere"
     (folder / "robin.toml").unlink()
     found, absent = codices.standing(folder)
     assert absent == {"robin.toml"}
