@@ -17,7 +17,7 @@ from batos.errors import BatosError, StreamCut
 from batos.genesis.codex import PILLARS
 from batos.inference.bridge import ChatRequest
 from batos.inference.schema import Decision
-from batos.testing import ScriptedBridge, instance, plain_reply, scripted_uvm, shipped_models
+from batos.testing import ScriptedBridge, emulated_uvm, instance, plain_reply, scripted_uvm, shipped_models
 
 DECISIONS: tuple[Decision[Any], ...] = (
     decisions.PART,
@@ -91,3 +91,22 @@ async def test_a_scripted_uvm_in_a_home_is_found_again(tmp_path: Path) -> None:
         assert uvm.mission(shown["id"]) == shown
     async with scripted_uvm(tmp_path) as uvm:
         assert uvm.missions() == []
+
+
+async def test_a_uvm_over_an_emulator_thinks(tmp_path: Path) -> None:
+    """Genesis pulls and makes what is missing, a mission is answered, and the emulator knows what it was asked."""
+    async with emulated_uvm(tmp_path) as (uvm, emulator):
+        await uvm.genesis()
+        mission = await uvm.ask({"text": "How does a lock gate close?", "effort": "reflex"})
+        assert mission["status"] == "done"
+        assert "not a model" in mission["answer"]
+        assert [entry["path"] for entry in emulator.requests].count("/api/chat") == mission["cost"]["calls"] == 1
+
+
+async def test_an_emulator_in_the_process_takes_faults(tmp_path: Path) -> None:
+    """A fault strikes the next call, and the mission's error says what the daemon said."""
+    async with emulated_uvm(tmp_path) as (uvm, emulator):
+        await uvm.genesis()
+        emulator.faults.add({"match": {"path": "/api/chat"}, "do": "status", "error": "the card fell out"})
+        with pytest.raises(BatosError, match="the card fell out"):
+            await uvm.ask({"text": "How does a lock gate close?", "effort": "reflex"})

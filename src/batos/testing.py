@@ -1,4 +1,4 @@
-"""Fakes that are real: a bridge that answers by a function and remembers what it was asked, an image in memory."""
+"""Fakes that are real: a bridge that answers by a function, an image in memory, a UVM over an emulator."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.config import Settings
+from batos.emulator.serve import Emulator, Options
 from batos.errors import BatosError, ModelMissing
 from batos.events import Events
 from batos.genesis import codex as codices
@@ -140,3 +141,19 @@ async def scripted_uvm(
     async with open_uvm(settings, events or Events(log=False), seams) as uvm:
         await uvm.genesis()
         yield uvm
+
+
+@asynccontextmanager
+async def emulated_uvm(
+    home: Path, options: Options | None = None, *, memory: bool = True, events: Events | None = None
+) -> AsyncIterator[tuple[UVM, Emulator]]:
+    """An open UVM that speaks over a socket with an emulator in this process, and that emulator.
+
+    Nothing is pulled or made yet: `await uvm.genesis()`. The emulator tells what it was asked (`requests`), takes
+    faults (`faults.add({...})`) and has its store and scheduler to look at. ConfigError for options that cannot be.
+    """
+    emulator = Emulator(options)
+    async with emulator.serving() as url:
+        settings = Settings(home=home, user="tester", image="memory://image" if memory else "", ollama_host=url)
+        async with open_uvm(settings, events or Events(log=False)) as uvm:
+            yield uvm, emulator
