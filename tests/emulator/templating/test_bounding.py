@@ -21,6 +21,7 @@ async def test_more_texts_than_vectors_are_held_of_are_refused(client: Client) -
     assert (await client.post("/api/embed", model=EMBEDDER, input=["a"] * 9)).json()["embeddings"]
 
 
+@pytest.mark.blocks_loop(reason="a body is decoded in one step, and this one holds sixteen thousand messages")
 async def test_a_talk_without_end_is_refused(client: Client) -> None:
     """What is left out of it would be looked for by writing it again and again."""
     reply = await client.post("/api/chat", model=CHAT_MODEL, messages=[{"role": "user"}] * 16_385, stream=False)
