@@ -69,3 +69,12 @@ def test_many_open_files_are_counted(tmp_path: Path) -> None:
     assert not found["home.files"].ok
     assert "and 3 more" in found["home.files"].what
     assert "token" not in found["home.files"].what
+
+
+def test_a_command_that_is_told_can_be_pasted(tmp_path: Path) -> None:
+    """A home whose path has blanks stands in quotes."""
+    home = tmp_path / "my home"
+    home.mkdir(mode=0o755)
+    home.chmod(0o755)
+    found = {each.id: each for each in house.findings(Settings(home=home))}
+    assert found["home.private"].remedy == f"chmod 700 '{home}'"

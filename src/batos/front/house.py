@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import quote
 
 from batos.config import Settings
 from batos.front.console import size
@@ -63,7 +64,9 @@ def clock(last: float, now: float | None = None) -> Finding:
 def _private(home: Path) -> Finding:
     mode = home.stat().st_mode & 0o777 if home.exists() else 0o700
     if mode & 0o077:
-        return Finding("home.private", False, f"others may look into the home ({mode:o})", f"chmod 700 {home}")
+        return Finding(
+            "home.private", False, f"others may look into the home ({mode:o})", f"chmod 700 {quote(str(home))}"
+        )
     return Finding("home.private", True, "only its owner may enter the home")
 
 
@@ -72,7 +75,7 @@ def _files(home: Path) -> Finding:
     if open_:
         what = f"others may read {', '.join(str(path.relative_to(home)) for path in open_[:5])}"
         more = f" and {len(open_) - 5} more" if len(open_) > 5 else ""
-        return Finding("home.files", False, f"{what}{more}", f"chmod -R go= {home}")
+        return Finding("home.files", False, f"{what}{more}", f"chmod -R go= {quote(str(home))}")
     return Finding("home.files", True, "only their owner may read the files of the home")
 
 
@@ -87,7 +90,7 @@ def writable(home: Path, may: Callable[[Path, int], bool] = os.access) -> Findin
     """Whether the home can be written, or made."""
     place = next(path for path in (home, *home.parents) if path.exists())
     if not may(place, os.W_OK | os.X_OK):
-        remedy = f"Give yourself the right to write there: chmod u+wx {place}, or name another home."
+        remedy = f"Give yourself the right to write there: chmod u+wx {quote(str(place))}, or name another home."
         return Finding("home.writable", False, f"{place} cannot be written", remedy)
     return Finding("home.writable", True, "the home can be written")
 
