@@ -14,7 +14,7 @@ from batos.genesis.codex import Codex
 from batos.genesis.daemon import Listed
 from batos.genesis.integrity import Finding
 from batos.genesis.modelfile import family
-from batos.genesis.plan import Plan
+from batos.genesis.plan import Plan, in_words
 from batos.inference.catalogue import ModelCard
 
 #: The last version of Ollama whose create takes adapters.
@@ -160,7 +160,7 @@ def reloading(used: Mapping[str, Adapter], codex: Codex, profile: str = "default
     for persona in codex.personas:
         by_base.setdefault(codex.model_for(persona, profile), []).append(persona)
     split = [
-        f"{', '.join(personas[:-1])} and {personas[-1]} share {base}"
+        f"{in_words(personas)} share {base}"
         for base, personas in by_base.items()
         if len({used[persona].digest if persona in used else "" for persona in personas}) > 1
     ]
