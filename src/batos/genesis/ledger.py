@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from batos.genesis.adapters import repository
+from batos.genesis.codex import PILLARS
 from batos.genesis.graph import prototype_name
 from batos.genesis.modelfile import Recipe
 from batos.image import roots
@@ -52,7 +53,7 @@ class Known:
 def known(root: Any) -> Known:
     """Read it; an image before its first genesis knows nothing."""
     kept = root.get(roots.GENESIS, {})
-    prototypes = {name: root[key] for name in _personas() if (key := prototype_name(name)) in root}
+    prototypes = {name: root[key] for name in PILLARS if (key := prototype_name(name)) in root}
     used = {name: own_slots(each).get("persona_model") for name, each in prototypes.items()}
     return Known(
         codex_digest=kept.get("codex_digest"),
@@ -108,7 +109,3 @@ def last_audit(root: Any) -> dict[str, Any] | None:
     auditor = root.get(AUDITOR)
     found: dict[str, Any] | None = None if auditor is None else own_slots(auditor).get(AUDIT)
     return found
-
-
-def _personas() -> Iterable[str]:
-    return (name.removesuffix("_prototype_obj").upper() for name in roots.OBJECTS if name.endswith("_prototype_obj"))
