@@ -139,9 +139,7 @@ class Lane(asyncio.Protocol):
                     self._at_once = 0
                     await asyncio.sleep(0)
                 return event
-            self._unread = self._at_once = 0
-            if self._held:
-                self._read_on()
+            self._read_on()
             if not self._over:
                 await self._wait()
             elif self._lost is not None:
