@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
+from batos.inference.budget import GIB
 from batos.inference.catalogue import RunnerRow
 from batos.inference.placement import Bases, Looks, wants_card, where_of
-
-_GIB = 1 << 30
 
 
 async def findings(plan: Plan, daemon: Looks, rows: Sequence[RunnerRow]) -> list[Finding]:
@@ -37,8 +36,8 @@ async def findings(plan: Plan, daemon: Looks, rows: Sequence[RunnerRow]) -> list
 def _placed(row: RunnerRow, rows: Sequence[RunnerRow], who: str, *, free: bool) -> Finding:
     where = where_of(row, rows)
     if where == "spilled" and free:
-        aside = (row.size - row.size_vram) / _GIB
-        what = f"{who}: {aside:.2f} of {row.size / _GIB:.2f} GiB of {row.name} are not on the card, but on the CPU"
+        aside = (row.size - row.size_vram) / GIB
+        what = f"{who}: {aside:.2f} of {row.size / GIB:.2f} GiB of {row.name} are not on the card, but on the CPU"
         remedy = "Free memory on the card, lower num_ctx or take a smaller model (`batos budget`); then unload it: "
         return Finding("vram.spill", False, what, f"{remedy}ollama stop {row.name}")
     places = {"card": "wholly on the card", "processor": "on the CPU", "spilled": "on card and CPU, as num_gpu says"}
