@@ -197,7 +197,7 @@ def install(folder: Path) -> list[str]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         copied = [name for name in _file_names() if not codexfiles.there(folder / name)]
-        texts = shipped()
+        texts = shipped() if copied else {}
         for name in copied:
             codexfiles.put(folder / name, texts[name])
     except OSError as error:
