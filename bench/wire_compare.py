@@ -22,7 +22,6 @@ Rule: TypeAlias = "Callable[[Comparison, Any, Any, Where], None]"
 
 HEADERS = ("content-type", "allow", "vary")
 ANSWERS = frozenset(("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions"))
-LISTS = frozenset(("/api/tags", "/api/ps", "/v1/models"))
 EMBEDDINGS = frozenset(("/api/embed", "/api/embeddings", "/v1/embeddings"))
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,8}[1-9])?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])|(?<=pulling )[0-9a-f]{12}\b", re.ASCII)

@@ -23,7 +23,6 @@ GIVE_UP_S = 1.0  # the longest that is waited for a reply which the recorder did
 POLL_S = 0.05
 SETTLE_S = 1.0
 _GUARD_S = 20.0
-_APART_S = 0.002
 _APART_S = 0.001
 _RACE_MS = 5.0  # requests nearer than this reached the recorded daemon in an order that nobody knows
 _KILLED_ANSWER = re.compile(r"an error was encountered while running the model: |model runner has unexpectedly stopped")

@@ -103,7 +103,7 @@ class _Embeddings:
 
     def saying(self, request: Request, given: Mapping[str, Any], created: int) -> Embeddings:
         packed = str(given.get("encoding_format", "")).lower() == "base64"
-        return Embeddings(str(given.get("model", "")), packed, created)
+        return Embeddings(str(given.get("model", "")), packed)
 
 
 def _with_usage(given: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ import struct
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -162,7 +162,6 @@ class Embeddings:
 
     model: str
     packed: bool
-    created: int = field(default=0)
 
     def whole(self, said: Said) -> dict[str, Any]:
         """The list of vectors."""

@@ -179,17 +179,13 @@ def _verb(verb: str, value: Any, flags: str, places: str | None) -> str:
     return f"%!{verb}({type_name(value)}={shown(value)})"
 
 
-def _joined(*values: Any) -> str:
-    return printed(*values)
-
-
 def _html(*values: Any) -> str:
-    text = html.escape(_joined(*values), quote=True)
+    text = html.escape(printed(*values), quote=True)
     return text.replace("&quot;", "&#34;").replace("&#x27;", "&#39;").replace("\x00", "\ufffd")
 
 
 def _js(*values: Any) -> str:
-    return "".join(_JS.get(letter, letter) for letter in _joined(*values))
+    return "".join(_JS.get(letter, letter) for letter in printed(*values))
 
 
 def _typescript(value: Any) -> str:
@@ -247,7 +243,7 @@ OWN: dict[str, _Entry] = {
     "println": (lambda *values: " ".join(shown(value) for value in values) + "\n", 0, _ANY),
     "html": (_html, 0, _ANY),
     "js": (_js, 0, _ANY),
-    "urlquery": (lambda *values: quote_plus(_joined(*values)), 0, _ANY),
+    "urlquery": (lambda *values: quote_plus(printed(*values)), 0, _ANY),
     "call": (_called, 1, _ANY),
 }
 #: The daemon's.

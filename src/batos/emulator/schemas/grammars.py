@@ -210,7 +210,8 @@ class _Scan:
         if letter in "^$":
             raise _AnyString
         if letter == "(":
-            return self._open()
+            self._open()
+            return ""
         if letter == ")" and len(self.filled) == 1:
             return "unbalanced parentheses"
         if letter == "{":
@@ -230,14 +231,13 @@ class _Scan:
         self.filled[-1] = True
         return ""
 
-    def _open(self) -> str:
+    def _open(self) -> None:
         opened = re.compile(r"\((?:\?(:)?)?").match(self.text, self.at)
         assert opened is not None
         if opened[0] == "(?" or len(self.filled) > _DEEPEST:
             raise _AnyString
         self.at = opened.end()
         self.filled.append(False)
-        return ""
 
     def _class(self) -> None:
         """To behind the bracket that closes a class."""

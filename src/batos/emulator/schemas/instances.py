@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from batos.emulator.schemas import matching, patterns, schema
 from batos.emulator.speech import language
-from batos.emulator.speech.sources import Sentence, Sources, cut
+from batos.emulator.speech.sources import Sources, cut
 
 _DEEP = 6
 _MANY = 3
@@ -38,7 +38,6 @@ class Drawing:
     root: Mapping[str, Any]
     sources: Sources
     sorted_keys: bool = False
-    _cited: list[Sentence] = field(default_factory=list)
     _values: int = 0
     _characters: int = 0
 

@@ -33,7 +33,7 @@ def lengthened(text: str, sources: Sources, fewest: int, longest: int | None) ->
     supply = " ".join([sentence.text for sentence in sources.ranked]) or sources.asked or "-"
     while len(text) < fewest:
         text = f"{text} {supply}" if text else supply
-    whole = cut(text, longest if longest is not None else None)
+    whole = cut(text, longest)
     return whole if len(whole) >= fewest else text[: longest if longest is not None else fewest].replace("\n", " ")
 
 

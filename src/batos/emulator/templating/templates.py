@@ -63,11 +63,6 @@ class Template:
     names: frozenset[str]
     tags: tuple[str, str] = field(default=("", ""))
 
-    @property
-    def dated(self) -> bool:
-        """Whether the same values give another text on another day."""
-        return "Date" in self.text
-
     def render(self, values: Values) -> str:
         """The prompt. Failed with Go's text where the template does not suit the values."""
         common = {"Think": values.think, "ThinkLevel": values.level, "IsThinkSet": values.think_set}
