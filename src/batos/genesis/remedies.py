@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import TypeVar
 
 from batos.errors import ModelMissing, OllamaError, OllamaTimeout, PullFailed
 from batos.genesis import modelname
-from batos.genesis.codex import MIND, Codex
+from batos.genesis.codex import Codex
+from batos.genesis.codexorigins import SHARED, Entry, entries
 from batos.genesis.plan import Step
+from batos.genesis.tomllines import KeyLines, KeyPath
 
 T = TypeVar("T", bound=OllamaError)
 
@@ -65,36 +67,15 @@ def _room(kept: str) -> str:
 
 def named_in(codex: Codex, profile: str, name: str) -> list[str]:
     """Each place of the codex from which a model's name comes: `default_model (mind.toml:12)`."""
-    found = list(dict.fromkeys(_places(codex, profile, name)))
-    return found or ["the codex"]
+    own = "" if profile == "default" else f"profiles.{profile}."
+    keys = {"model", "coder", "embedder"} if own else {"default_model", "coder", "embedder"}
+    models = {f"{SHARED}.{own}{key}" for key in keys} | {f"{persona}.model" for persona in codex.personas}
+    named = (each for each in entries(codex, profile) if each.name in models and modelname.same(each.value, name))
+    lines = {file: KeyLines(text).keys for file, text in codex.texts.items()}
+    return list(dict.fromkeys(_place(each, lines) for each in named)) or ["the codex"]
 
 
-def _places(codex: Codex, profile: str, name: str) -> Iterator[str]:
-    chosen, text = codex.profile(profile), codex.texts[MIND]
-    for key, value in (("model", chosen.model), ("coder", chosen.coder), ("embedder", chosen.embedder)):
-        if modelname.same(value, name):
-            default = "default_model" if key == "model" else key
-            own = _line(text, key, value, after=f"[profiles.{profile}]")
-            line = own or _line(text, default, value)
-            if line:  # else it follows from another key: the coder is the model where nobody names one
-                yield _place(MIND, key if own else default, line)
-    for persona in codex.personas.values():
-        if persona.model is not None and modelname.same(persona.model, name):
-            file = f"{persona.key}.toml"
-            yield _place(file, "model", _line(codex.texts[file], "model", persona.model))
-
-
-def _place(file: str, key: str, line: int) -> str:
-    return f"`{key}` ({file}:{line})" if line else f"`{key}` ({file})"
-
-
-def _line(text: str, key: str, value: str, after: str = "") -> int:
-    """The line on which a key has a value, from 1, in the table of that head; 0 where it is not written so."""
-    begun = not after
-    for number, line in enumerate(text.splitlines(), 1):
-        if after and line.startswith("["):
-            begun = line.strip() == after
-        name, equals, rest = line.partition("=")
-        if begun and equals and name.strip() == key and value in rest:
-            return number
-    return 0
+def _place(entry: Entry, lines: Mapping[str, Mapping[KeyPath, int]]) -> str:
+    """The first of an entry's places that is written."""
+    file, path, _ = next(place for place in entry.places if place[1] in lines[place[0]])
+    return f"`{path[-1]}` ({file}:{lines[file][path]})"
