@@ -211,6 +211,11 @@ def line(value: Any) -> bytes:
     return (gojson.encode(value) + "\n").encode("utf-8", "surrogatepass")
 
 
+def said(status: str) -> bytes:
+    """One line of progress."""
+    return line({"status": status})
+
+
 async def stream(lines: Lines, fault: Fault | None, clock: Clock) -> Stream:
     """A stream of lines; an error before the first line is raised, a later one becomes the last line.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from batos.emulator.api import create as making
 from batos.emulator.api import pull as pulls
-from batos.emulator.daemon import Daemon, Lines, line, reply, stream, whole
+from batos.emulator.daemon import Daemon, Lines, reply, said, stream, whole
 from batos.emulator.go.json import quote
 from batos.emulator.http.server import Answer, Request
 from batos.emulator.library import models, names
@@ -64,7 +64,7 @@ async def _pulled(daemon: Daemon, name: Name, *, insecure: bool) -> Lines:
     yield []
     async for some in pulls.pulling(daemon, name, insecure=insecure):
         yield some
-    yield [line({"status": "success"})]
+    yield [said("success")]
 
 
 async def create(daemon: Daemon, request: Request) -> Answer:

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from batos.emulator.api import importing
-from batos.emulator.api.importing import Files, Part, said
+from batos.emulator.api.importing import Files, Part
 from batos.emulator.api.pull import pulling
-from batos.emulator.daemon import Daemon, Lines
+from batos.emulator.daemon import Daemon, Lines, said
 from batos.emulator.go.json import layer_text, quote
 from batos.emulator.go.scan import GoError
 from batos.emulator.go.types import STRINGS, decode

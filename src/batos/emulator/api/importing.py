@@ -10,7 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import IO, Any
 
-from batos.emulator.daemon import Lines, line
+from batos.emulator.daemon import Lines, said
 from batos.emulator.go.json import layer_text
 from batos.emulator.library import adapters, cards, rewriting, store
 from batos.emulator.library.cards import NOT_GGUF, Card
@@ -105,11 +105,6 @@ async def layers(stored: Store, files: Files, parts: list[Part], base: Card | No
     parts += found
     for part in found if files.media != store.DRAFT else ():
         _detect(stored, part, parts)
-
-
-def said(status: str) -> bytes:
-    """One line of progress."""
-    return line({"status": status})
 
 
 def _staged(files: Files) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from batos.emulator.daemon import Daemon, Lines, line
+from batos.emulator.daemon import Daemon, Lines, line, said
 from batos.emulator.go.json import layer_text
 from batos.emulator.library import cards, store
 from batos.emulator.library.names import Name
@@ -23,7 +23,7 @@ _TOLD_BYTES = 100_000  # layers below this size are down before there is progres
 async def pulling(daemon: Daemon, name: Name, *, insecure: bool) -> Lines:
     """The lines of a pull up to, not with, `success`; ApiError 500 where the registry refuses."""
     older = daemon.store.find(name)
-    yield [_said("pulling manifest")]
+    yield [said("pulling manifest")]
     lines = _real(daemon, name, insecure) if near(name.host) else _simulated(daemon, name, insecure)
     try:
         async for some in lines:
@@ -31,11 +31,7 @@ async def pulling(daemon: Daemon, name: Name, *, insecure: bool) -> Lines:
     except Broken as fault:
         raise ApiError(500, str(fault)) from None
     if older is not None and _unused(daemon, older, name):
-        yield [_said("removing unused layers")]
-
-
-def _said(status: str) -> bytes:
-    return line({"status": status})
+        yield [said("removing unused layers")]
 
 
 def _unused(daemon: Daemon, older: Manifest, name: Name) -> bool:
@@ -71,10 +67,10 @@ async def _real(daemon: Daemon, name: Name, insecure: bool) -> Lines:
         download = transfer.Download(source, layer, daemon.store, daemon.registry, daemon.clock)
         async for total, done in transfer.layer(download):
             yield [_told(layer, total, done)]
-    yield [_said("verifying sha256 digest")]
+    yield [said("verifying sha256 digest")]
     for layer in fresh:
         await _verify(daemon, layer)
-    yield [_said("writing manifest")]
+    yield [said("writing manifest")]
     daemon.store.save_text(name, text)
 
 
@@ -102,11 +98,11 @@ async def _simulated(daemon: Daemon, name: Name, insecure: bool) -> Lines:
     for layer in _layers(found):
         async for some in _layer(daemon, found, layer):
             yield some
-    yield [_said("verifying sha256 digest")]
+    yield [said("verifying sha256 digest")]
     if found.corrupt and not daemon.registry.cut[f"{found.digest} corrupt"]:
         daemon.registry.cut[f"{found.digest} corrupt"] += 1
         raise Broken(_mismatch(found.digest, store.digest_of(found.digest.encode())))
-    yield [_said("writing manifest")]
+    yield [said("writing manifest")]
     _keep(daemon, name, found)
 
 
