@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batos.emulator.go.json import interface
+from batos.emulator.go.types import BASE64
 from batos.emulator.replies import ApiError
 
 _BAD_MESSAGE = "invalid message format"
 _BAD_ARGUMENTS = "invalid tool call arguments"
 _IMAGE = re.compile(r"data:(?:image/(?:jpeg|jpg|png|webp))?;base64,")
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 _EFFORTS = ("high", "medium", "low", "max", "none")
 _SAMPLED = ("seed", "frequency_penalty", "presence_penalty")
 _FORMATS = ("float", "base64")
@@ -164,6 +164,6 @@ def _part(part: Any) -> dict[str, Any]:
     if start is None:
         raise ApiError(400, "invalid image input")
     data = url[start.end() :]
-    if not _BASE64.fullmatch(data):
+    if not BASE64.fullmatch(data):
         raise ApiError(400, _BAD_MESSAGE)
     return {"content": "", "images": [data]}

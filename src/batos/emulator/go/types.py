@@ -12,7 +12,7 @@ from typing import Any
 from batos.emulator.go.scan import GoError, Literal, Pairs, number, plain
 
 _DEEP = 500  # containers within one another in a value of any type: a bound of the emulator, not of Go
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
+BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 _BASE64_SIGN = re.compile(r"[A-Za-z0-9+/]", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
@@ -246,7 +246,7 @@ class _Decoding:
         return old
 
     def _base64(self, text: str, old: Any) -> Any:
-        if _BASE64.fullmatch(text.replace("\r", "").replace("\n", "")):
+        if BASE64.fullmatch(text.replace("\r", "").replace("\n", "")):
             return text
         self.save(GoError(f"illegal base64 data at input byte {_corrupt(text)}"))
         return old
