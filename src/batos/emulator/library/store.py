@@ -33,7 +33,7 @@ PARAMS = "application/vnd.ollama.image.params"
 MESSAGES = "application/vnd.ollama.image.messages"
 LICENSE = "application/vnd.ollama.image.license"
 CONFIG = "application/vnd.docker.container.image.v1+json"
-_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _DIGEST = re.compile(r"sha256[:-]([0-9a-fA-F]{64})\Z", re.ASCII)
 _PARTIAL = "-partial"
 _FORGOTTEN_S = 3600.0  # after which a start removes what no model refers to
@@ -176,7 +176,7 @@ class Store:
 
     def adopt(self, digest: str, path: Path, size: int) -> Blob:
         """A file of the uploads' folder becomes the blob of a digest."""
-        blob = Blob(digest, size, path=_moved(path, self._file(digest)))
+        blob = Blob(digest, size, path=path.rename(self._file(digest)))
         self.blobs[digest] = blob
         return blob
 
@@ -198,7 +198,7 @@ class Store:
             return blob.data
         if blob.size > _MOST_TEXT:
             raise ApiError(500, f"the emulator reads no text of {blob.size} bytes")
-        return _bytes(blob.path) if blob.path is not None else b""
+        return blob.path.read_bytes() if blob.path is not None else b""
 
     def card(self, digest: str) -> Card | None:
         """What the blob's weights say of themselves; None when it is no GGUF."""
@@ -329,14 +329,6 @@ def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def _moved(path: Path, target: Path) -> Path:
-    return path.rename(target)
-
-
-def _bytes(path: Path) -> bytes:
-    return path.read_bytes()
-
-
 def digest_in(text: str) -> str:
     """The canonical digest that a path segment names, or nothing."""
     found = _DIGEST.match(text)
@@ -369,7 +361,7 @@ def layer_of(found: dict[str, Any]) -> Layer:
 def _manifest_text(held: Layer, layers: tuple[Layer, ...]) -> bytes:
     document = {
         "schemaVersion": 2,
-        "mediaType": _MANIFEST,
+        "mediaType": MANIFEST,
         "config": _described(held),
         "layers": [_described(layer) for layer in layers],
     }

@@ -10,11 +10,10 @@ from batos.emulator.go.json import quote
 from batos.emulator.go.scan import EMPTY, GoError, exact
 from batos.emulator.go.types import STRING, Scalar, Slice, Struct, decode
 from batos.emulator.library.names import Name
-from batos.emulator.library.store import Layer, layer_of
+from batos.emulator.library.store import MANIFEST, Layer, layer_of
 from batos.emulator.pulling.fetching import Broken, Reply, fetch
 
 REDIRECTS = 10
-_MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
 _MOST_LAYERS = 1000
 _MANIFEST_BYTES = 4 << 20
 _LAYER = Struct(
@@ -63,7 +62,7 @@ class Told:
 
 async def manifest(source: Source) -> tuple[bytes, list[Layer]]:
     """The manifest's text and its layers, the configuration last. Broken where it cannot be had or is none."""
-    told = await asked("GET", source.url("manifests", source.name.tag), {"Accept": _MANIFEST_TYPE})
+    told = await asked("GET", source.url("manifests", source.name.tag), {"Accept": MANIFEST})
     try:
         found = decode(_MANIFEST, exact(told.body)) or {}
     except GoError as fault:
