@@ -10,7 +10,7 @@ from typing import Any
 from batos.emulator.faults import Fault
 from batos.emulator.go.lex import Malformed
 from batos.emulator.go.values import marshalled
-from batos.emulator.library.models import Model
+from batos.emulator.library.models import PROMPT_ALONE, Model
 from batos.emulator.machine.runners import Ask
 from batos.emulator.prompting import sampling
 from batos.emulator.prompting.scripts import Script
@@ -28,7 +28,6 @@ _UNSHIFTED = (
     "the prompt is longer than the context length currently available to the model; shorten the prompt, adjust the "
     "context length in settings, or use a model with a longer context length"
 )
-_PLAIN = "{{ .Prompt }}"  # the template of a model that has none
 _KEEP = 4  # tokens that stay in front when a prompt is cut, if nobody says otherwise
 _MOST_MESSAGES = 1 << 14  # of one conversation; what is left out is looked for by writing it again and again
 _SHORT_OF = ("qwen3", "deepseek-r1")  # whose thinking in earlier answers is not read again
@@ -93,12 +92,12 @@ def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
         values = Values(
             [] if suffix else whole, prompt=text if suffix else "", suffix=suffix, **_thought(fields, model)
         )
-        written = _rendered(own or model.template or _PLAIN, values)
+        written = _rendered(own or model.template or PROMPT_ALONE, values)
         return Prompt(before + written, [user], len(images))
     if not model.rendered and model.card.template:
         found = _native(ask, whole, fields, CHATML if plain else "")
     else:
-        found = _by_template(ask, whole, fields, (model.template if model.rendered else "") or _PLAIN)
+        found = _by_template(ask, whole, fields, (model.template if model.rendered else "") or PROMPT_ALONE)
     return replace(found, text=before + found.text, native=False) if before or found.native else found
 
 
