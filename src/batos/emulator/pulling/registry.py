@@ -171,14 +171,13 @@ class Registry:
         """The entry, or the text of the error that a pull of it ends with."""
         url = f"{scheme}://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
         where = name.host.partition(":")[0]
+        unreached = f'pull model manifest: Get "{url}": dial tcp: lookup {where} on 127.0.0.53:53: no such host'
         if self.offline and name.host == HOST:
-            return f'pull model manifest: Get "{url}": dial tcp: lookup {where} on 127.0.0.53:53: no such host'
+            return unreached
         entry = self.entries.get(name.key)
         if entry is not None:
             return entry.error or entry
-        if name.host == HOST:
-            return ABSENT
-        return f'pull model manifest: Get "{url}": dial tcp: lookup {where} on 127.0.0.53:53: no such host'
+        return ABSENT if name.host == HOST else unreached
 
     def add(self, entry: Entry, alias: str = "") -> None:
         """Serve one more model, replacing one of that name."""
