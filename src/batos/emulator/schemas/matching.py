@@ -14,7 +14,7 @@ _LONGEST = 20_000  # characters of a pattern that is understood
 _STATES = 4000  # of one pattern, its counted repeats written out
 _STEPS = 200_000  # of one search
 _ENDLESS = _parser.MAXREPEAT
-_REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
 class _Unsupported(Exception):
@@ -84,7 +84,7 @@ class Machine:
         return end
 
     def _one(self, kind: str, value: Any, end: int) -> int:
-        if kind in _REPEATS:
+        if kind in REPEATS:
             return self._repeat(value, end)
         if kind == "BRANCH":
             return self.add([self.all(part, end) for part in value[1]])

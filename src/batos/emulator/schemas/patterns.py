@@ -60,7 +60,7 @@ def _write(parsed: Any, extra: int) -> str:
     out = []
     left = extra
     for kind, value in parsed:
-        if str(kind) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        if str(kind) in matching.REPEATS:
             fewest, most, inner = value
             turns = min(fewest + left, int(most)) if left else fewest
             left -= turns - fewest
