@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from batos.emulator.go.functions import ADDED, OWN
 from batos.emulator.go.lex import Lexer, Malformed, Token, quoted
 from batos.emulator.go.tree import (
     Action,
@@ -23,10 +24,7 @@ from batos.emulator.go.tree import (
     empty,
 )
 
-FUNCTIONS = frozenset(
-    "and break call continue eq ge gt html index js le len lt ne not or print printf println slice urlquery "
-    "json currentDate yesterdayDate toTypeScriptType".split()
-) - {"break", "continue"}
+FUNCTIONS = frozenset(("and", "or", *OWN, *ADDED))
 _DEEPEST = 100
 _ESCAPE = re.compile(r"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
 _BYTE = re.compile(r"\\(?:([0-7]{3})|x([0-9a-fA-F]{2}))")
