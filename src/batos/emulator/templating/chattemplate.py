@@ -148,16 +148,7 @@ def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str,
         raise NotRendered("the template calls itself without end") from None
     except TemplateError as fault:
         raise NotRendered(fault.message or type(fault).__name__) from None
-    except (
-        TypeError,
-        ValueError,
-        LookupError,
-        AttributeError,
-        ArithmeticError,
-        RuntimeError,
-        NameError,
-        SyntaxError,
-    ) as fault:
+    except _FAULTS as fault:
         raise NotRendered(str(fault)) from None
     return "".join(out)
 

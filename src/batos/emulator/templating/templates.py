@@ -56,9 +56,8 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template with what follows from its text alone: the names it uses, and the tags around its thinking."""
+    """A parsed template with what follows from it alone: the names it uses, and the tags around its thinking."""
 
-    text: str
     tree: Tree
     names: frozenset[str]
     tags: tuple[str, str] = field(default=("", ""))
@@ -115,7 +114,7 @@ def parse(text: str) -> Template:
     if not names & {"messages", "response"}:
         end = len(text)
         tree.root.append(Action(end, Pipe(end, [], [Command(end, [Field(end, (_RESPONSE,))])])))
-    return Template(text, tree, names, _thinking_tags(tree.root))
+    return Template(tree, names, _thinking_tags(tree.root))
 
 
 def detect(chat_template: str) -> tuple[str, str, dict[str, Any]] | None:
