@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import IO, Any
 
 from batos.emulator.library.quantizing import F16
 from batos.emulator.library.rewriting import Writer, by_layer, word
+from batos.weights import safetensors
 from batos.weights.bounded import NotWeights
 
 _LARGEST = 8_000_000  # elements up to which an adapter is really converted, in Python
@@ -64,17 +64,12 @@ def renamed(name: str) -> str:
 
 def sides(path: Path, heads: tuple[int, int]) -> list[Side]:
     """The matrices of a safetensors file, in the order of the converted one; heads of queries and of keys."""
-    with path.open("rb") as source:
-        length = int.from_bytes(source.read(8), "little")
-        header: dict[str, Any] = json.loads(source.read(length))
+    turns = {"attn_q.weight.lora_a": heads[0], "attn_k.weight.lora_a": heads[1] or heads[0]}
     found = []
-    for key, value in header.items():
-        if key != "__metadata__":
-            name = renamed(key)
-            turns = {"attn_q.weight.lora_a": heads[0], "attn_k.weight.lora_a": heads[1] or heads[0]}
-            turn = next((count for ending, count in turns.items() if name.endswith(ending)), 0)
-            start = 8 + length + value["data_offsets"][0]
-            found.append(Side(name, tuple(value["shape"]), value["dtype"], start, turn))
+    for key, tensor in safetensors.read(path).tensors.items():
+        name = renamed(key)
+        turn = next((count for ending, count in turns.items() if name.endswith(ending)), 0)
+        found.append(Side(name, tensor.shape, tensor.dtype, tensor.start, turn))
     return sorted(found, key=lambda side: by_layer(side.name))
 
 
