@@ -67,11 +67,7 @@ def _reply(text: str) -> Reply:
 
 async def chat(daemon: Daemon, request: Request) -> Answer:
     """POST /api/chat."""
-    return await answer_chat(daemon, *await daemon.open(request, "ChatRequest"))
-
-
-async def answer_chat(daemon: Daemon, fields: Fields, fault: Fault | None) -> Answer:
-    """The answer to the fields of a chat request, with the fault that strikes it."""
+    fields, fault = await daemon.open(request, "ChatRequest")
     call = _call(daemon, fields, fault, chat=True)
     if not fields.get("messages") and call.keep_alive == 0:
         daemon.scheduler.unload(call.model)
@@ -82,11 +78,7 @@ async def answer_chat(daemon: Daemon, fields: Fields, fault: Fault | None) -> An
 
 async def generate(daemon: Daemon, request: Request) -> Answer:
     """POST /api/generate."""
-    return await answer_generate(daemon, *await daemon.open(request, "GenerateRequest"))
-
-
-async def answer_generate(daemon: Daemon, fields: Fields, fault: Fault | None) -> Answer:
-    """The answer to the fields of a generate request, with the fault that strikes it."""
+    fields, fault = await daemon.open(request, "GenerateRequest")
     call = _call(daemon, fields, fault, chat=False)
     if not fields.get("prompt") and call.keep_alive == 0:
         daemon.scheduler.unload(call.model)
