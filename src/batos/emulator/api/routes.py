@@ -184,8 +184,9 @@ def _address(header: str) -> IPv4Address | IPv6Address | None:
 
 
 def _local(address: IPv4Address | IPv6Address) -> bool:
-    private = any(address in network for network in _PRIVATE if network.version == address.version)
-    return address.is_loopback or address.is_unspecified or private
+    if address.is_loopback or address.is_unspecified:
+        return True
+    return any(address in network for network in _PRIVATE if network.version == address.version)
 
 
 def _is_loopback(host: str) -> bool:
