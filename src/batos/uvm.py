@@ -29,7 +29,6 @@ from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
-from batos.image.records import Status
 from batos.inference.bridge import Bridge, Deadlines
 from batos.inference.journal import Journal
 from batos.inference.session import Limits
@@ -263,7 +262,7 @@ class UVM:
         if answered:
             await publisher.fold(mission)
         elif word == "running":
-            await self.image.move(mission, "queued", _left_behind(status))
+            await self.image.move(mission, "queued", _left_behind())
         return not answered
 
     # -- reading
@@ -301,7 +300,7 @@ class UVM:
             return report.inspect_object(root, reference)
 
 
-def _left_behind(status: Status) -> BatosError:
+def _left_behind() -> BatosError:
     return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
 
 
