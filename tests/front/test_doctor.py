@@ -26,12 +26,30 @@ from tests.inference.rawserver import reply, serving
 
 from batos.emulator.serve import Emulator, Options
 from batos.front.doctor import examine
-from batos.front.pages import FINDINGS, page
+from batos.front.pages import page
 from batos.genesis.integrity import Finding
 from batos.inference.bridge import Bridge
 from batos.uvm import open_uvm
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operating.md"
+
+#: Every finding, by area: `<area>.<what>`; those of a persona or a window are named for the persona.
+FINDINGS: Mapping[str, tuple[str, ...]] = {
+    "ollama": ("answers", "version", "environment"),
+    "models": (
+        "listed", "pull", "upload", "create", "made", "stale", "recorded", "digests", "trained", "window", "files",
+    ),
+    "vram": ("budget", "spill"),
+    "codex": ("files", "digest"),
+    "persona": ("<name>",),
+    "window": ("<name>",),
+    "adapters": ("files", "choice", "doubt", "reload"),
+    "image": ("opens", "held", "reads", "pair", "index", "tail", "cut", "root", "states"),
+    "missions": ("waiting",),
+    "home": ("private", "files", "writable", "server"),
+    "disk": ("home", "store"),
+    "clock": ("sane",),
+}  # fmt: skip
 
 #: What is told and is never wrong.
 NOTES = {"models.made", "models.stale", "adapters.doubt", "adapters.reload", "image.held"}
