@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from batos.emulator.api import answering, catalogue, control, embeds, openai
 from batos.emulator.daemon import Daemon, refusal
 from batos.emulator.http.server import Answer, Request, plain
+from batos.emulator.remembering import short
 from batos.emulator.replies import ApiError, Reply
 
 Handler = Callable[[Daemon, Request], Awaitable[Answer]]
@@ -176,6 +177,7 @@ def _named(header: str) -> str:
     return name.strip("[]").lower()
 
 
+@short(64, 256)
 def _address(header: str) -> IPv4Address | IPv6Address | None:
     try:
         return ip_address(_named(header))
