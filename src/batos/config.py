@@ -35,6 +35,12 @@ class Settings(BaseModel):
     user: str = Field(default="", description="Who asks, when a brief does not say; empty means the login name.")
     profile: str = Field(default="default", description="Which of the codex's profiles names the models.")
     missions: int = Field(default=8, ge=1, le=256, description="How many missions run at once.")
+    queue: int = Field(default=1_000, ge=1, le=1_000_000, description="How many missions may wait; beyond it: busy.")
+    bind: str = Field(default="tcp://127.0.0.1:7717", description="Where `batos serve` takes requests (ROUTER).")
+    events: str = Field(default="tcp://127.0.0.1:7718", description="Where `batos serve` tells watchers (PUB).")
+    server: str = Field(
+        default="", description="A server's address, for a client elsewhere; empty means the home's server, if any."
+    )
     connect_seconds: float = Field(default=5.0, gt=0, le=DAY, description="Deadline for connecting to Ollama.")
     load_seconds: float = Field(default=300.0, gt=0, le=DAY, description="Deadline for loading a model.")
     first_token_seconds: float = Field(default=120.0, gt=0, le=DAY, description="Deadline for an answer's first token.")

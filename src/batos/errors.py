@@ -7,6 +7,7 @@ BatosError
 │   ├── AdapterError                      an adapter's files, or the base that it does not fit
 │   ├── BriefError                        a mission brief (field)
 │   ├── NotFound                          no such mission, object, model file
+│   ├── ProtocolError                     a message that is none of ours (field)
 │   └── SchemaError                       a decision schema the daemon would not enforce
 ├── OllamaError                   exit 3  the daemon cannot serve this
 │   ├── OllamaUnreachable         retry   nothing listens, or the connection was lost
@@ -26,7 +27,9 @@ BatosError
 │       ├── Runaway                       tokens without end: blanks, one, or any
 │       └── DecisionInvalid               no valid JSON after the permitted repairs
 ├── Refused                       exit 4  policy, budget or VRAM says no
-│   └── BudgetExceeded                    a plan's models do not fit the card (the table, what would fit)
+│   ├── BudgetExceeded                    a plan's models do not fit the card (the table, what would fit)
+│   ├── Busy                      retry   as many missions wait as may
+│   └── Unauthorised                      a server does not know this client's token or key
 ├── ImageError                    exit 5  the image cannot be used
 │   ├── ImageBusy                 retry   another process holds it
 │   ├── ImageDamaged                      it does not open, or its root is incomplete
@@ -42,8 +45,11 @@ BatosError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
+
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class BatosError(Exception):
@@ -55,6 +61,10 @@ class BatosError(Exception):
     remedy: str = ""
     #: Further faults that were found beside this one.
     also: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        """A kind's code is its name: NotFound is `not_found`, ImageError is `image`."""
+        cls.code = _CAPITAL.sub("_", cls.__name__.removesuffix("Error")).lower()
 
     def __init__(self, message: str, *, remedy: str = "", field: str | None = None) -> None:
         super().__init__(message)
@@ -81,7 +91,6 @@ class BatosError(Exception):
 class UsageError(BatosError):
     """What the person gave is wrong."""
 
-    code = "usage"
     exit_code = 2
     remedy = "See `batos --help`."
 
@@ -89,14 +98,12 @@ class UsageError(BatosError):
 class ConfigError(UsageError):
     """A setting has an impossible value or is unknown."""
 
-    code = "config"
     remedy = "`batos config` shows every setting, its value and where it came from."
 
 
 class CodexError(UsageError):
     """A codex file is wrong; `file`, `line` and `what` are the message's parts, `faults` all that were found."""
 
-    code = "codex"
     remedy = "`batos codex check` tells every fault, with its line and what to do."
     faults: tuple[CodexError, ...] = ()
 
@@ -111,7 +118,6 @@ class CodexError(UsageError):
 class AdapterError(UsageError):
     """An adapter's files are wrong, or it does not fit its persona's base; `faults` has each as plain data."""
 
-    code = "adapter"
     remedy = "`batos adapters check` tells everything that is wrong, and what to do."
 
     def __init__(self, message: str, *, faults: tuple[Mapping[str, str], ...] = (), remedy: str = "") -> None:
@@ -122,25 +128,24 @@ class AdapterError(UsageError):
 class BriefError(UsageError):
     """A mission brief is wrong; `field` names the part."""
 
-    code = "brief"
-
 
 class NotFound(UsageError):
     """Nothing goes by that name."""
 
-    code = "not_found"
+
+class ProtocolError(UsageError):
+    """A message is none of the protocol's; `field` names the part."""
+
+    remedy = "docs/protocol.md has every message with its fields."
 
 
 class SchemaError(UsageError):
     """A decision's schema uses a keyword that the daemon accepts and does not enforce, or has no bound."""
 
-    code = "schema"
-
 
 class OllamaError(BatosError):
     """The daemon cannot serve this."""
 
-    code = "ollama"
     exit_code = 3
     remedy = "Run `batos doctor` to see what the daemon lacks."
 
@@ -148,7 +153,6 @@ class OllamaError(BatosError):
 class OllamaUnreachable(OllamaError):
     """Nothing answers at the daemon's address, or the connection was lost before an answer."""
 
-    code = "ollama_unreachable"
     retry = True
     remedy = "Start it with `ollama serve`, or set OLLAMA_HOST to where it listens."
 
@@ -156,7 +160,6 @@ class OllamaUnreachable(OllamaError):
 class OllamaTimeout(OllamaError):
     """One phase took too long: connect, load, first_token, between_tokens; reply of what runs no model, progress."""
 
-    code = "ollama_timeout"
     retry = True
     remedy = "The machine may be overloaded: see `batos ps`, or raise the deadline of that phase in batos.toml."
 
@@ -169,7 +172,6 @@ class OllamaTimeout(OllamaError):
 class OllamaBusy(OllamaError):
     """The daemon's own queue is full."""
 
-    code = "ollama_busy"
     retry = True
     remedy = "Wait a moment and ask again, or raise OLLAMA_MAX_QUEUE on the daemon."
 
@@ -177,14 +179,12 @@ class OllamaBusy(OllamaError):
 class OllamaUnfit(OllamaError):
     """The daemon is too old, or was built without what is asked for."""
 
-    code = "ollama_unfit"
     remedy = "Install Ollama 0.30 or newer."
 
 
 class ModelMissing(OllamaError):
     """The daemon does not have the model."""
 
-    code = "model_missing"
     remedy = "Run `batos genesis`: it pulls and makes what is missing."
 
     def __init__(self, model: str, message: str = "", *, remedy: str = "") -> None:
@@ -195,14 +195,12 @@ class ModelMissing(OllamaError):
 class ModelUnsuitable(OllamaError):
     """The model cannot do what is asked of it."""
 
-    code = "model_unsuitable"
     remedy = "Name a model that can in the codex; `ollama show MODEL` lists what a model is capable of."
 
 
 class PullFailed(OllamaError):
     """The registry did not give a model, or what came of it was damaged; bytes that came are kept by the daemon."""
 
-    code = "pull_failed"
     retry = True
     remedy = "The daemon has no way to the registry: pull the model when there is a network."
 
@@ -210,7 +208,6 @@ class PullFailed(OllamaError):
 class ModelLoadFailed(OllamaError):
     """The runner died, ran out of memory or stalled while the model was loading."""
 
-    code = "model_load_failed"
     retry = True
     remedy = "Free memory, use a smaller model or window, or `batos adapters check`; the daemon's log has the cause."
 
@@ -218,7 +215,6 @@ class ModelLoadFailed(OllamaError):
 class ContextOverflow(OllamaError):
     """The prompt does not fit the window; both counts are in tokens, None where the daemon names none."""
 
-    code = "context_overflow"
     exit_code = 1
     remedy = "Shorten the question or the files, or raise num_ctx in the codex."
 
@@ -231,7 +227,6 @@ class ContextOverflow(OllamaError):
 class RequestRejected(OllamaError):
     """Ollama refused the request; `status` is the HTTP status, or None inside a stream."""
 
-    code = "request_rejected"
     exit_code = 1
 
     def __init__(self, message: str, status: int | None = None, *, remedy: str = "", field: str | None = None) -> None:
@@ -242,14 +237,12 @@ class RequestRejected(OllamaError):
 class AnswerError(OllamaError):
     """An answer began and cannot be used."""
 
-    code = "answer"
     exit_code = 1
 
 
 class StreamCut(AnswerError):
     """The answer ended without its `done` line, so what came of it is not whole."""
 
-    code = "stream_cut"
     retry = True
     remedy = "Ask again; what was paid for is in the journal."
 
@@ -257,7 +250,6 @@ class StreamCut(AnswerError):
 class RunnerDied(AnswerError):
     """The model's runner stopped while answering."""
 
-    code = "runner_died"
     retry = True
     remedy = "Ask again (the daemon starts a new runner); if it repeats, memory is short."
 
@@ -265,7 +257,6 @@ class RunnerDied(AnswerError):
 class WireError(AnswerError):
     """Bytes came that are not the protocol."""
 
-    code = "wire"
     retry = True
     remedy = "Check that OLLAMA_HOST is an Ollama daemon and that no proxy stands between."
 
@@ -273,7 +264,6 @@ class WireError(AnswerError):
 class Runaway(AnswerError):
     """The model gave blanks, one token, or (`kind` "length") far more than num_predict; `wasted` counts the tokens."""
 
-    code = "runaway"
     remedy = "Ask again with other words, or use another model: this one lost its way."
 
     def __init__(self, kind: str, wasted: int) -> None:
@@ -286,21 +276,18 @@ class Runaway(AnswerError):
 class DecisionInvalid(AnswerError):
     """The model gave no valid JSON for a decision, not even after the permitted repairs."""
 
-    code = "decision_invalid"
     remedy = "Use another decision mode (codex `options.mode`) or a more capable model."
 
 
 class Refused(BatosError):
     """Policy, budget or memory says no."""
 
-    code = "refused"
     exit_code = 4
 
 
 class BudgetExceeded(Refused):
     """A plan's models do not fit the card; `table` has the rows, `largest` the num_ctx that would fit (0: none)."""
 
-    code = "budget_exceeded"
     remedy = "Lower num_ctx in the codex, or name a profile with a smaller model; `batos budget` shows the rows."
 
     def __init__(self, message: str, table: Mapping[str, Any], largest: int | None, *, remedy: str = "") -> None:
@@ -312,17 +299,28 @@ class BudgetExceeded(Refused):
         return super().as_dict() | {"largest_num_ctx": self.largest, "budget": dict(self.table)}
 
 
+class Busy(Refused):
+    """As many missions wait as may."""
+
+    retry = True
+    remedy = "Ask again in a while, or raise `queue` in batos.toml."
+
+
+class Unauthorised(Refused):
+    """A server does not know this client's token or key."""
+
+    remedy = "Use the server's own home, or let `batos keys` there make a key for this client."
+
+
 class ImageError(BatosError):
     """The image cannot be used."""
 
-    code = "image"
     exit_code = 5
 
 
 class ImageBusy(ImageError):
     """Another process holds the image; `owner` says which."""
 
-    code = "image_busy"
     retry = True
 
     def __init__(self, path: str, owner: str) -> None:
@@ -336,56 +334,48 @@ class ImageBusy(ImageError):
 class ImageDamaged(ImageError):
     """The image does not open, or its root is incomplete."""
 
-    code = "image_damaged"
     remedy = "Run `batos doctor`; restore a backup if it cannot repair."
 
 
 class ForbiddenClass(ImageError):
     """The database names a class that is not on the allow-list."""
 
-    code = "forbidden_class"
     remedy = "This file was not written by BAT OS, or by a newer version; nothing of it was loaded."
 
 
 class DiskFull(ImageError):
     """A write did not fit on the disk; the image is as it was before it."""
 
-    code = "disk_full"
     remedy = "Free some space on the image's disk, then start again; nothing committed was lost."
 
 
 class NoServer(BatosError):
     """No server runs."""
 
-    code = "no_server"
+    remedy = "Start one with `batos serve`."
     exit_code = 6
 
 
 class TimedOut(BatosError):
     """The deadline passed, or a person's answer is awaited."""
 
-    code = "timed_out"
     exit_code = 7
 
 
 class MissionFailed(BatosError):
     """A mission ended FAILED; the message is its reason."""
 
-    code = "mission_failed"
     remedy = "See its states and calls with `batos show MISSION --prompts`."
 
 
 class ObjectError(BatosError):
     """The object model refused an operation."""
 
-    code = "object"
     remedy = "See the object's slots and lineage with `batos inspect OBJECT`."
 
 
 class MessageNotUnderstood(ObjectError, AttributeError):
     """No slot of the receiver or its parents goes by the selector."""
-
-    code = "message_not_understood"
 
     def __init__(self, receiver: str, selector: str) -> None:
         super().__init__(f"{receiver} does not understand {selector!r}")
@@ -396,5 +386,4 @@ class MessageNotUnderstood(ObjectError, AttributeError):
 class InternalError(BatosError):
     """This should never happen."""
 
-    code = "internal"
     remedy = "Please report this with the log; the image was not changed by it."

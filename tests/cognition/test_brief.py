@@ -88,7 +88,7 @@ def test_anything_at_all_is_taken_or_refused(value: Any) -> None:
         ("user", "a\nb"),
         ("user", "x" * 129),
         ("persona", "brick"),
-        ("effort", "council"),
+        ("effort", "senate"),
         ("conversation", "c-1"),
         ("conversation", "m-01ARZ3NDEKTSV4RRFFQ69G5FAV"),
         ("conversation", "c-01ARZ3NDEKTSV4RRFFQ69G5FAV\n"),

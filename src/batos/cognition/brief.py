@@ -7,19 +7,22 @@ import mimetypes
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from batos.errors import BriefError
 
-Effort: TypeAlias = Literal["reflex", "cycle"]
+Effort: TypeAlias = Literal["reflex", "cycle", "council"]
+Combine: TypeAlias = Literal["auto", "select", "vote", "weave"]
 PersonaName: TypeAlias = Literal["ROBIN", "BRICK", "BABS", "ALFRED"]
 
 #: Longest question, in characters; a longer text belongs into a file.
 TEXT_LIMIT = 20_000
 ATTACHMENTS_LIMIT = 32
+ARGUMENTS_LIMIT = 8
 #: Longest file name, in characters.
 NAME_LIMIT = 255
 
@@ -38,6 +41,16 @@ def _one_line(value: str) -> str:
     if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in value):
         raise ValueError("it contains a control character")
     return value
+
+
+def _moment(value: str) -> str:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("it is no moment like 2026-11-21T09:30:00Z") from None
+    if moment.tzinfo is None:
+        raise ValueError("it names no time zone; end it with Z for UTC")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 _Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
@@ -63,6 +76,24 @@ class Budget(BaseModel):
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
+class Policy(BaseModel):
+    """How this mission is to go about it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    combine: Combine = "auto"
+
+
+class Message(BaseModel):
+    """A message to an object of the image: sending it is the mission."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    receiver: _Line = Field(min_length=1, max_length=128)
+    selector: _Line = Field(min_length=1, max_length=128)
+    arguments: tuple[JsonValue, ...] = Field(default=(), max_length=ARGUMENTS_LIMIT)
+
+
 class Origin(BaseModel):
     """Through which door it came, and by whose hand."""
 
@@ -81,9 +112,18 @@ class MissionBrief(BaseModel):
     attachments: tuple[AttachmentRef, ...] = Field(default=(), max_length=ATTACHMENTS_LIMIT)
     user: _Line = Field(min_length=1, max_length=128)
     conversation: str | None = Field(default=None, pattern=rf"^c-{_ULID}\z")
+    in_reply_to: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
     persona: PersonaName | None = None
     effort: Effort | None = None
+    #: ISO 8601 in UTC: what has no answer by then ends `failed`, timed out.
+    deadline: Annotated[str, AfterValidator(_moment)] | None = None
+    #: Higher goes first, none is 0; among equals who came first.
+    priority: int | None = Field(default=None, ge=-9, le=9, strict=True)
     budget: Budget | None = None
+    policy: Policy | None = None
+    message: Message | None = None
+    #: A second brief of the same user with the same key is the first one's mission.
+    idempotency_key: _Line | None = Field(default=None, min_length=1, max_length=128)
     ancestor: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
     origin: Origin = Field(default_factory=Origin)
 
