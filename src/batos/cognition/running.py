@@ -79,12 +79,13 @@ class PartResult:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A mission's answer as the model gave it; `text` is the whole reply."""
+    """A mission's answer as the model gave it; `text` is the whole reply, `cut` whether it reached its bound."""
 
     answer: str
     citations: tuple[Quoted, ...] = ()
     unanswered: frozenset[int] = frozenset()
     text: str = ""
+    cut: bool = False
 
 
 @dataclass(slots=True)
@@ -102,6 +103,8 @@ class Synthesis:
     parts: tuple[PartResult, ...] = ()
     #: Parts that the weave was shown shortened, for want of room.
     shortened: int = 0
+    #: How the parts became one answer: the mode, and what select and vote found.
+    combined: dict[str, Any] = field(default_factory=dict)
     said: Said | None = None
     verdict: Verdict | None = None
     #: The verdict on the first answer, if it led to a revision.
