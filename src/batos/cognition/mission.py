@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from batos.cognition import preparing, provenance
+from batos.cognition import preparing, provenance, routed
 from batos.cognition.evidence import Evidence
 from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.machine import begin
@@ -170,14 +170,19 @@ class Conductor:
         record, status, thought = self.image.find(root, mission)
         asked = preparing.asked(root, record)
         brief = asked.brief
-        route = self.router.route(brief.text, files=len(brief.attachments), persona=brief.persona, effort=brief.effort)
+        again = status.attempts > 1
+        alike = (*([mission] if again else []), *asked.retried)
+        route = await routed.decide(self.router, brief, root, self.journal, alike)
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
         persona = preparing.persona_of(root, route)
         thinking = preparing.thinking_of(persona)
-        session = self._session(mission, asked, again=status.attempts > 1)
+        session = self._session(mission, asked, again=again)
+        session.cost.embeds += route.embeds
         attempts = (mission, *reversed(asked.ancestors)) if session.earlier else ()
         ratio = preparing.ratio_of(root, thinking.model, self.journal, attempts)
-        self.journal.note(mission, {"begun": iso(self.clock()), preparing.RATIO_NOTE: ratio})
+        self.journal.note(
+            mission, {"begun": iso(self.clock()), preparing.RATIO_NOTE: ratio, routed.ROUTE_NOTE: route.as_dict()}
+        )
         orchestrator = root["orchestrator_obj"]
         return Running(
             id=mission,

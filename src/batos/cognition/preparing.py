@@ -32,11 +32,15 @@ RATIO_NOTE = "tokens_per_byte"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A mission's brief, when its question was asked, and the missions whose paid answers it may use, eldest first."""
+    """A mission's brief, when its question was asked, and the missions whose paid answers it may use, eldest first.
+
+    `retried` are those of them that asked the same question, nearest first.
+    """
 
     brief: MissionBrief
     asked_at: str
     ancestors: tuple[str, ...]
+    retried: tuple[str, ...]
 
 
 def asked(root: Any, record: Brief) -> Asked:
@@ -45,14 +49,17 @@ def asked(root: Any, record: Brief) -> Asked:
     brief = briefs.parse({name: value for name, value in record.value.items() if name != "id"})
     asked_at, same = record.accepted_at, True
     ancestors: list[str] = []
+    retried: list[str] = []
     ancestor = brief.ancestor
     while ancestor is not None and ancestor not in ancestors:
         ancestors.insert(0, ancestor)
         earlier = _record(root, ancestor)
         same = same and earlier.value["text"] == brief.text
-        asked_at = earlier.accepted_at if same else asked_at
+        if same:
+            asked_at = earlier.accepted_at
+            retried.append(ancestor)
         ancestor = earlier.value.get("ancestor")
-    return Asked(brief, asked_at, tuple(ancestors))
+    return Asked(brief, asked_at, tuple(ancestors), tuple(retried))
 
 
 def _record(root: Any, mission: str) -> Brief:

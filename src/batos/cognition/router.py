@@ -6,9 +6,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 from batos.cognition.evidence import terms, words
 
@@ -20,6 +21,10 @@ UNDECIDED = 1.2
 REFLEX_WORDS = 6
 #: Characters at the head and the tail of a long text that are looked at: what is asked stands there.
 HEAD, TAIL = 1_500, 500
+#: The reason of a route whose persona was named.
+CHOSEN = "the asker chose"
+#: Who takes what happens inside the mind itself.
+KEEPER = "ALFRED"
 _SMOOTHING = 0.3
 _RUN = 4
 _CHARACTER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u2fff]")
@@ -34,6 +39,22 @@ class Route:
     confidence: float
     reason: str
     scores: Mapping[str, float]
+    #: Texts that were embedded for it.
+    embeds: int = 0
+
+    @classmethod
+    def noted(cls, value: Mapping[str, Any]) -> Route:
+        """The route that `as_dict` gave; nothing was embedded for it now."""
+        names = ("personas", "effort", "confidence", "reason", "scores")
+        personas, *others = (value[name] for name in names)
+        return cls(tuple(personas), *others)
+
+    def overridden(self, persona: str | None, effort: str | None) -> Route:
+        """The same with what the asker chose, who wins."""
+        effort = effort or self.effort
+        if persona is None or self.personas == (persona,):
+            return replace(self, effort=effort)
+        return replace(self, personas=(persona,), effort=effort, confidence=1.0, reason=CHOSEN)
 
     def as_dict(self) -> dict[str, object]:
         """CONTRACT's `route`."""
@@ -87,8 +108,19 @@ class Router:
             for feature in vocabulary
         }
 
-    def route(self, text: str, *, files: int = 0, persona: str | None = None, effort: str | None = None) -> Route:
-        """A decision, the same for the same text; `persona` and `effort` given by the asker win."""
+    async def route(
+        self,
+        text: str,
+        *,
+        files: int = 0,
+        persona: str | None = None,
+        effort: str | None = None,
+        before: str | None = None,
+    ) -> Route:
+        """A decision, the same for the same text; `persona` and `effort` given by the asker win.
+
+        `before` is the persona that led the conversation's last turn.
+        """
         looked_at = f"{text[:HEAD]} {text[-TAIL:]}" if len(text) > HEAD + TAIL else text
         scores = self._scores(looked_at)
         leader = persona or max(scores, key=lambda name: scores[name])
@@ -96,9 +128,14 @@ class Router:
             (leader,),
             effort or _effort(text, files),
             1.0 if persona else scores[leader],
-            "the asker chose" if persona else self._reason(leader, looked_at, scores[leader]),
+            CHOSEN if persona else self._reason(leader, looked_at, scores[leader]),
             scores,
         )
+
+    def event(self, name: str) -> Route:
+        """The route of an event inside the mind: latency, conflict, integrity and whatever else it tells of itself."""
+        scores = dict.fromkeys(self._names, 0.0) | {KEEPER: 1.0}
+        return Route((KEEPER,), "cycle", 1.0, f"{name} is an event of the mind itself", scores)
 
     def _scores(self, text: str) -> dict[str, float]:
         sums, seen = [0.0] * len(self._names), 0

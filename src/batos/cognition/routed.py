@@ -1,0 +1,51 @@
+"""The one decision of a turn: made by the router, noted at a mission's first attempt, and used again by later ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from batos.cognition.brief import MissionBrief
+from batos.cognition.router import Route, Router
+from batos.image import roots
+from batos.inference.journal import Journal
+from batos.objects.prototype import own_slots
+
+#: The journal note of an attempt's beginning has the route under this name.
+ROUTE_NOTE = "route"
+#: The door of what happens inside the mind; the client is then the event's name.
+EVENT_DOOR = "event"
+
+
+async def decide(router: Router, brief: MissionBrief, root: Any, journal: Journal, attempts: Sequence[str]) -> Route:
+    """Who takes a mission, and how.
+
+    `attempts` are the missions that asked the same before, nearest first: what was noted there is used again, so that
+    the same calls are made, whatever became of the codex or the embedder since. The asker's choice wins over all.
+    """
+    for mission in attempts:
+        for note in journal.notes(mission):
+            if ROUTE_NOTE in note:
+                return Route.noted(note[ROUTE_NOTE]).overridden(brief.persona, brief.effort)
+    if brief.origin.door == EVENT_DOOR:
+        return router.event(brief.origin.client).overridden(brief.persona, brief.effort)
+    return await router.route(
+        brief.text,
+        files=len(brief.attachments),
+        persona=brief.persona,
+        effort=brief.effort,
+        before=_before(root, brief),
+    )
+
+
+def _before(root: Any, brief: MissionBrief) -> str | None:
+    """The persona that led the turn that this one follows."""
+    last = brief.in_reply_to
+    conversation = root[roots.CONVERSATIONS].get(brief.conversation) if brief.conversation else None
+    if last is None and conversation is not None and conversation.turns:
+        last = conversation.turns[conversation.turns.maxKey()]
+    if last is None or last not in root[roots.MISSIONS]:
+        return None
+    record, _, thought = root[roots.MISSIONS][last]
+    route = own_slots(thought).get("route")
+    return str(route["personas"][0]) if route and record.value["user"] == brief.user else None
