@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,24 +76,55 @@ def own_folder(home: Path) -> None:
         ) from error
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """The command line's one event loop; BATOS_DEBUG_LOOP=1 watches it. SIGTERM ends the work as Ctrl-C does."""
-    return loopwatch.run(_until_told(work), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")
+def reaching(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """What `common` gives, and where the server is: for verbs that speak through a door."""
+    return click.option("--server", metavar="URI", help="A server's address; none is the home's, if one runs.")(
+        common(verb)
+    )
 
 
-async def _until_told(work: Coroutine[Any, Any, T]) -> T:
+def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None) -> T:
+    """The command line's one event loop; BATOS_DEBUG_LOOP=1 watches it.
+
+    Ctrl-C and SIGTERM cancel the work; a second one calls `parting` and ends the process at once, as a kill would:
+    what is committed stays, and what is not leaves no trace.
+    """
+    try:
+        return loopwatch.run(_until_told(work, parting), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")
+    except _Told as told:
+        raise (KeyboardInterrupt if told.signal == signal.SIGINT else Terminated) from None
+
+
+class _Told(BaseException):
+    """A signal ended the work."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+
+async def _until_told(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None) -> T:
     task = asyncio.ensure_future(work)
-    terminated = False
+    heard: list[int] = []
 
-    def terminate() -> None:
-        nonlocal terminated
-        terminated = True
-        task.cancel()
+    def hear(number: int) -> None:
+        heard.append(number)
+        if len(heard) == 1:
+            task.cancel()
+            return
+        if parting is not None:
+            parting()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # nobody reads it any more
+                stream.flush()
+        os._exit(128 + number)
 
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, hear, number)
     try:
         return await task
     except asyncio.CancelledError:
-        if terminated:
-            raise Terminated from None
+        if heard:
+            raise _Told(heard[0]) from None
         raise
