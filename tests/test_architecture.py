@@ -160,7 +160,7 @@ def sources() -> Iterator[Source]:
 
 
 def test_the_house_is_within_its_budget() -> None:
-    """No file of src, tests or bench breaks a rule; a file is read once for all rules, because reading it is the work."""
+    """No file of src, tests or bench breaks a rule; a file is read once for all rules, as reading it is the work."""
     faults = [
         f"{source.path}: {rule.__name__}: {fault}" for source in sources() for rule in RULES for fault in rule(source)
     ]
