@@ -46,7 +46,9 @@ _KINDS: Mapping[str, Decision[Any]] = {
 
 def kind(request: ChatRequest) -> str:
     """Which decision a request asks for; a second weave is `revised`."""
-    found = next((name for name, decision in _KINDS.items() if request.schema == decision.format), "decomposition")
+    assert request.schema is not None
+    otherwise = "choice" if set(request.schema["properties"]) == {"best"} else "decomposition"
+    found = next((name for name, decision in _KINDS.items() if request.schema == decision.format), otherwise)
     # A call's own message ends with the clock; what is appended to it does not.
     appended = "\n\nAsked at " not in request.messages[-1]["content"]
     return "revised" if appended and found.endswith("woven") else found
@@ -74,6 +76,8 @@ class Script:
     woven: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
     revised: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
     changed: dict[str, Any] | BatosError = field(default_factory=lambda: {"answer": f"{WINDS}. So be it."})
+    #: The number of the answer that stands, as shown.
+    choose: Callable[[ChatRequest], int] = lambda request: 1
 
     def __call__(self, request: ChatRequest) -> str | BatosError:
         """The reply to a request."""
@@ -81,6 +85,8 @@ class Script:
         if asked == "decomposition":
             assert request.schema is not None
             return json.dumps({key: f"{QUESTION} ({key})" for key in request.schema["properties"]})
+        if asked == "choice":
+            return json.dumps({"best": self.choose(request)})
         plain = asked.startswith("plain")
         name = asked.removeprefix("plain ")
         reply = getattr(self, name)

@@ -27,6 +27,7 @@ VOICE = Voice(
         "decompose": "For $count facets:\n$pillars",
         "facet": "As $name, after $inspiration.\n$intent\n$query",
         "weave": "$query\n$parts",
+        "select": "$query\n$answers",
         "reflex": "$query",
         "revise": "Found:\n$faults",
         "protocol": "$answer\n$name $intent",

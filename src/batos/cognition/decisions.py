@@ -15,6 +15,8 @@ from batos.inference.schema import Decision
 #: A quotation long enough to prove something and short enough to be copied exactly.
 QUOTE = 240
 MOST_PARTS = 9
+#: Longest answer of a part and of a mission, in characters: where the grammar cuts.
+PART_ANSWER, ANSWER = 900, 1_800
 
 _Unanswered: TypeAlias = Annotated[
     list[Annotated[int, Field(ge=1, le=MOST_PARTS)]],
@@ -32,14 +34,14 @@ class Citation(BaseModel):
 class PlainPart(BaseModel):
     """A facet's answer when there are no documents."""
 
-    answer: Annotated[str, Field(max_length=900)]
+    answer: Annotated[str, Field(max_length=PART_ANSWER)]
     known: Annotated[bool, Field(description="whether there is an answer")]
 
 
 class Part(BaseModel):
     """A facet's answer to its sub-query, from documents."""
 
-    answer: Annotated[str, Field(max_length=900)]
+    answer: Annotated[str, Field(max_length=PART_ANSWER)]
     citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
     known: Annotated[bool, Field(description="whether there is an answer")]
 
@@ -47,14 +49,14 @@ class Part(BaseModel):
 class PlainWoven(BaseModel):
     """The answer of a mission when there are no documents."""
 
-    answer: Annotated[str, Field(max_length=1_800)]
+    answer: Annotated[str, Field(max_length=ANSWER)]
     unanswered: _Unanswered
 
 
 class Woven(BaseModel):
     """The answer of a mission, from documents."""
 
-    answer: Annotated[str, Field(max_length=1_800)]
+    answer: Annotated[str, Field(max_length=ANSWER)]
     citations: Annotated[list[Citation], Field(max_length=4, description="the documents' own words that it rests on")]
     unanswered: _Unanswered
 
@@ -62,7 +64,7 @@ class Woven(BaseModel):
 class Changed(BaseModel):
     """The answer of a mission as a key protocol changes it."""
 
-    answer: Annotated[str, Field(max_length=1_800)]
+    answer: Annotated[str, Field(max_length=ANSWER)]
 
 
 PART: Decision[Part] = Decision(Part)
@@ -80,6 +82,14 @@ def part(cites: bool) -> Decision[Any]:
 def woven(cites: bool) -> Decision[Any]:
     """What the weave answers in, with documents or without."""
     return WOVEN if cites else PLAIN_WOVEN
+
+
+@lru_cache(maxsize=16)
+def choice(candidates: int) -> Decision[BaseModel]:
+    """Which of so many candidates stands, by its number as shown, from 1."""
+    best: Any = (Annotated[int, Field(ge=1, le=candidates, description="the number of the answer that stands")], ...)
+    shape: type[BaseModel] = create_model("Choice", best=best)
+    return Decision(shape)
 
 
 def quoted(value: BaseModel) -> tuple[Quoted, ...]:

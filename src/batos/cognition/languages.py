@@ -25,6 +25,8 @@ _SMALL = {
     "Dutch": "de het een en is van niet met voor op zijn dat die er te aan wat hoe ik je wordt naar ook om bij",
 }
 _SMALL_WORDS = {language: frozenset(listed.split()) for language, listed in _SMALL.items()}
+#: All of them: words that say little about what a text says.
+SMALL_WORDS = frozenset().union(*_SMALL_WORDS.values())
 
 #: A sample is enough to tell.
 _SAMPLE = 4_000

@@ -115,6 +115,12 @@ def weave_task(voice: Voice, question: str, parts: Sequence[Spoken]) -> str:
     return voice.prompt("weave", query=question, parts=shown)
 
 
+def select_task(voice: Voice, question: str, answers: Sequence[Spoken]) -> str:
+    """Ask which of several answers to the same question stands; who gave one is not shown."""
+    shown = "\n\n".join(f"{each.number}. {each.text}" for each in answers)
+    return voice.prompt("select", query=question, answers=shown)
+
+
 def reflex_task(voice: Voice, question: str) -> str:
     """Ask for the answer at once."""
     return voice.prompt("reflex", query=question)

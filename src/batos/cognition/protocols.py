@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from batos.cognition import decisions, prompt, weave
+from batos.cognition import answering, decisions, prompt
 from batos.cognition.asking import Question
 from batos.cognition.facets import FATAL
 from batos.cognition.gate import Ground
@@ -37,7 +37,7 @@ async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis
     if slot is None or said is None or verdict is None:
         return
     synthesis.protocol = told = {"slot": slot, "applied": False}
-    weave.retract(running, path_of(running, slot))
+    answering.retract(running, path_of(running, slot))
     try:
         changed = await send(interpreter, running.persona, slot, said.answer)
         if not isinstance(changed, str):
@@ -48,7 +48,7 @@ async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis
         told["failure"] = error.as_dict()
     else:
         after = replace(said, answer=changed.strip())
-        judged = await weave.judge(synthesis, after, ground)
+        judged = await answering.judge(synthesis, after, ground)
         told["faults"] = [fault.as_dict() for fault in judged.faults]
         told["applied"] = len(judged.faults) <= len(verdict.faults)
         if told["applied"]:
@@ -64,7 +64,7 @@ async def interpret(
     intent = getattr(running.persona, slot)
     task = prompt.protocol_task(running.voice, intent.name, intent.text, str(args[0]))
     question = Question(path_of(running, slot), task)
-    value, _ = await weave.infer_streamed(interpreter, running, synthesis, question, decisions.CHANGED)
+    value, _ = await answering.infer_streamed(interpreter, running, synthesis, question, decisions.CHANGED)
     return str(value.answer)
 
 
@@ -76,5 +76,5 @@ def path_of(running: Running, slot: str) -> str:
 def _stream_again(running: Running, slot: str, said: Said) -> None:
     """Who listens has the answer that stands."""
     path = path_of(running, slot)
-    weave.retract(running, path)
+    answering.retract(running, path)
     running.events.emit("mission.token", mission=running.id, path=path, text=said.answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from batos.cognition import decisions, facets, prompt, protocols, provenance, weave
+from batos.cognition import combining, decisions, facets, prompt, protocols, provenance
 from batos.cognition.asking import Question, infer, room_for_evidence
 from batos.cognition.evidence import Evidence
 from batos.cognition.running import Running, Synthesis
@@ -71,10 +71,10 @@ async def delegating(running: Running, interpreter: Interpreter, cycle: UvmObjec
 
 
 async def synthesizing(running: Running, interpreter: Interpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """SYNTHESIZING: weave, judge, revise once; then at most one key protocol."""
+    """SYNTHESIZING: combine the parts, judge, revise once; then at most one key protocol."""
     running.learn_ratio()
     synthesis = work(cycle)
-    ground = await weave.answer(interpreter, running, synthesis)
+    ground = await combining.combine(interpreter, running, synthesis)
     await protocols.apply(interpreter, running, synthesis, ground)
     return "COMPLETE"
 

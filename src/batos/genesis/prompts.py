@@ -24,6 +24,7 @@ SHAPES: Mapping[str, Shape] = {
     "decompose": Shape(("count", "pillars"), ("pillars",)),
     "facet": Shape(("name", "inspiration", "intent", "query"), ("intent", "query")),
     "weave": Shape(("query", "parts"), ("query", "parts")),
+    "select": Shape(("query", "answers"), ("query", "answers")),
     "reflex": Shape(("query",), ("query",)),
     "revise": Shape(("faults",), ("faults",)),
     "protocol": Shape(("name", "intent", "answer"), ("intent", "answer")),
@@ -31,7 +32,7 @@ SHAPES: Mapping[str, Shape] = {
 
 
 def read(table: Table) -> dict[str, str]:
-    """The templates of a `prompts` table, all six, checked; faults are kept in its file."""
+    """The templates of a `prompts` table, all seven, checked; faults are kept in its file."""
     found: dict[str, str] = {}
     for name, shape in SHAPES.items():
         text = table.text(name)

@@ -1,0 +1,124 @@
+"""An answer on its way: streamed, held against the gate, revised once on a concrete fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from batos.cognition import decisions, gate, prompt
+from batos.cognition.aside import aside
+from batos.cognition.asking import Question, Replied, infer
+from batos.cognition.gate import Draft, Ground, Verdict
+from batos.cognition.running import PartResult, Running, Said, Synthesis
+from batos.inference.partial import AnswerStream
+from batos.inference.schema import Decision
+from batos.objects.message import Interpreter
+
+#: Names that an answer may use although no document has them.
+_OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})
+
+
+def ground_of(running: Running, synthesis: Synthesis) -> Ground:
+    """What the answer may rest on."""
+    return Ground(synthesis.question, synthesis.recalled, _OWN_NAMES)
+
+
+async def say(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> Said:
+    """Ask for the mission's answer; its text is told as it grows."""
+    decision = decisions.woven(bool(synthesis.recalled.passages))
+    value, replied = await infer_streamed(interpreter, running, synthesis, question, decision)
+    cut = len(value.answer) >= decisions.ANSWER
+    return Said(value.answer.strip(), decisions.quoted(value), frozenset(value.unanswered), replied.text, cut)
+
+
+def stand(running: Running, part: PartResult, path: str) -> Said:
+    """A part's answer as the mission's, word for word with its citations; whoever listens has it at once."""
+    said = part.answer.strip()
+    running.events.emit("mission.token", mission=running.id, path=path, text=said)
+    cut = len(part.answer) in (decisions.PART_ANSWER, decisions.ANSWER)
+    return Said(said, part.citations, text=told(part), cut=cut)
+
+
+async def revise(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> None:
+    """Once, with the faults as the only addition; an answer that is still faulty stands with its faults told."""
+    said, verdict = synthesis.said, synthesis.verdict
+    assert said is not None
+    assert verdict is not None
+    then = prompt.revision(running.voice, said.text, [fault.what for fault in verdict.faults])
+    synthesis.revised = verdict
+    retract(running, question.path)
+    again = replace(question, path=f"{running.name}/revising#0", then=then)
+    synthesis.said = await say(interpreter, running, synthesis, again)
+
+
+async def infer_streamed(
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question, decision: Decision[Any]
+) -> tuple[Any, Replied]:
+    """A decision whose field `answer` is told as it grows."""
+    return await infer_kept(
+        interpreter, running, synthesis, replace(question, on_token=_teller(running, question.path, decision)), decision
+    )
+
+
+async def infer_kept(
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question, decision: Decision[Any]
+) -> tuple[Any, Replied]:
+    """A decision; what did not fit its prompt is left out from here on."""
+    value, replied = await infer(interpreter, running, synthesis.evidence, question, decision)
+    synthesis.evidence = replied.evidence
+    synthesis.shortened = max(synthesis.shortened, replied.shortened)
+    return value, replied
+
+
+def _teller(running: Running, path: str, decision: Decision[Any]) -> Callable[[str], None]:
+    """Hears a reply and tells its answer's text, freed from the JSON around it."""
+    stream = AnswerStream(decision.in_mode(running.thinking.mode).key("answer"))
+
+    def hear(piece: str) -> None:
+        text = stream.feed(piece)
+        if text:
+            running.events.emit("mission.token", mission=running.id, path=path, text=text)
+
+    return hear
+
+
+def retract(running: Running, path: str) -> None:
+    """What was streamed under a path no longer stands."""
+    running.events.emit("mission.retracted", mission=running.id, path=path)
+
+
+def told(part: PartResult) -> str:
+    """A part's answer and citations, as another prompt shows them."""
+    if part.open:
+        return "(no answer)"
+    quotes = "".join(f'\n[{each.document}] "{each.quote}"' for each in part.citations)
+    return f"{part.answer}{quotes}"
+
+
+def stands_alone(synthesis: Synthesis) -> bool:
+    """Whether the answer that stands is one part's alone, and so an answer to the one question that all were given."""
+    return synthesis.combined.get("winner") is not None
+
+
+async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> Verdict:
+    """The gate's verdict on the mission's answer, which is to answer every sub-query or name it as unanswered."""
+    if stands_alone(synthesis):
+        return await judge_alone(said, ground)
+    open_queries = frozenset(part.number for part in synthesis.parts if part.open)
+    return await _judged(_draft(said, ground, max(1, len(synthesis.parts)), open_queries))
+
+
+async def judge_alone(said: Said, ground: Ground) -> Verdict:
+    """The gate's verdict on an answer to the question itself."""
+    return await _judged(_draft(said, ground, 1, frozenset()))
+
+
+def _draft(said: Said, ground: Ground, queries: int, open_queries: frozenset[int]) -> Draft:
+    return Draft(said.answer, said.citations, said.unanswered, ground, queries, open_queries)
+
+
+async def _judged(draft: Draft) -> Verdict:
+    """Long evidence is searched aside."""
+    size = len(draft.answer) + sum(len(passage.text) for passage in draft.ground.passages)
+    return await aside(size, lambda: gate.judge(draft))
