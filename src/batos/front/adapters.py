@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from batos.config import Settings
-from batos.errors import NotFound, OllamaError
+from batos.errors import OllamaError
 from batos.events import Events
+from batos.front import choosing
 from batos.front.console import size, table
 from batos.front.options import Called, common, run
 from batos.genesis import adaptercheck, outside
-from batos.genesis import codex as codices
 from batos.genesis.adapters import conversion, misfits, repository
 from batos.genesis.adapters.folder import in_use
-from batos.genesis.adapters.shelf import NONE, Adapter, Fault, Shelf
-from batos.genesis.codex import PILLARS, Codex
+from batos.genesis.adapters.shelf import Adapter, Fault, Shelf
+from batos.genesis.codex import Codex
 from batos.genesis.daemon import look
 from batos.inference.bridge import Bridge, ModelCard
 from batos.uvm import deadlines, open_uvm
@@ -27,11 +26,6 @@ from batos.uvm import deadlines, open_uvm
 @click.group()
 def adapters() -> None:
     """List, check and choose the adapters that personas think with."""
-
-
-def _codex(settings: Settings) -> Codex:
-    """The codex as the next genesis finds it."""
-    return codices.standing(settings.home / "codex")[0].sound()
 
 
 # -- list
@@ -64,7 +58,7 @@ def _none(settings: Settings) -> str:
 
 async def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
     settings = called.settings
-    codex = _codex(settings)
+    codex = choosing.standing(settings)
     shelf, _ = await _held(settings, codex, outside.laid(settings))
     choices, proxies = outside.read(settings, _kept)
     used = in_use(shelf, choices)
@@ -126,7 +120,7 @@ def check(called: Called, which: str) -> int:
     They are held against their bases as Ollama shows them; where it cannot be asked, that is said.
     """
     settings = called.settings
-    codex = _codex(settings)
+    codex = choosing.standing(settings)
     found, unchecked = run(_held(settings, codex, _asked_for(outside.laid(settings), which)))
     doubts = {
         adapter.label: misfits.doubts(adapter, codex.model_for(adapter.persona, settings.profile))
@@ -141,30 +135,13 @@ def _asked_for(shelf: Shelf, which: str) -> Shelf:
     if not which:
         return shelf
     named, _, name = which.partition("/")
-    persona = _persona(named)
+    persona = choosing.persona_named(named)
     adapters = tuple(each for each in shelf.of(persona) if not name or each.name.casefold() == name.casefold())
     faults = tuple(each for each in shelf.faults
                    if each.persona == persona and (not name or each.name.casefold() == name.casefold()))  # fmt: skip
     if name and not adapters and not faults:
-        raise _unknown(shelf, persona, name)
+        raise choosing.unknown(shelf, persona, name)
     return Shelf(adapters, faults)
-
-
-def _persona(named: str) -> str:
-    if named.upper() in PILLARS:
-        return named.upper()
-    near = difflib.get_close_matches(named.upper(), PILLARS, 1)
-    remedy = f"Did you mean {near[0]}?" if near else f"The personas are {', '.join(PILLARS)}."
-    raise NotFound(f"there is no persona {named!r}", field="persona", remedy=remedy)
-
-
-def _unknown(shelf: Shelf, persona: str, name: str) -> NotFound:
-    known = [each.name for each in shelf.of(persona)]
-    near = difflib.get_close_matches(name, known, 1)
-    remedy = f"There are: {', '.join(known)}." if known else f"Put one into adapters/{persona.lower()}/NAME/."
-    if near:
-        remedy = f"Did you mean {near[0]!r}?"
-    return NotFound(f"{persona} has no adapter {name!r}", field="name", remedy=remedy)
 
 
 def _tell_check(called: Called, found: Shelf, doubts: Mapping[str, Sequence[str]], unchecked: Sequence[str]) -> None:
@@ -200,9 +177,9 @@ def convert(called: Called, which: str) -> int:
     The daemon's own conversion spoils queries and keys on bases of the llama family, and refuses most others.
     """
     named, _, name = which.partition("/")
-    persona = _persona(named)
-    adapter = _chosen(outside.laid(called.settings), persona, name)
-    base = _codex(called.settings).model_for(persona, called.settings.profile)
+    persona = choosing.persona_named(named)
+    adapter = choosing.chosen(outside.laid(called.settings), persona, name)
+    base = choosing.standing(called.settings).model_for(persona, called.settings.profile)
     card = run(_card(called.settings, base))
     faults = [fault for fault in misfits.misfits(adapter, card) if fault.where != misfits.ARCHITECTURE]
     if faults:
@@ -232,7 +209,7 @@ async def _card(settings: Settings, base: str) -> ModelCard:
 @common
 def use(called: Called, persona: str, name: str) -> int:
     """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
-    told = run(_use(called, _persona(persona), name))
+    told = run(_use(called, persona, name))
     if called.console.as_json:
         called.console.document(told)
         return 0
@@ -247,42 +224,5 @@ def use(called: Called, persona: str, name: str) -> int:
 
 
 async def _use(called: Called, persona: str, name: str) -> dict[str, Any]:
-    settings = called.settings
-    shelf, codex = outside.laid(settings), _codex(settings)
-    adapter = None if name.casefold() == NONE else _chosen(shelf, persona, name)
-    notes = [] if adapter is None else await _fits(settings, codex, adapter)
-    async with open_uvm(settings, Events(log=True)) as uvm:
-        chosen = None if adapter is None else adapter.name
-        changed = await uvm.image.writer.apply(lambda root: repository.choose(root, persona, chosen))
-        with uvm.image.snapshot() as root:
-            used = in_use(shelf, repository.choices(root))
-    cost = adaptercheck.reloading(used, codex, settings.profile)
-    return {
-        "persona": persona,
-        "adapter": chosen,
-        "changed": changed,
-        "notes": [*notes, *([f"The price: {cost}."] if cost else [])],
-    }
-
-
-def _chosen(shelf: Shelf, persona: str, name: str) -> Adapter:
-    adapter = shelf.find(persona, name)
-    if adapter is not None:
-        return adapter
-    faults = [each for each in shelf.faults if each.persona == persona and each.name.casefold() == name.casefold()]
-    if faults:
-        raise adaptercheck.refusal(faults)
-    raise _unknown(shelf, persona, name)
-
-
-async def _fits(settings: Settings, codex: Codex, adapter: Adapter) -> list[str]:
-    """Refuse what would not load; where Ollama cannot say, the next mission's check will."""
-    base = codex.model_for(adapter.persona, settings.profile)
-    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
-        try:
-            faults = await adaptercheck.unfit([(adapter, base)], bridge)
-        except OllamaError as error:
-            return [f"Not checked against {base}: {error.message}."]
-    if faults:
-        raise adaptercheck.refusal(faults)
-    return list(misfits.doubts(adapter, base))
+    async with open_uvm(called.settings, Events(log=True)) as uvm:
+        return await choosing.choose(uvm, persona, name)
