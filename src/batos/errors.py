@@ -63,8 +63,9 @@ class BatosError(Exception):
     also: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
-        """A kind's code is its name: NotFound is `not_found`, ImageError is `image`."""
-        cls.code = _CAPITAL.sub("_", cls.__name__.removesuffix("Error")).lower()
+        """A kind's code is its name: NotFound is `not_found`, ImageError is `image`; a private one has its parent's."""
+        if not cls.__name__.startswith("_"):
+            cls.code = _CAPITAL.sub("_", cls.__name__.removesuffix("Error")).lower()
 
     def __init__(self, message: str, *, remedy: str = "", field: str | None = None) -> None:
         super().__init__(message)
