@@ -123,7 +123,7 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
     for event, keys in heard:
         assert set(NAMES[event]) <= set(keys), event
     # A scripted model lies nowhere: tests/inference/test_placement.py has what is told of memory.
-    assert heard.names == set(NAMES) - {"txn.conflict", "vram.sample", "vram.spill"}
+    assert heard.names == set(NAMES) - {"txn.conflict", "vram.sample", "vram.spill", "queue.busy"}
 
 
 async def test_the_order_of_a_missions_life(tmp_path: Path) -> None:

@@ -12,14 +12,15 @@ Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 #: Every event and the keys it always carries (others may follow).
 NAMES: dict[str, tuple[str, ...]] = {
     "mission.status": ("mission", "status"),
-    "mission.accepted": ("mission",),
+    "mission.accepted": ("mission", "user"),
     "mission.routed": ("mission", "personas", "effort", "confidence", "reason"),
     "mission.state": ("mission", "state"),
     "mission.token": ("mission", "path", "text"),
-    "mission.partial": ("mission", "path", "facet"),
+    "mission.partial": ("mission", "path", "persona", "known"),
     "mission.done": ("mission", "tid"),
     "mission.failed": ("mission", "reason"),
     "mission.retracted": ("mission",),
+    "queue.busy": ("user",),
     "inference.start": ("mission", "path", "model"),
     "inference.first_token": ("mission", "path", "seconds"),
     "inference.end": ("mission", "path", "model", "prompt_tokens", "answer_tokens", "seconds", "from_journal"),

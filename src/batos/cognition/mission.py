@@ -13,18 +13,18 @@ import structlog
 
 from batos.cognition import preparing, provenance, routed
 from batos.cognition.evidence import Evidence
+from batos.cognition.hold import Hold
 from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.machine import begin
 from batos.cognition.prompt import Scene
 from batos.cognition.router import Router
 from batos.cognition.running import Running
-from batos.errors import BatosError, InternalError, Refused
+from batos.errors import InternalError, Refused
 from batos.events import Events
 from batos.image.commits import settled
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
-from batos.image.records import StatusWord
 from batos.image.transactions import MissionTransaction
 from batos.inference.journal import Journal
 from batos.inference.placement import Looks, Watch
@@ -46,6 +46,8 @@ class Attempt:
     running: Running | None = None
     #: The commit, once there is one: from then on the mission is done, whatever else happens.
     tid: str | None = None
+    #: What is said from outside; asked before each paid call and at each state of the outer cycle.
+    hold: Hold = field(default_factory=Hold)
 
     def report(self) -> dict[str, Any]:
         """For the status of a mission that failed: a thought that was doomed cannot tell."""
@@ -81,18 +83,19 @@ class Conductor:
     def __post_init__(self) -> None:
         self.watch = Watch(self.bridge, self.events)
 
-    async def run(self, mission: str) -> None:
-        """Run a mission to its end. Raises why it failed, after its status and the journal say so.
+    async def run(self, mission: str, hold: Hold | None = None) -> None:
+        """Run a mission to its end, or until `hold` says to stop. Raises why it ended, after status and journal say so.
 
         A mission whose answer is committed already is only published. Refused: it ended without an answer before.
         """
         if self._is_answered(mission):
             await self.publisher.fold(mission)
             return
-        attempt = Attempt(mission)
+        attempt = Attempt(mission, hold=hold or Hold())
         began = False
         try:
-            await self.image.move(mission, "running")
+            attempt.hold()
+            await self.image.move(mission, "running", **attempt.hold.marks)
             began = True
             await self._think(attempt)
         except (Exception, asyncio.CancelledError) as error:
@@ -100,7 +103,7 @@ class Conductor:
                 # Somebody else runs it, now or before a crash: that is not this attempt's to call failed.
                 raise
             if attempt.tid is None:
-                await settled(asyncio.ensure_future(self._failed(attempt, error)))
+                await settled(asyncio.ensure_future(self._stopped(attempt, error)))
                 raise
             # Cancelled while the commit was under way, and it went through: the mission is done all the same.
             await settled(asyncio.ensure_future(self._done(attempt)))
@@ -139,25 +142,28 @@ class Conductor:
         self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid)
         self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
 
-    async def _failed(self, attempt: Attempt, error: BaseException) -> None:
+    async def _stopped(self, attempt: Attempt, error: BaseException) -> None:
         """The reason goes to the journal and, in a short transaction of its own, to the mission."""
-        mission, reason = attempt.mission, _as_ours(error)
+        mission = attempt.mission
+        word, reason = await attempt.hold.outcome(error)
         if isinstance(reason, InternalError):
             # As text: a renderer that walks the frames' locals would load objects of a connection that is closed.
             trace = "".join(traceback.format_exception(error))
             _log.error("mission failed unexpectedly", mission=mission, trace=trace)
-        if not attempt.states or attempt.states[-1]["state"] != "FAILED":
+        ended = word in _ENDED
+        if ended and (not attempt.states or attempt.states[-1]["state"] != "FAILED"):
             # What fails before the machine starts or at the commit enters FAILED from outside.
             self._note(attempt, "FAILED")
-        self.journal.note(mission, {"failed": reason.as_dict(), "at": iso(self.clock())})
-        word: StatusWord = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
+        self.journal.note(mission, {word: reason.as_dict(), "at": iso(self.clock())})
+        report = {"report": attempt.report()} if ended else {}
         try:
             await self.journal.flush(mission)
-            await self.image.move(mission, word, reason, report=attempt.report())
+            await self.image.move(mission, word, reason, **report)
         except Exception as unwritten:  # told, because the first error is still the one to raise
             # A full disk can keep us from writing why: the first error is still the one to tell.
-            self.events.emit("txn.abort", what=mission, reason=f"its failure is not recorded: {unwritten}")
-        self.events.emit("mission.failed", mission=mission, reason=reason.as_dict())
+            self.events.emit("txn.abort", what=mission, reason=f"its end is not recorded: {unwritten}")
+        if ended:
+            self.events.emit("mission.failed", mission=mission, reason=reason.as_dict())
 
     def _note(self, attempt: Attempt, state: str) -> None:
         """A state is entered: told to the journal, the report and whoever listens."""
@@ -218,11 +224,3 @@ class Conductor:
             clock=self.clock,
             watch=self.watch,
         )
-
-
-def _as_ours(error: BaseException) -> BatosError:
-    if isinstance(error, BatosError):
-        return error
-    if isinstance(error, asyncio.CancelledError):
-        return BatosError("the mission was cancelled", remedy="Ask again; what was paid for is in the journal.")
-    return InternalError(f"{type(error).__name__}: {error}")

@@ -15,9 +15,21 @@ def ulid(now: datetime, entropy: bytes | None = None) -> str:
     return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
-def mission_id(now: datetime) -> str:
-    """A new mission's id."""
-    return f"m-{ulid(now)}"
+def mission_id(now: datetime, newest: str = "") -> str:
+    """A new mission's id; it sorts behind `newest`, also within its millisecond or when the clock was set back."""
+    found = f"m-{ulid(now)}"
+    return found if found > newest else _next(newest)
+
+
+def _next(name: str) -> str:
+    """The id right behind another: its number, one more."""
+    head, digits = name[:2], list(name[2:])
+    for place in reversed(range(len(digits))):
+        following = _CROCKFORD.index(digits[place]) + 1
+        digits[place] = _CROCKFORD[following % 32]
+        if following < 32:
+            break
+    return head + "".join(digits)
 
 
 def conversation_id(now: datetime) -> str:

@@ -16,7 +16,7 @@ from ZODB.DB import DB
 from ZODB.interfaces import IBlobStorage
 from ZODB.POSException import ConflictError
 
-from batos.errors import BatosError, DiskFull, ImageDamaged, ImageError, InternalError, NotFound, Refused
+from batos.errors import BatosError, Busy, DiskFull, ImageDamaged, ImageError, InternalError, NotFound, Refused
 from batos.events import Events
 from batos.image import pairing, roots, storage
 from batos.image.commits import CommitThread
@@ -69,6 +69,8 @@ class LivingImage:
         self.writer = Writer(self.db, self.thread, self.translate, self._committed("image"))
         self.journal_writer = Writer(self.journal_db, self.thread, self.translate, self._committed("journal"))
         self.voters: tuple[Voter, ...] = VOTERS
+        #: The newest mission's id: those that follow sort behind it, also within a millisecond.
+        self._newest = ""
         #: Why no mission is accepted any more, if so.
         self.refusing: ImageError | None = None
         self._blobs = IBlobStorage.providedBy(self.db.storage)
@@ -85,6 +87,8 @@ class LivingImage:
         with self.snapshot() as root:
             complete = all(name in root for name in roots.RECORDS)
             version = root[roots.GENESIS].get("format", roots.FORMAT) if complete else roots.FORMAT
+            missions = root[roots.MISSIONS] if complete else None
+            self._newest = missions.maxKey() if missions else ""
         if version > roots.FORMAT:
             raise ImageError(
                 f"the image has format {version} and this version of BAT OS knows {roots.FORMAT}",
@@ -126,22 +130,46 @@ class LivingImage:
 
     # -- accepting
 
-    async def accept(self, brief: Mapping[str, Any], files: Mapping[str, bytes] | None = None) -> str:
+    async def accept(
+        self, brief: Mapping[str, Any], files: Mapping[str, bytes] | None = None, limit: int | None = None
+    ) -> str:
         """Write brief, status and thought; the mission is durable when its id is returned.
 
-        `files` are the attachments' contents by sha256, as the brief names them.
+        `files` are the attachments' contents by sha256, as the brief names them. A brief with the idempotency key of
+        an earlier one of its user writes nothing: it is that mission. Busy: `limit` missions wait already.
         """
         if self.refusing is not None:
             raise type(self.refusing)(self.refusing.message, remedy=self.refusing.remedy) from self.refusing
         now = self._clock()
-        name, at = mission_id(now), iso(now)
-        contents = dict(files or {})
-        await self.writer.apply(lambda root: self._accept(root, dict(brief, id=name), at, contents))
+        self._newest = name = mission_id(now, self._newest)
+        contents, at = dict(files or {}), iso(now)
+        # What it answers instead of raising fails nobody else's share of the same commit.
+        given = await self.writer.apply(lambda root: self._admit(root, dict(brief, id=name), at, contents, limit))
+        if isinstance(given, BatosError):
+            self._events.emit("queue.busy", user=brief["user"])
+            raise given
+        if given != name:
+            return given
         long = [sha256 for sha256, data in contents.items() if len(data) > INLINE_BYTES]
         if long and self._blobs:
             await self.thread.run(lambda: self._sync_blobs(long))
-        self._events.emit("mission.accepted", mission=name)
+        self._events.emit("mission.accepted", mission=name, user=brief["user"])
         return name
+
+    def _admit(
+        self, root: Any, brief: dict[str, Any], at: str, files: Mapping[str, bytes], limit: int | None
+    ) -> str | Busy:
+        """The id of the mission that this brief now is; Busy, written nowhere, when no more may wait."""
+        repeats, key = root[roots.REPEATS], brief.get("idempotency_key")
+        kept = None if key is None else roots.repeat_key(brief["user"], key)
+        if kept is not None and kept in repeats:
+            return str(repeats[kept])
+        if limit is not None and roots.waiting(root) >= limit:
+            return Busy(f"{limit} missions wait already, as many as may", field="queue")
+        self._accept(root, brief, at, files)
+        if kept is not None:
+            repeats[kept] = brief["id"]
+        return str(brief["id"])
 
     def _accept(self, root: Any, brief: dict[str, Any], at: str, files: Mapping[str, bytes]) -> None:
         missions, name = root[roots.MISSIONS], brief["id"]
@@ -154,6 +182,7 @@ class LivingImage:
         parents = (root["traits_obj"],) if "traits_obj" in root else ()
         thought = UvmObject({"mission": name}, parents)
         missions[name] = (Brief(brief, at), Status("queued", at), thought)
+        roots.tallied(root, None, "queued")
         if brief.get("conversation") is not None:
             # There from the moment its first mission is accepted, so that the next may be asked at once.
             roots.conversation(root, brief["conversation"], brief["user"])
@@ -213,9 +242,10 @@ class LivingImage:
         shown = None if reason is None else reason.as_dict()
         at = iso(self._clock())
 
-        def change(root: Any) -> None:
+        def change(root: Any) -> int:
             status = self.find(root, mission)[1]
             _check_move(mission, status, word)
+            roots.tallied(root, status.word, word)
             status.become(word, at, shown)
             for name, value in also.items():
                 setattr(status, name, value)
@@ -224,9 +254,11 @@ class LivingImage:
                 unfolded.discard(mission)
             elif mission not in unfolded:
                 unfolded.insert(mission)
+            return status.attempts
 
-        await self.writer.apply(change)
-        self._events.emit("mission.status", mission=mission, status=word, reason=shown)
+        attempts = await self.writer.apply(change)
+        began = {"attempt": attempts} if word == "running" else {}
+        self._events.emit("mission.status", mission=mission, status=word, reason=shown, **began)
 
     def unfolded(self) -> list[str]:
         """Missions that are accepted and neither folded in nor ended."""

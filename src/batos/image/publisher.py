@@ -45,6 +45,7 @@ class Publisher:
             if kind not in self._appliers:
                 raise InternalError(f"{mission} contributes to {kind!r}, which nothing here folds")
             self._appliers[kind](root, mission, payload)
+        roots.tallied(root, status.word, "done")
         status.become("done", at)
         status.published = True
         status.tid = tid_text(thought._p_serial)

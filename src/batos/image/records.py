@@ -40,7 +40,17 @@ class Brief(Persistent):
 
 
 class Status(Persistent):
-    """Where a mission stands; changed only by short transactions, never by the mission."""
+    """Where a mission stands; changed only by short transactions, never by the mission.
+
+    `deaths` counts the attempts that count against it: processes that died with it where the one before had died.
+    """
+
+    #: Written only where they say something else.
+    deaths = 0
+    #: How far the journal had come when a process last died with it: entries, those that are closed, the last path.
+    mark: tuple[int, int, str] | None = None
+    #: Whether it runs, or last ran, with no other mission beside it.
+    alone = False
 
     def __init__(self, word: StatusWord, at: str) -> None:
         self.word: StatusWord = word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from BTrees.IOBTree import IOBTree
@@ -36,24 +37,57 @@ CONVERSATIONS = "conversations"
 STATISTICS = "statistics"
 #: what genesis found and made: codex digest, texts, models, format version
 GENESIS = "genesis"
+#: how many missions have each status
+TALLY = "tally"
+#: user, NUL, idempotency key -> mission id
+REPEATS = "repeats"
+#: what was counted and sampled, by day and in all: see cognition/counters.py
+COUNTERS = "counters"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR = "pair"
 
-RECORDS = (MISSIONS, UNFOLDED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS)
+RECORDS = (MISSIONS, UNFOLDED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS, TALLY, REPEATS, COUNTERS)
 
 FORMAT = 1
 
 
 def prepare(root: Any) -> bool:
     """Make the record trees that are missing; says whether any was."""
-    kinds = {UNFOLDED: OOTreeSet, STATISTICS: PersistentMapping, GENESIS: PersistentMapping}
+    mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS), PersistentMapping)
+    kinds = {UNFOLDED: OOTreeSet, **mappings}
     missing = [name for name in RECORDS if name not in root]
     for name in missing:
         root[name] = kinds.get(name, OOBTree)()
+    if TALLY in missing:
+        root[TALLY].update(scanned(root))
     if "format" not in root[GENESIS]:
         root[GENESIS]["format"] = FORMAT
     return bool(missing)
+
+
+def scanned(root: Any) -> dict[str, int]:
+    """How many missions have each status, by looking at every one of them."""
+    return dict(Counter(status.word for _, status, _ in root[MISSIONS].values()))
+
+
+def tallied(root: Any, before: str | None, after: str) -> None:
+    """Count a mission that was accepted (`before` is None) or whose status changed."""
+    tally = root[TALLY]
+    if before is not None:
+        tally[before] -= 1
+    tally[after] = tally.get(after, 0) + 1
+
+
+def waiting(root: Any) -> int:
+    """How many missions take a place in the queue."""
+    tally = root[TALLY]
+    return sum(tally.get(word, 0) for word in ("queued", "waiting"))
+
+
+def repeat_key(user: str, key: str) -> str:
+    """What an idempotency key is kept under: it is its user's alone. Neither may hold a control character."""
+    return f"{user}\0{key}"
 
 
 def conversation(root: Any, name: str, user: str) -> UvmObject:

@@ -1,0 +1,86 @@
+"""The missions that wait for a worker of this process, in the order in which they begin."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+from batos.image.records import Brief, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What decides when a mission begins: taken from its brief once, so that no brief is read again for it.
+
+    `deadline` is ISO 8601 in UTC, to the millisecond; such texts sort by time.
+    """
+
+    mission: str
+    priority: int = 0
+    deadline: str | None = None
+    #: Waits for the daemon instead of failing when it is away.
+    patient: bool = False
+    #: Runs with no other mission beside it.
+    alone: bool = False
+
+
+def place_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> Place:
+    """The place that an accepted mission takes; it runs alone after so many deaths that count against it."""
+    value = brief.value
+    return Place(
+        mission,
+        value.get("priority") or 0,
+        value.get("deadline"),
+        bool((value.get("policy") or {}).get("wait_ollama")),
+        status.deaths >= deaths_allowed,
+    )
+
+
+class Queue:
+    """Places by priority, the higher first, then by age: ids sort in the order in which missions were accepted.
+
+    What is dropped stays in the heap until it comes up, or until most of the heap is such.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, str]] = []
+        self._places: dict[str, Place] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, mission: object) -> bool:
+        return mission in self._places
+
+    def put(self, place: Place) -> None:
+        """Let a mission wait; one that waits already keeps its place."""
+        if place.mission not in self._places:
+            self._places[place.mission] = place
+            heapq.heappush(self._heap, _key(place))
+
+    def first(self) -> Place | None:
+        """Whose turn is next; None when nothing waits."""
+        while self._heap:
+            place = self._places.get(self._heap[0][1])
+            if place is not None and _key(place) == self._heap[0]:
+                return place
+            heapq.heappop(self._heap)
+        return None
+
+    def drop(self, mission: str) -> Place | None:
+        """Let a mission wait no more: it begins, or it was cancelled; None if it did not wait."""
+        place = self._places.pop(mission, None)
+        if len(self._heap) > 2 * len(self._places) + 64:
+            self._heap = [_key(each) for each in self._places.values()]
+            heapq.heapify(self._heap)
+        return place
+
+    def clear(self) -> tuple[Place, ...]:
+        """Forget all that wait, and say which."""
+        waited = tuple(self._places.values())
+        self._heap, self._places = [], {}
+        return waited
+
+
+def _key(place: Place) -> tuple[int, str]:
+    return -place.priority, place.mission
