@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any, Protocol
 
 import structlog
@@ -276,10 +277,12 @@ class UVM:
             found["cost"] = report.paid(self.journal.read([mission]))
         return found
 
-    def missions(self, most: int = 20) -> list[dict[str, Any]]:
-        """The newest missions, a line each."""
+    def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+        """The newest missions, a line each; only those of a status or a user, where one is named."""
         with self.image.snapshot() as root:
-            return [report.mission_line(name, *parts[:2]) for name, parts in report.newest(root, most)]
+            lines = (report.mission_line(name, *parts[:2]) for name, parts in report.newest(root))
+            meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
+            return list(islice(meant, most))
 
     def prompts(self, mission: str) -> list[dict[str, Any]]:
         """Every call of a mission with the exact prompt; raises NotFound."""

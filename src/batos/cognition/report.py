@@ -58,11 +58,11 @@ def mission_line(name: str, brief: Brief, status: Status) -> dict[str, Any]:
     }
 
 
-def newest(root: Any, most: int) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:
+def newest(root: Any) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:
     """Missions, newest first; their ids are of one length and sort by time."""
     missions = root[roots.MISSIONS]
     upper: str | None = None
-    for _ in range(most):
+    while True:
         try:
             name = missions.maxKey() if upper is None else missions.maxKey(upper)
         except ValueError:

@@ -1,0 +1,177 @@
+"""Files on their way to a brief: pieces spooled to the home's disk, verified by digest, bounded in size and time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batos.errors import BriefError, Busy, ImageError
+from batos.front.protocol import PIECE_BYTES
+from batos.image.room import disk_full, no_room
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+#: Seconds after which what nobody went on with, or named in a brief, is removed.
+PATIENCE = 3_600.0
+#: Files that may be on their way at once.
+FILES = 256
+
+
+@dataclass(slots=True)
+class _Spooled:
+    """One file as far as it has come."""
+
+    path: Path
+    touched: float
+    have: int = 0
+    digest: _Hash = field(default_factory=hashlib.sha256)
+
+
+@dataclass(slots=True)
+class Uploads:
+    """Spooled files by SHA-256. `each` and `total` bound, in bytes, one file and all of them; the clock is monotonic.
+
+    The folder is this object's alone: what an earlier process left in it is removed with the first piece.
+    """
+
+    folder: Path
+    each: int
+    total: int = 0
+    clock: Callable[[], float] = time.monotonic
+    _files: dict[str, _Spooled] = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _clean: bool = False
+
+    def __post_init__(self) -> None:
+        self.total = self.total or max(4 * self.each, 2**28)
+
+    async def add(self, sha256: str, offset: int, data: str) -> dict[str, Any]:
+        """Take a piece (base64): sha256, have (bytes that are there), and size once it is whole.
+
+        BriefError: no base64, too long a piece or file, a piece that is not what came before in its place; what came
+        is dropped then. Busy: too much is on its way.
+        """
+        piece = _decoded(data)
+        async with self._turn:
+            return await asyncio.to_thread(self._add, sha256, offset, piece)
+
+    async def content(self, sha256: str) -> bytes | None:
+        """A whole file's bytes; None where it is not there, or not whole."""
+        async with self._turn:
+            return await asyncio.to_thread(self._content, sha256)
+
+    async def forget(self, names: Iterable[str]) -> None:
+        """Remove files that the image has by now."""
+        async with self._turn:
+            for sha256 in names:
+                self._drop(sha256)
+
+    async def close(self) -> None:
+        """Remove everything."""
+        async with self._turn:
+            self._files.clear()
+            await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+    # -- in a thread, one at a time
+
+    def _add(self, sha256: str, offset: int, piece: bytes) -> dict[str, Any]:
+        self._tidy()
+        spooled = self._files.get(sha256)
+        if spooled is None:
+            if not piece:
+                return {"sha256": sha256, "have": 0}
+            spooled = self._begin(sha256)
+        spooled.touched = self.clock()
+        if offset < spooled.have:
+            self._compare(sha256, spooled, offset, piece)
+        fresh = piece[max(0, spooled.have - offset) :] if offset <= spooled.have else b""
+        self._bounded(sha256, spooled.have + len(fresh), len(fresh))
+        if fresh:
+            self._write(sha256, spooled, fresh)
+            spooled.digest.update(fresh)
+            spooled.have += len(fresh)
+        told = {"sha256": sha256, "have": spooled.have}
+        return {**told, "size": spooled.have} if spooled.digest.hexdigest() == sha256 else told
+
+    def _write(self, sha256: str, spooled: _Spooled, fresh: bytes) -> None:
+        try:
+            with spooled.path.open("ab") as file:
+                file.write(fresh)
+        except OSError as error:
+            self._drop(sha256)
+            if no_room(error):
+                raise disk_full(error, spooled.path) from error
+            raise ImageError(f"{spooled.path} cannot be written: {error}", remedy="Check the home's disk.") from error
+
+    def _begin(self, sha256: str) -> _Spooled:
+        if len(self._files) >= FILES:
+            raise Busy(f"{FILES} files are on their way already", remedy="Send it again in a while.")
+        path = self.folder / sha256
+        path.unlink(missing_ok=True)
+        self._files[sha256] = _Spooled(path, self.clock())
+        return self._files[sha256]
+
+    def _compare(self, sha256: str, spooled: _Spooled, offset: int, piece: bytes) -> None:
+        """A piece that came before may come again; another one in its place ends the upload."""
+        with spooled.path.open("rb") as file:
+            file.seek(offset)
+            there = file.read(len(piece))
+        if not piece.startswith(there):
+            self._drop(sha256)
+            raise BriefError(
+                "the pieces of the file do not agree", field="attachments", remedy="Send it again from its beginning."
+            )
+
+    def _bounded(self, sha256: str, size: int, fresh: int) -> None:
+        if size > self.each:
+            self._drop(sha256)
+            raise BriefError(
+                f"the file has more than {self.each} bytes",
+                field="attachments",
+                remedy="Split the file, or raise attachment_bytes in batos.toml.",
+            )
+        if sum(each.have for each in self._files.values()) + fresh > self.total:
+            raise Busy("too much is on its way already", remedy="Send it again in a while.")
+
+    def _content(self, sha256: str) -> bytes | None:
+        spooled = self._files.get(sha256)
+        if spooled is None or spooled.digest.hexdigest() != sha256:
+            return None
+        spooled.touched = self.clock()
+        return spooled.path.read_bytes()
+
+    def _tidy(self) -> None:
+        """Remove what nobody went on with, and the first time what an earlier process left."""
+        if not self._clean:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(mode=0o700, parents=True)
+            self._clean = True
+        old = self.clock() - PATIENCE
+        for sha256 in [name for name, each in self._files.items() if each.touched < old]:
+            self._drop(sha256)
+
+    def _drop(self, sha256: str) -> None:
+        spooled = self._files.pop(sha256, None)
+        if spooled is not None:
+            spooled.path.unlink(missing_ok=True)
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        piece = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise BriefError("the piece is no base64", field="args.data", remedy="Encode it with its padding.") from None
+    if len(piece) > PIECE_BYTES:
+        raise BriefError(
+            f"a piece has at most {PIECE_BYTES} bytes", field="args.data", remedy="Send it in more pieces."
+        )
+    return piece
