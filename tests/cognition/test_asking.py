@@ -115,7 +115,7 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
     mission = await submit(mind.uvm, conversation=conversation)
     async with stepping(mind.uvm, mission) as opened:
         running = opened.running
-        evidence = recall(running.passages, running.turns, QUESTION, 100_000)
+        evidence = recall(running.passages, running.past, QUESTION, 100_000)
         assert (len(evidence.passages), len(evidence.turns)) == (1, 2)
         parts = [prompt.Spoken(1, "F", "why", "x" * 500)]
 
@@ -203,7 +203,7 @@ def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens
     found = recall(candidates, (), question, room)
     bare = prompt.size(prompt.compose(running.scene, running.voice, question))
     full = prompt.size(prompt.compose(running.scene.with_evidence(found), running.voice, question))
-    assert full - bare <= room + prompt.DOCUMENTS_SIZE
+    assert full - bare <= room + prompt.EVIDENCE_SIZE
     if found.passages:
         guide = prompt.with_guide(question, decisions.WOVEN.guide)
         size = prompt.size(prompt.compose(running.scene.with_evidence(found), running.voice, guide))

@@ -138,5 +138,5 @@ def room_for_evidence(running: Running, tasks: Sequence[tuple[str, Decision[Any]
 def _room_beside(running: Running, task: str, decision: Decision[Any]) -> int:
     thinking = running.thinking
     task = prompt.with_guide(task, decision.in_mode(thinking.mode).guide)
-    bare = prompt.size(prompt.compose(running.scene, running.voice, task)) + prompt.DOCUMENTS_SIZE
+    bare = prompt.size(prompt.compose(running.scene, running.voice, task)) + prompt.EVIDENCE_SIZE
     return prompt.room(thinking.window, thinking.reserved(decision), running.ratio) - bare

@@ -1,4 +1,4 @@
-"""What an answer may rest on: passages of the attached files and earlier turns, chosen within a budget."""
+"""What an answer may rest on: passages of files, earlier turns and what is left of older ones, within a budget."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -17,6 +17,10 @@ PASSAGE = 1_200
 MOST_PASSAGES = 15
 #: Passages that a prompt may show: what a citation can number.
 MOST_DOCUMENTS = 99
+#: Bytes that a chat template is taken to put around a message.
+MARKS = 16
+#: The share of the turns' room that summaries of older turns may take from the newest turns: one in so many.
+VIEW_SHARE = 3
 
 # Letters whose marks are no `\w` (Indic, Hebrew, Arabic, combining accents), so that a word is not cut at them.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u0655\u0900-\u0963\u0966-\u0dff"
@@ -44,9 +48,7 @@ class Passage:
 
     def block(self) -> str:
         """The passage as a prompt shows it. It ends with a mark that its text does not hold, so none closes itself."""
-        mark = _digest(self.text)
-        while mark in self.text:
-            mark = _digest(mark + self.text)
+        mark = _mark(self.text)
         name = _UNSAFE.sub("_", self.name)
         return f'<document id="{self.number}" name="{name}" digest="{mark}">\n{self.text}\n</document {mark}>'
 
@@ -58,49 +60,127 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An earlier exchange of the conversation; `trust` is the least of what its answer was made from."""
+    """An earlier exchange; `trust` is the least of what its answer was made from.
+
+    `position` counts from 1 in its conversation, and is 0 outside one.
+    """
 
     mission: str
     question: str
     answer: str
     trust: str
+    position: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a prompt, the template's marks counted."""
+        return len(self.question.encode()) + len(self.answer.encode()) + 2 * MARKS
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is left of the turns `first` to `last` of a conversation: made by a model, or their first sentences.
+
+    `trust` is the least of its turns'. It is shown as what it is, and its text is never an instruction.
+    """
+
+    first: int
+    last: int
+    text: str
+    trust: str
+    by_model: bool = True
+
+    @property
+    def turns(self) -> int:
+        """How many turns it stands for."""
+        return self.last - self.first + 1
+
+    def block(self) -> str:
+        """The summary as a prompt shows it; its end is marked so that no text closes it."""
+        how = "Summary, made by the machine," if self.by_model else "First sentences, taken by the machine,"
+        which = f"turn {self.first}" if self.first == self.last else f"turns {self.first} to {self.last}"
+        mark = _mark(self.text)
+        opening = f'<earlier turns="{self.first}-{self.last}" digest="{mark}">'
+        return f"{how} of {which}:\n{opening}\n{self.text}\n</earlier {mark}>"
 
     @property
     def size(self) -> int:
         """Bytes that it takes in a prompt."""
-        return len(self.question.encode()) + len(self.answer.encode())
+        return len(self.block().encode()) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What was said before in a conversation of `count` turns, the last of them loaded one by one.
+
+    `newest` gives the turns from the last down to the one after `view`, which are summaries, oldest first, of all
+    turns before. `meant` is the exchange that is replied to; it may be of no conversation.
+    """
+
+    count: int = 0
+    newest: Callable[[], Iterable[Turn]] = tuple
+    view: tuple[Summary, ...] = ()
+    meant: Turn | None = None
+
+    @classmethod
+    def of(cls, turns: Sequence[Turn], view: tuple[Summary, ...] = (), meant: Turn | None = None) -> Past:
+        """These turns, oldest first, behind a view; they are numbered after it."""
+        numbered = [replace(turn, position=position) for position, turn in enumerate(turns, start=_last(view) + 1)]
+        return cls(_last(view) + len(numbered), lambda: reversed(numbered), view, meant)
+
+    @property
+    def covered(self) -> int:
+        """The last turn that the view stands for."""
+        return _last(self.view)
+
+
+def _last(view: Sequence[Summary]) -> int:
+    return view[-1].last if view else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was recalled for a mission, and how many passages and turns were left out for want of room."""
+    """What was recalled for a mission, and how many passages and turns were left out for want of room.
+
+    `view` stands for older turns than `turns`; the exchange that is replied to is the last of these.
+    """
 
     passages: tuple[Passage, ...] = ()
     turns: tuple[Turn, ...] = ()
     omitted_passages: int = 0
     omitted_turns: int = 0
+    view: tuple[Summary, ...] = ()
 
     def find(self, number: int) -> Passage | None:
         """The passage that a citation names."""
         return next((each for each in self.passages if each.number == number), None)
 
     def lightened(self, query: str, excess: int) -> Evidence:
-        """The evidence with so many bytes less, or with nothing left: the weakest passages go first, then old turns."""
+        """The evidence with so many bytes less, or with nothing left.
+
+        The weakest passages go first, then the oldest summaries, then the oldest turns.
+        """
         dropped: set[int] = set()
         for passage in reversed(rank(self.passages, query)):
             if excess <= 0:
                 break
             dropped.add(passage.number)
             excess -= passage.size
-        turns = list(self.turns)
+        view, turns, omitted = list(self.view), list(self.turns), 0
+        while view and excess > 0:
+            summary = view.pop(0)
+            excess -= summary.size
+            omitted += summary.turns
         while turns and excess > 0:
             excess -= turns.pop(0).size
+            omitted += 1
         return replace(
             self,
             passages=tuple(each for each in self.passages if each.number not in dropped),
             turns=tuple(turns),
+            view=tuple(view),
             omitted_passages=self.omitted_passages + len(dropped),
-            omitted_turns=self.omitted_turns + len(self.turns) - len(turns),
+            omitted_turns=self.omitted_turns + omitted,
         )
 
 
@@ -214,22 +294,47 @@ def rank(candidates: Sequence[Passage], query: str) -> list[Passage]:
     return [passage for _, passage in sorted(scored, key=lambda pair: -pair[0])]
 
 
-def recall(candidates: Sequence[Passage], turns: Sequence[Turn], query: str, room: int) -> Evidence:
-    """What fits into `room` bytes: the newest turns in half of it at most, passages in the rest.
+def recall(candidates: Sequence[Passage], past: Past, query: str, room: int) -> Evidence:
+    """What fits into `room` bytes: what was said before in half of it at most, passages in the rest.
 
     All passages if they fit; else the best that match, or the first where none does. They come back in the order of
-    their files, since neighbours explain each other, and are numbered anew from 1.
+    their files, since neighbours explain each other, and are numbered anew from 1. Turns are loaded, newest first,
+    until one has no room.
     """
-    kept_turns: list[Turn] = []
-    turn_room = room // 2 if candidates else room
-    for turn in reversed(turns):
-        if turn.size > turn_room:
+    kept = remembered(past, room // 2 if candidates else room)
+    room -= sum(turn.size for turn in kept.turns) + sum(summary.size for summary in kept.view)
+    passages_ = _fitting(candidates, query, room)
+    numbered = tuple(replace(each, number=number) for number, each in enumerate(passages_, start=1))
+    return replace(kept, passages=numbered, omitted_passages=len(candidates) - len(numbered))
+
+
+def remembered(past: Past, room: int) -> Evidence:
+    """The turns and summaries that fit into `room` bytes.
+
+    The exchange that is replied to first, then the newest turns, then the newest summaries of what is older; these
+    have a share of the room that turns do not take.
+    """
+    meant = past.meant if past.meant is not None and past.meant.size <= room else None
+    room -= meant.size if meant else 0
+    reserved = min(sum(each.size for each in past.view), room // VIEW_SHARE)
+    turns: list[Turn] = []
+    for turn in past.newest():
+        if meant is not None and turn.mission == meant.mission:
+            continue
+        if turn.size > room - reserved:
             break
-        turn_room -= turn.size
         room -= turn.size
-        kept_turns.insert(0, turn)
-    kept = [replace(each, number=number) for number, each in enumerate(_fitting(candidates, query, room), start=1)]
-    return Evidence(tuple(kept), tuple(kept_turns), len(candidates) - len(kept), len(turns) - len(kept_turns))
+        turns.insert(0, turn)
+    view: list[Summary] = []
+    for summary in reversed(past.view):
+        if summary.size > room:
+            break
+        room -= summary.size
+        view.insert(0, summary)
+    shown = (*turns, *([meant] if meant else ()))
+    first = view[0].first if view else past.covered + 1
+    told = sum(0 < each.position < first or each.position > past.covered for each in shown)
+    return Evidence(turns=shown, view=tuple(view), omitted_turns=past.count - told - (past.covered - first + 1))
 
 
 def _fitting(candidates: Sequence[Passage], query: str, room: int) -> list[Passage]:
@@ -243,6 +348,14 @@ def _fitting(candidates: Sequence[Passage], query: str, room: int) -> list[Passa
             room -= passage.size
             kept.append(passage)
     return sorted(kept, key=lambda each: each.number)
+
+
+def _mark(text: str) -> str:
+    """A digest that the text does not hold, so that it cannot end its own block."""
+    mark = _digest(text)
+    while mark in text:
+        mark = _digest(mark + text)
+    return mark
 
 
 def _digest(text: str) -> str:

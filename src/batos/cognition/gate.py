@@ -77,7 +77,7 @@ class Ground:
         self._own_names = own_names
         turns = (f"{turn.question}\n{turn.answer}" for turn in evidence.turns)
         #: What is not a document: the question and the conversation.
-        self.said = "\n".join((question, *turns))
+        self.said = "\n".join((question, *(summary.text for summary in evidence.view), *turns))
 
     @cached_property
     def text(self) -> str:

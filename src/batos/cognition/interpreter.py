@@ -19,6 +19,9 @@ from batos.objects.prototype import Found, UvmObject, label, reference
 
 _log = structlog.get_logger("batos.object")
 
+#: How much more work it is to load a byte of a turn than to read it.
+_LOADING = 4
+
 Kernel: TypeAlias = Callable[["MissionInterpreter", UvmObject, tuple[Any, ...]], Awaitable[Any]]
 
 
@@ -28,6 +31,10 @@ class MissionInterpreter:
     def __init__(self, running: Running, cycle: UvmObject) -> None:
         self.running = running
         self.cycle = cycle
+
+    def within(self, running: Running, cycle: UvmObject) -> MissionInterpreter:
+        """One for a mind within this one, which runs a cycle of its own."""
+        return MissionInterpreter(running, cycle)
 
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
         """Run the kernel function of that name; ObjectError if this kernel has none."""
@@ -86,8 +93,9 @@ async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
     """Until there is memory: the mission's own files and its conversation, within `room` bytes."""
     query, room = str(args[0]), int(args[1])
     running = interpreter.running
-    size = sum(len(passage.text) for passage in running.passages)
-    return await aside(size, lambda: recall(running.passages, running.turns, query, room))
+    # Loading turns takes longer than reading their text: a short conversation's are loaded here, a long one's aside.
+    size = sum(len(passage.text) for passage in running.passages) + _LOADING * (room if running.past.count else 0)
+    return await aside(size, lambda: recall(running.passages, running.past, query, room))
 
 
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from batos.cognition import preparing, provenance, routed
+from batos.cognition import conversations, preparing, provenance, routed
 from batos.cognition.evidence import Evidence
 from batos.cognition.hold import Hold
 from batos.cognition.interpreter import MissionInterpreter
@@ -203,7 +203,7 @@ class Conductor:
             events=self.events,
             scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), brief.text, asked.asked_at),
             passages=await preparing.passages_of(root, brief),
-            turns=preparing.turns_of(root, brief),
+            past=conversations.past(root, brief),
             read_at=tid_text(transaction.read_at),
             note=lambda state: self._note(attempt, state),
             doom=transaction.doom,

@@ -1,4 +1,4 @@
-"""What a mission needs before it thinks, read from its snapshot: persona, model, files, turns, ancestors, clock."""
+"""What a mission needs before it thinks, read from its snapshot: persona, model, files, ancestors, clock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from batos.cognition import brief as briefs
 from batos.cognition.aside import aside
 from batos.cognition.brief import MissionBrief
-from batos.cognition.evidence import Passage, Turn, passages
+from batos.cognition.evidence import Passage, passages
 from batos.cognition.prompt import Voice
 from batos.cognition.router import Route
 from batos.cognition.running import Thinking, ratio
-from batos.errors import BriefError, NotFound
+from batos.errors import NotFound
 from batos.genesis import graph
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
@@ -22,9 +22,6 @@ from batos.image.records import Attachment, Brief
 from batos.inference.journal import Journal
 from batos.inference.session import Limits
 from batos.objects.prototype import UvmObject, lookup
-
-#: Turns of a conversation that are looked at for a mission: more never fit a small window.
-RECENT_TURNS = 64
 
 #: The journal note of an attempt's beginning has the ratio under this name.
 RATIO_NOTE = "tokens_per_byte"
@@ -116,26 +113,6 @@ async def passages_of(root: Any, brief: MissionBrief) -> tuple[Passage, ...]:
 
 def _cut(files: Iterable[tuple[str, str, Attachment]]) -> tuple[Passage, ...]:
     return passages((name, sha256, file.read().decode("utf-8")) for name, sha256, file in files)
-
-
-def turns_of(root: Any, brief: MissionBrief) -> tuple[Turn, ...]:
-    """The newest turns of the brief's conversation, oldest first; BriefError if it is another user's."""
-    conversation = root[roots.CONVERSATIONS].get(brief.conversation) if brief.conversation else None
-    if conversation is None:
-        return ()
-    if conversation.user != brief.user:
-        raise BriefError(
-            f"{brief.conversation} is another user's conversation",
-            field="conversation",
-            remedy="Begin one of your own: what one user said is not recalled for another.",
-        )
-    found: list[Turn] = []
-    turns = conversation.turns
-    newest = turns.maxKey() if turns else 0
-    for mission in turns.values(min=newest - RECENT_TURNS + 1):
-        record, _, thought = root[roots.MISSIONS][mission]
-        found.append(Turn(mission, record.value["text"], thought.answer, thought.lineage_trust))
-    return tuple(found)
 
 
 def limits_of(brief: MissionBrief, configured: Limits) -> Limits:

@@ -34,7 +34,7 @@ def placements(session: Session) -> list[dict[str, Any]]:
 
 def lineage_trust(recalled: Evidence) -> str:
     """The least trusted of all that an answer was made from: the question, the model, and what was recalled."""
-    turns = (turn.trust for turn in recalled.turns)
+    turns = (said.trust for said in (*recalled.view, *recalled.turns))
     files = (Attachment.trust for _ in recalled.passages[:1])
     return least_trusted("user", "model", *turns, *files)
 
@@ -83,13 +83,17 @@ def _recalled(evidence: Evidence) -> list[dict[str, Any]]:
         }
         for each in evidence.passages
     ]
-    return [*passages, *({"mission": turn.mission, "trust": turn.trust} for turn in evidence.turns)]
+    view = [
+        {"turns": [each.first, each.last], "by_model": each.by_model, "trust": each.trust} for each in evidence.view
+    ]
+    turns = [{"mission": turn.mission, "turn": turn.position, "trust": turn.trust} for turn in evidence.turns]
+    return [*passages, *view, *turns]
 
 
 def _contributions(running: Running) -> list[tuple[str, Any]]:
     cost = running.session.cost
     counted = {"persona": running.voice.name, "calls": cost.calls, "measured": dict(running.session.measured)}
     found: list[tuple[str, Any]] = [("statistics", counted)]
-    if running.brief.conversation is not None:
+    if running.brief.conversation is not None and running.brief.message is None:
         found.append(("turn", {"conversation": running.brief.conversation}))
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from batos.cognition.brief import MissionBrief
 from batos.cognition.citing import Quoted
-from batos.cognition.evidence import Evidence, Passage, Turn
+from batos.cognition.evidence import Evidence, Passage, Past
 from batos.cognition.gate import Verdict
 from batos.cognition.prompt import LEAST_RATIO, Scene, Voice
 from batos.cognition.router import Route
@@ -130,7 +130,7 @@ class Running:
     #: What all calls share, without evidence.
     scene: Scene
     passages: tuple[Passage, ...]
-    turns: tuple[Turn, ...]
+    past: Past
     read_at: str
     note: Callable[[str], None]
     doom: Callable[[], None]

@@ -1,0 +1,199 @@
+"""Conversations: their turns kept for ever, read by position one by one, and the view of the older ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from batos.cognition.brief import MissionBrief
+from batos.cognition.evidence import Past, Summary, Turn
+from batos.errors import BriefError, NotFound
+from batos.image import roots
+from batos.objects.prototype import UvmObject, own_slots
+
+#: Characters of questions and answers that one page of turns holds at most, beside its first turn.
+PAGE = 256 * 1024
+#: Positions that are looked at in one step on the way back.
+_STEP = 64
+
+
+def mine(root: Any, name: str, user: str | None) -> UvmObject:
+    """The conversation of that name; `user` None asks for nobody.
+
+    NotFound: there is none. BriefError: it is another user's.
+    """
+    found = root[roots.CONVERSATIONS].get(name)
+    if not isinstance(found, UvmObject):
+        raise NotFound(f"there is no conversation {name!r}", field="conversation", remedy="Begin one with `new`.")
+    if user is not None and found.user != user:
+        raise BriefError(
+            f"{name} is another user's conversation",
+            field="conversation",
+            remedy="Begin one of your own: what one user said is not recalled for another.",
+        )
+    return found
+
+
+def newest(root: Any, user: str) -> str | None:
+    """The user's newest conversation, if any; ids sort by time, and older conversations are not loaded."""
+    kept = root[roots.CONVERSATIONS]
+    try:
+        name: str = kept.maxKey()
+        while kept[name].user != user:
+            # Below `name` and above every shorter step down: its last character made smaller, then the largest.
+            name = kept.maxKey(f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff")
+    except ValueError:  # nothing is below
+        return None
+    return name
+
+
+def count(conversation: UvmObject) -> int:
+    """How many turns it has: the position of the last."""
+    turns = conversation.turns
+    return int(turns.maxKey()) if turns else 0
+
+
+def turn(root: Any, position: int, mission: str) -> Turn:
+    """One turn, verbatim."""
+    record, _, thought = root[roots.MISSIONS][mission]
+    return Turn(mission, record.value["text"], thought.answer, thought.lineage_trust, position)
+
+
+def backwards(root: Any, conversation: UvmObject, after: int = 0) -> Iterator[Turn]:
+    """The turns from the newest down to the one after that position, each loaded when it is its turn."""
+    return (turn(root, position, mission) for position, mission in _places(conversation, after))
+
+
+def forwards(root: Any, conversation: UvmObject, first: int, last: int) -> Iterator[Turn]:
+    """The turns of these positions, each loaded when it is its turn."""
+    return (turn(root, *place) for place in conversation.turns.items(min=first, max=last))
+
+
+def _places(conversation: UvmObject, after: int) -> Iterator[tuple[int, str]]:
+    """Position and mission of each turn, the newest first; a B-tree only walks forwards, so by steps."""
+    turns, last = conversation.turns, count(conversation)
+    while last > after:
+        first = max(after + 1, last - _STEP + 1)
+        yield from reversed(list(turns.items(min=first, max=last)))
+        last = first - 1
+
+
+def view(conversation: UvmObject) -> tuple[Summary, ...]:
+    """What stands for its older turns, oldest first."""
+    return tuple(summary(kept) for kept in nodes(conversation))
+
+
+def nodes(conversation: UvmObject) -> tuple[UvmObject, ...]:
+    """The objects of its view, oldest first; each has those that it was made of in its slot `parts`."""
+    found: tuple[UvmObject, ...] = own_slots(conversation).get("view", ())
+    return found
+
+
+def summary(node: UvmObject) -> Summary:
+    """An object of the view as a value."""
+    return Summary(node.first, node.last, node.text, node.trust, node.by_model)
+
+
+def past(root: Any, brief: MissionBrief) -> Past:
+    """What was said before a mission: its conversation's turns and view, and the exchange that it replies to.
+
+    BriefError: either is another user's, or what is replied to has no answer.
+    """
+    if brief.conversation is None:
+        return Past(meant=_meant(root, brief, None))
+    conversation = mine(root, brief.conversation, brief.user)
+    found = view(conversation)
+    covered = found[-1].last if found else 0
+    return Past(
+        count=count(conversation),
+        newest=lambda: backwards(root, conversation, covered),
+        view=found,
+        meant=_meant(root, brief, conversation),
+    )
+
+
+def check_reply(root: Any, mission: str, user: str) -> None:
+    """Raise NotFound if there is no such mission to reply to, BriefError if it is another user's."""
+    found = root[roots.MISSIONS].get(mission)
+    if found is None:
+        raise NotFound(f"there is no mission {mission!r}", field="in_reply_to", remedy="`batos missions` lists them.")
+    if found[0].value["user"] != user:
+        raise BriefError(
+            f"{mission} is another user's mission",
+            field="in_reply_to",
+            remedy="Reply to one of your own: what one user said is not recalled for another.",
+        )
+
+
+def _meant(root: Any, brief: MissionBrief, conversation: UvmObject | None) -> Turn | None:
+    """The exchange that is replied to, with its position if it is one of this conversation."""
+    name = brief.in_reply_to
+    if name is None:
+        return None
+    check_reply(root, name, brief.user)
+    record, status, thought = root[roots.MISSIONS][name]
+    if "answer" not in own_slots(thought):
+        raise BriefError(
+            f"{name} is {status.word}: it has no answer to reply to",
+            field="in_reply_to",
+            remedy=f"Wait for it (`batos wait {name}`), or ask without it.",
+        )
+    found = turn(root, 0, name)
+    if conversation is None or record.value.get("conversation") != brief.conversation:
+        return found
+    position = next((place for place, mission in _places(conversation, 0) if mission == name), 0)
+    return replace(found, position=position)
+
+
+def page(root: Any, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+    """Turns verbatim by position, for doors: `start` from 1, or from the end if it is negative.
+
+    `next` is the position after the page, None at the end: a page of long turns ends early. `compactions` are what
+    stands for older turns in prompts. Raises what `mine` raises.
+    """
+    conversation = mine(root, name, user)
+    whole = count(conversation)
+    first = max(1, whole + start + 1 if start < 0 else start)
+    shown: list[dict[str, Any]] = []
+    size = 0
+    for each in forwards(root, conversation, first, first + limit - 1):
+        size += len(each.question) + len(each.answer)
+        if shown and size > PAGE:
+            break
+        shown.append(_shown(root, each))
+    after = first + len(shown)
+    return {
+        "conversation": name,
+        "user": conversation.user,
+        "count": whole,
+        "turns": shown,
+        "next": after if shown and after <= whole else None,
+        "compactions": [_compaction(node) for node in nodes(conversation)],
+    }
+
+
+def _shown(root: Any, each: Turn) -> dict[str, Any]:
+    record, _, thought = root[roots.MISSIONS][each.mission]
+    return {
+        "position": each.position,
+        "mission": each.mission,
+        "at": record.accepted_at,
+        "question": each.question,
+        "answer": each.answer,
+        "personas": list(thought.route["personas"]),
+        "trust": each.trust,
+    }
+
+
+def _compaction(node: UvmObject) -> dict[str, Any]:
+    """A summary for doors: which turns, how and when it was made, and its text."""
+    return {
+        "turns": [node.first, node.last],
+        "level": node.level,
+        "by": "model" if node.by_model else "first sentences",
+        "text": node.text,
+        "trust": node.trust,
+        "mission": node.mission,
+        "at": node.at,
+    }
