@@ -133,10 +133,18 @@ def shipped_models() -> tuple[str, ...]:
 
 @asynccontextmanager
 async def scripted_uvm(
-    home: Path, bridge: ScriptedBridge | None = None, *, memory: bool = True, events: Events | None = None
+    home: Path,
+    bridge: ScriptedBridge | None = None,
+    *,
+    memory: bool = True,
+    events: Events | None = None,
+    parallel: int = 8,
 ) -> AsyncIterator[UVM]:
-    """An open UVM over a scripted bridge: genesis is done; the image is in memory, or in `home`."""
-    settings = Settings(home=home, user="tester", image="memory://image" if memory else "")
+    """An open UVM over a scripted bridge, which answers so many calls of a mission at once.
+
+    Genesis is done; the image is in memory, or in `home`.
+    """
+    settings = Settings(home=home, user="tester", image="memory://image" if memory else "", parallel=parallel)
     seams = Seams(bridge=bridge or ScriptedBridge())
     async with open_uvm(settings, events or Events(log=False), seams) as uvm:
         await uvm.genesis()

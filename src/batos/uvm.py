@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import structlog
 
 from batos.cognition import brief as briefs
-from batos.cognition import report
+from batos.cognition import conversations, report
 from batos.cognition.brief import File
 from batos.cognition.contributions import APPLIERS
 from batos.cognition.mission import Conductor, Inference
@@ -144,6 +144,7 @@ class UVM:
             events=self.events,
             clock=self.clock,
             digests=self._digests,
+            parallel=self.settings.parallel,
         )
 
     async def ready(self) -> Ready:
@@ -289,6 +290,11 @@ class UVM:
         with self.image.snapshot() as root:
             self.image.find(root, mission)
         return report.prompts_report(self.journal.read([mission]))
+
+    def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+        """A conversation's turns by position, and what stands for its older ones; for `user` alone, if one is named."""
+        with self.image.snapshot() as root:
+            return conversations.page(root, conversation, start, limit, user)
 
     def root_names(self) -> dict[str, Any]:
         """The names of the image's root: its objects, and what its trees of records hold."""

@@ -44,12 +44,14 @@ class Machine:
     async def steps(self, cycle: UvmObject) -> AsyncGenerator[str, None]:
         """Each state as it is entered; stop iterating to stop between two states.
 
-        An exception in a state moves the cycle to FAILED, which dooms the transaction, and is raised again.
+        An exception in a state moves the cycle to FAILED, which dooms the transaction (of the mission's own mind: a
+        mind within it has nothing to doom), and is raised again. Between two states the mission may be held.
         """
         state = self._enter(cycle, "IDLE")
         yield state
         while True:
             try:
+                self._hold()
                 state = self._enter(cycle, await self._next(cycle, state))
             except BaseException:
                 await self._fail(cycle)
@@ -65,7 +67,7 @@ class Machine:
 
     async def _next(self, cycle: UvmObject, state: str) -> str:
         """Let the state do its work; the name of the one that follows."""
-        args: tuple[Any, ...] = (self._running.brief.text,) if state == "IDLE" else ()
+        args: tuple[Any, ...] = (self._running.question,) if state == "IDLE" else ()
         after = await send(self._interpreter, cycle, graph.STATES[state], *args)
         if not isinstance(after, str) or after not in FOLLOWS[state]:
             raise InternalError(f"the state {state} named {after!r} as the next")
@@ -81,8 +83,13 @@ class Machine:
 
     def _enter(self, cycle: UvmObject, state: str) -> str:
         become(cycle, _prototype(self._orchestrator, state))
-        self._running.note(state)
+        self._running.entered(state)
         return state
+
+    def _hold(self) -> None:
+        """A mission that is to stand still does so here too, and not only before a call."""
+        if not self._running.inner:
+            self._running.session.hold()
 
 
 def _prototype(orchestrator: UvmObject, state: str) -> UvmObject:

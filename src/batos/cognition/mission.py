@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from batos.cognition import conversations, preparing, provenance, routed
+from batos.cognition import conversations, council, preparing, provenance, routed
 from batos.cognition.evidence import Evidence
 from batos.cognition.hold import Hold
 from batos.cognition.interpreter import MissionInterpreter
@@ -29,6 +29,7 @@ from batos.image.transactions import MissionTransaction
 from batos.inference.journal import Journal
 from batos.inference.placement import Looks, Watch
 from batos.inference.session import Limits, Session, Thinks
+from batos.inference.turns import ALL, Turns
 from batos.objects.message import send
 from batos.objects.prototype import own_slots
 
@@ -78,6 +79,8 @@ class Conductor:
     clock: Callable[[], datetime]
     #: Digest of each model that Ollama has, by name; asked for once at the start.
     digests: Mapping[str, str]
+    #: How many calls of one mission are under way at once: as many as a runner answers at once.
+    parallel: int = ALL
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -165,11 +168,14 @@ class Conductor:
         if ended:
             self.events.emit("mission.failed", mission=mission, reason=reason.as_dict())
 
-    def _note(self, attempt: Attempt, state: str) -> None:
-        """A state is entered: told to the journal, the report and whoever listens."""
-        attempt.states.append({"state": state, "at": iso(self.clock())})
-        self.journal.note(attempt.mission, attempt.states[-1])
-        self.events.emit("mission.state", mission=attempt.mission, state=state)
+    def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:
+        """A state is entered: told to the journal and whoever listens, and to the report unless a mind within did."""
+        entered = {"state": state, "at": iso(self.clock())}
+        within = {} if path is None else {"path": path}
+        if path is None:
+            attempt.states.append(entered)
+        self.journal.note(attempt.mission, {**entered, **within})
+        self.events.emit("mission.state", mission=attempt.mission, state=state, **within)
 
     async def _prepare(self, attempt: Attempt, transaction: MissionTransaction) -> Running:
         root, mission = transaction.root, attempt.mission
@@ -180,14 +186,13 @@ class Conductor:
         alike = (*([mission] if again else []), *asked.retried)
         route = await routed.decide(self.router, brief, root, self.journal, alike)
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
-        persona = preparing.persona_of(root, route)
-        thinking = preparing.thinking_of(persona)
-        session = self._session(mission, asked, again=again)
+        persona = preparing.persona_of(root, route.personas[0])
+        session = self._session(asked, attempt, again=again)
         session.cost.embeds += route.embeds
         attempts = (mission, *reversed(asked.ancestors)) if session.earlier else ()
-        ratio = preparing.ratio_of(root, thinking.model, self.journal, attempts)
+        ratios = preparing.ratios_of(root, self.journal, attempts)
         self.journal.note(
-            mission, {"begun": iso(self.clock()), preparing.RATIO_NOTE: ratio, routed.ROUTE_NOTE: route.as_dict()}
+            mission, {"begun": iso(self.clock()), preparing.RATIO_NOTE: ratios, routed.ROUTE_NOTE: route.as_dict()}
         )
         orchestrator = root["orchestrator_obj"]
         return Running(
@@ -198,23 +203,25 @@ class Conductor:
             thought=thought,
             route=route,
             voice=preparing.voice_of(persona),
-            thinking=thinking,
+            thinking=preparing.thinking_of(persona),
             session=session,
             events=self.events,
             scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), brief.text, asked.asked_at),
             passages=await preparing.passages_of(root, brief),
             past=conversations.past(root, brief),
             read_at=tid_text(transaction.read_at),
-            note=lambda state: self._note(attempt, state),
+            note=lambda state, path: self._note(attempt, state, path),
             doom=transaction.doom,
-            ratio=ratio,
+            ratios=ratios,
+            question=brief.text,
+            name=council.NAME if route.effort == "council" else persona.name.lower(),
         )
 
-    def _session(self, mission: str, asked: preparing.Asked, *, again: bool) -> Session:
+    def _session(self, asked: preparing.Asked, attempt: Attempt, *, again: bool) -> Session:
         # A mission that begins for the first time has nothing of its own to be served from.
-        served = [*asked.ancestors, *([mission] if again else [])]
+        served = [*asked.ancestors, *([attempt.mission] if again else [])]
         return Session(
-            mission=mission,
+            mission=attempt.mission,
             journal=self.journal,
             bridge=self.bridge,
             digests=self.digests,
@@ -223,4 +230,6 @@ class Conductor:
             earlier=self.journal.read(served) if served else (),
             clock=self.clock,
             watch=self.watch,
+            turns=Turns(self.parallel),
+            hold=attempt.hold,
         )

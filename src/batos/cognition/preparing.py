@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,10 +12,10 @@ from batos.cognition.aside import aside
 from batos.cognition.brief import MissionBrief
 from batos.cognition.evidence import Passage, passages
 from batos.cognition.prompt import Voice
-from batos.cognition.router import Route
 from batos.cognition.running import Thinking, ratio
 from batos.errors import NotFound
 from batos.genesis import graph
+from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
 from batos.image.records import Attachment, Brief
@@ -23,7 +23,7 @@ from batos.inference.journal import Journal
 from batos.inference.session import Limits
 from batos.objects.prototype import UvmObject, lookup
 
-#: The journal note of an attempt's beginning has the ratio under this name.
+#: The journal note of an attempt's beginning has the ratios under this name.
 RATIO_NOTE = "tokens_per_byte"
 
 
@@ -67,9 +67,9 @@ def _record(root: Any, mission: str) -> Brief:
     return record
 
 
-def persona_of(root: Any, route: Route) -> UvmObject:
-    """The prototype of the persona that leads."""
-    name = graph.prototype_name(route.personas[0])
+def persona_of(root: Any, persona: str) -> UvmObject:
+    """The prototype of a persona; NotFound."""
+    name = graph.prototype_name(persona)
     try:
         found: UvmObject = root[name]
     except KeyError as error:
@@ -90,18 +90,21 @@ def thinking_of(persona: UvmObject) -> Thinking:
     return Thinking(made.value if made else persona.model, options, mode, think)
 
 
-def ratio_of(root: Any, model: str, journal: Journal, attempts: Sequence[str]) -> float:
-    """Tokens a byte for a mission's prompts.
+def ratios_of(root: Any, journal: Journal, attempts: Sequence[str]) -> dict[str, float]:
+    """Tokens a byte for a mission's prompts, by each model that a persona thinks with.
 
     An earlier attempt's (of those missions, nearest first), so that the same evidence is chosen and the same prompts
     are made; else what was measured with the model so far.
     """
-    for mission in attempts:
-        for note in journal.notes(mission):
-            if RATIO_NOTE in note:
-                return float(note[RATIO_NOTE])
-    size, tokens = root[roots.STATISTICS].get("measured", {}).get(model, (0, 0))
-    return ratio(size, tokens, FIRST_RATIO)
+    notes = (note for mission in attempts for note in journal.notes(mission))
+    noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
+    measured = root[roots.STATISTICS].get("measured", {})
+    ratios: dict[str, float] = {}
+    for persona in (root[name] for name in map(graph.prototype_name, PILLARS) if name in root):
+        model = thinking_of(persona).model
+        size, tokens = measured.get(model, (0, 0))
+        ratios[model] = noted.get(model) or ratio(size, tokens, FIRST_RATIO)
+    return ratios
 
 
 async def passages_of(root: Any, brief: MissionBrief) -> tuple[Passage, ...]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from batos.cognition import answering, decisions, prompt
 from batos.cognition.asking import Question
-from batos.cognition.facets import FATAL
 from batos.cognition.gate import Ground
+from batos.cognition.parts import FATAL
 from batos.cognition.running import Running, Said, Synthesis
 from batos.errors import BatosError, ObjectError
 from batos.genesis import when

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from batos.cognition.brief import MissionBrief
 from batos.cognition.citing import Quoted
 from batos.cognition.evidence import Evidence, Passage, Past
-from batos.cognition.gate import Verdict
+from batos.cognition.gate import Fault, Verdict
 from batos.cognition.prompt import LEAST_RATIO, Scene, Voice
 from batos.cognition.router import Route
 from batos.errors import BatosError
@@ -17,6 +17,7 @@ from batos.events import Events
 from batos.inference.decide import REASONING_TOKENS
 from batos.inference.schema import Decision, Mode
 from batos.inference.session import Session
+from batos.objects.message import Interpreter
 from batos.objects.prototype import UvmObject
 
 
@@ -46,7 +47,11 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What one facet came back with: data, never writes; `failure` says why it has no answer."""
+    """What one part of a mind came back with: data, never writes; `failure` says why it has no answer.
+
+    A part is a facet of `persona`, or that persona as a mind of its own: then `parts` are its own, and `faults` what
+    the gate found in its answer.
+    """
 
     number: int
     slot: str
@@ -56,22 +61,36 @@ class PartResult:
     citations: tuple[Quoted, ...] = ()
     known: bool = False
     failure: BatosError | None = None
+    persona: str = ""
+    parts: tuple[PartResult, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    #: What each call of this mind changed (changes.py).
+    changes: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def open(self) -> bool:
         """Whether the sub-query has no answer."""
         return self.failure is not None or not self.known or not self.answer.strip()
 
+    @property
+    def is_mind(self) -> bool:
+        """Whether this part is a persona that ran a cycle of its own."""
+        return self.slot == self.persona.lower()
+
     def as_dict(self) -> dict[str, Any]:
-        """A voice, as CONTRACT's `voices` shows it."""
-        shown: dict[str, Any] = {
-            "facet": self.slot,
+        """A voice, as CONTRACT's `voices` shows it; a persona's has the voices of its facets in it."""
+        shown: dict[str, Any] = {} if self.is_mind else {"facet": self.slot}
+        shown |= {
+            "persona": self.persona,
             "name": self.name,
             "query": self.query,
             "answer": self.answer,
             "known": self.known,
             "citations": [each.as_dict() for each in self.citations],
         }
+        if self.is_mind:
+            shown["faults"] = [each.as_dict() for each in self.faults]
+            shown["voices"] = [each.as_dict() for each in self.parts]
         if self.failure is not None:
             shown["failure"] = self.failure.as_dict()
         return shown
@@ -107,6 +126,8 @@ class Synthesis:
     combined: dict[str, Any] = field(default_factory=dict)
     said: Said | None = None
     verdict: Verdict | None = None
+    #: Each answer that stood for a while, with its verdict: as combined, as revised, as a protocol left it.
+    drafts: list[tuple[Said, Verdict]] = field(default_factory=list)
     #: The verdict on the first answer, if it led to a revision.
     revised: Verdict | None = None
     #: The key protocol that was applied or tried.
@@ -115,7 +136,11 @@ class Synthesis:
 
 @dataclass(slots=True)
 class Running:
-    """The services and the givens of one mission; its changing state is in the cycle."""
+    """The services and the givens of one mind while it thinks; its changing state is in its cycle.
+
+    A mission has one; at effort council each persona thinks as a mind within it, which shares all but its `name`,
+    voice and question, writes nothing and dooms nothing.
+    """
 
     id: str
     brief: MissionBrief
@@ -127,30 +152,56 @@ class Running:
     thinking: Thinking
     session: Session
     events: Events
-    #: What all calls share, without evidence.
+    #: What all calls of the mission share, without evidence.
     scene: Scene
     passages: tuple[Passage, ...]
     past: Past
     read_at: str
-    note: Callable[[str], None]
+    note: Callable[[str, str | None], None]
     doom: Callable[[], None]
-    #: Tokens that a byte of prompt is taken to cost.
-    ratio: float
+    #: Tokens that a byte of prompt is taken to cost, by model.
+    ratios: Mapping[str, float]
+    #: What this mind is asked.
+    question: str
+    #: The mind's place in sample paths: `brick`, `council`, or `council/brick` within it.
+    name: str
+    #: What the mind that this one is a part of recalled; None for the mission's own, which recalls.
+    inherited: Evidence | None = None
     #: (holder, selector) of every intent interpreted and every method run.
     methods: list[dict[str, str]] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        """The persona's key in paths: `brick`."""
-        return self.voice.name.lower()
+    def inner(self) -> bool:
+        """Whether this mind is a part of another: its answer is data, judged but neither revised nor finished."""
+        return self.inherited is not None
+
+    @property
+    def ratio(self) -> float:
+        """Tokens that a byte of this mind's prompts is taken to cost."""
+        return self.ratios[self.thinking.model]
+
+    def entered(self, state: str) -> None:
+        """A state of this mind's cycle was entered."""
+        self.note(state, self.name if self.inner else None)
 
     def learn_ratio(self) -> None:
-        """Take the ratio that this mission measured so far.
+        """Take the ratios that this mission measured so far.
 
-        Only where no call is under way: then the sums are the same in every attempt, and so are its prompts.
+        Only where no call is under way, which a part of a mind cannot know: then the sums are the same in every
+        attempt, and so are its prompts.
         """
-        size, tokens = self.session.measured.get(self.thinking.model, (0, 0))
-        self.ratio = ratio(size, tokens, self.ratio)
+        if not self.inner:
+            measured = self.session.measured
+            known = self.ratios.items()
+            self.ratios = {model: ratio(*measured.get(model, (0, 0)), before) for model, before in known}
+
+
+class Interprets(Interpreter, Protocol):
+    """An interpreter of messages that a mind's parts can be minds for."""
+
+    def within(self, running: Running, cycle: UvmObject) -> Interprets:
+        """One that interprets for a mind within this one."""
+        ...
 
 
 def ratio(size: int, tokens: int, otherwise: float) -> float:

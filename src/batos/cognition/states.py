@@ -5,56 +5,40 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from batos.cognition import combining, decisions, facets, prompt, protocols, provenance
-from batos.cognition.asking import Question, infer, room_for_evidence
+from batos.cognition import combining, council, decisions, parts, prompt, protocols, provenance, room
+from batos.cognition.asking import Question, infer
 from batos.cognition.evidence import Evidence
-from batos.cognition.running import Running, Synthesis
+from batos.cognition.running import Interprets, Running, Synthesis
 from batos.errors import InternalError, ObjectError
-from batos.objects.message import Interpreter, send
-from batos.objects.prototype import UvmObject, lookup
+from batos.objects.message import send
+from batos.objects.prototype import UvmObject
 
 #: What a state does: its work on the cycle; answers the next state's name.
-StateWork: TypeAlias = Callable[[Running, Interpreter, UvmObject, tuple[Any, ...]], Awaitable[str]]
+StateWork: TypeAlias = Callable[[Running, Interprets, UvmObject, tuple[Any, ...]], Awaitable[str]]
 
 WORK_SLOT: Final = "_tmp_synthesis_"
 
-#: Bytes that a weave's parts are expected to take, for each facet: an answer, its citations and its sub-query.
-_PART_BYTES = 700
 
-
-async def idle(running: Running, interpreter: Interpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """IDLE: open the synthesis, keep the question, recall evidence within the budget."""
+async def idle(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """IDLE: open the synthesis, keep the question, recall evidence within the budget, once for all minds."""
     question = str(args[0])
     setattr(cycle, WORK_SLOT, Synthesis(question))
-    synthesis, slots = work(cycle), _facets(running)
-    reflex = running.route.effort == "reflex" or not slots
-    room = _room(running, question, () if reflex else slots)
-    recalled = await send(interpreter, running.persona, "recall_", question, room)
+    synthesis, slots = work(cycle), parts.of(running)
+    if council.is_council(running):
+        council.check_budget(running)
+    recalled = running.inherited
+    if recalled is None:
+        recalled = await send(interpreter, running.persona, "recall_", question, room.for_evidence(running, question))
     if not isinstance(recalled, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
     synthesis.recalled = synthesis.evidence = recalled
-    return "SYNTHESIZING" if reflex else "DECOMPOSING"
+    return "DECOMPOSING" if slots else "SYNTHESIZING"
 
 
-def _room(running: Running, question: str, slots: tuple[str, ...]) -> int:
-    """Bytes for evidence beside the largest prompt that this mission will need."""
-    if not slots:
-        return room_for_evidence(running, [(prompt.reflex_task(running.voice, question), decisions.WOVEN)])
-    parts = "x" * (_PART_BYTES * len(slots))
-    pillars = facets.pillars(running.persona, slots)
-    return room_for_evidence(
-        running,
-        [
-            (prompt.weave_task(running.voice, question, ()) + parts, decisions.WOVEN),
-            (prompt.decompose_task(running.voice, question, pillars), decisions.decomposition(slots)),
-        ],
-    )
-
-
-async def decomposing(running: Running, interpreter: Interpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """DECOMPOSING: one sub-query a pillar, by schema."""
-    synthesis, slots = work(cycle), _facets(running)
-    task = prompt.decompose_task(running.voice, synthesis.question, facets.pillars(running.persona, slots))
+async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """DECOMPOSING: one sub-query a part, by schema."""
+    synthesis, slots = work(cycle), parts.of(running)
+    task = prompt.decompose_task(running.voice, synthesis.question, parts.described(running, slots))
     question = Question(f"{running.name}/decomposing#0", task)
     value, replied = await infer(interpreter, running, synthesis.evidence, question, decisions.decomposition(slots))
     synthesis.queries = dict(decisions.sub_queries(value, synthesis.question))
@@ -62,15 +46,15 @@ async def decomposing(running: Running, interpreter: Interpreter, cycle: UvmObje
     return "DELEGATING"
 
 
-async def delegating(running: Running, interpreter: Interpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """DELEGATING: the facets think, all at once; what they return is data, joined here."""
+async def delegating(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """DELEGATING: the parts think, all at once; what they return is data, joined here."""
     running.learn_ratio()
     synthesis = work(cycle)
-    synthesis.parts = await facets.delegate(running, interpreter, synthesis)
+    synthesis.parts = await parts.delegate(running, interpreter, synthesis)
     return "SYNTHESIZING"
 
 
-async def synthesizing(running: Running, interpreter: Interpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def synthesizing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """SYNTHESIZING: combine the parts, judge, revise once; then at most one key protocol."""
     running.learn_ratio()
     synthesis = work(cycle)
@@ -79,15 +63,21 @@ async def synthesizing(running: Running, interpreter: Interpreter, cycle: UvmObj
     return "COMPLETE"
 
 
-async def complete(running: Running, interpreter: Interpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """COMPLETE: drop the synthesis; write response, provenance and contributions onto the thought."""
+async def complete(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """COMPLETE: drop the synthesis; write response, provenance and contributions onto the thought.
+
+    A mind within another writes nothing: it leaves its answer to be joined.
+    """
     synthesis = work(cycle)
     delattr(cycle, WORK_SLOT)
-    provenance.write(running, synthesis)
+    if running.inner:
+        council.keep(running, synthesis, cycle)
+    else:
+        provenance.write(running, synthesis)
     return "IDLE"
 
 
-async def failed(running: Running, interpreter: Interpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+async def failed(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """FAILED: doom the transaction; nothing of this thought can be committed any more."""
     running.doom()
     return "FAILED"
@@ -109,8 +99,3 @@ def work(cycle: UvmObject) -> Synthesis:
     if not isinstance(synthesis, Synthesis):
         raise InternalError(f"the cycle's {WORK_SLOT} is a {type(synthesis).__name__}")
     return synthesis
-
-
-def _facets(running: Running) -> tuple[str, ...]:
-    found = lookup(running.persona, "facets")
-    return tuple(found.value) if found else ()

@@ -15,6 +15,7 @@ from batos.image.ids import iso, utc_now
 from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.journal import Journal, Record, journal_key
 from batos.inference.placement import Placement, Watch
+from batos.inference.turns import Turns
 
 #: How often the unfinished text of an answer is saved, in seconds.
 PARTIAL_EVERY: Final = 2.0
@@ -64,6 +65,10 @@ class Cost:
         }
 
 
+def _go_on() -> None:
+    """Nobody holds the mission."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A call's place in the cycle: the sample path, and who hears its tokens."""
@@ -97,16 +102,25 @@ class Session:
     #: Seconds that only ever grow: the budget's clock, and that of what is saved of an unfinished answer.
     ticks: Callable[[], float] = time.monotonic
     partial_every: float = PARTIAL_EVERY
+    #: Which call goes next when the runner answers fewer at once than want to.
+    turns: Turns = field(default_factory=Turns)
+    #: Called before each call is paid: may raise to keep the mission from it, when those under way are journaled.
+    hold: Callable[[], None] = _go_on
+    #: The same for whole minds within the mission: one that has begun is not interrupted by the next.
+    minds: Turns = field(init=False)
     _paid: dict[str, Record] = field(init=False)
     #: The digests that each model had when something was paid, eldest first.
     _former: dict[str, list[str]] = field(init=False)
     _flying: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+    #: Calls that are being paid: begun and not yet in the journal.
+    _under_way: int = 0
+    _quiet: asyncio.Event = field(default_factory=asyncio.Event)
     #: Tokens of the answers that were paid for here, by path.
     _spent: dict[str, int] = field(default_factory=dict)
     _began: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._began = self.ticks()
+        self._began, self.minds = self.ticks(), Turns(self.turns.many)
         self._paid, self._former = {}, {}
         for record in self.earlier:
             if record.state == "done":
@@ -138,10 +152,16 @@ class Session:
         record = Record(key, self.mission, step.path, request.model, digest, shown, "open", iso(self.clock()))
         landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
-            return await self._pay(request, step, record)
+            async with self.turns.turn(request.messages):
+                return await self._paying(request, step, record)
         finally:
             del self._flying[key]
             landed.set_result(None)
+
+    @property
+    def paid(self) -> int:
+        """How many answers the journal has for this mission, its ancestors' among them."""
+        return len(self._paid)
 
     def waste(self, path: str) -> None:
         """The answer paid for at this path led nowhere."""
@@ -174,6 +194,22 @@ class Session:
             seconds=round(answer.total_seconds, 3),
             from_journal=from_journal,
         )
+
+    async def _paying(self, request: ChatRequest, step: Step, record: Record) -> Answer:
+        """Pay unless the mission is held; who holds it waits for what is under way, which must not be paid twice."""
+        try:
+            self.hold()
+        except BaseException:
+            while self._under_way:
+                self._quiet.clear()
+                await self._quiet.wait()
+            raise
+        self._under_way += 1
+        try:
+            return await self._pay(request, step, record)
+        finally:
+            self._under_way -= 1
+            self._quiet.set()
 
     async def _pay(self, request: ChatRequest, step: Step, record: Record) -> Answer:
         self._check_limits()

@@ -1,0 +1,33 @@
+"""How much room evidence has: beside the largest prompt that any mind of a mission will need."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from batos.cognition import council, decisions, parts, prompt
+from batos.cognition.asking import room_for_evidence
+from batos.cognition.running import Running
+from batos.inference.schema import Decision
+
+#: Bytes that a weave's parts are expected to take, for each: an answer, its citations and its sub-query.
+PART_BYTES: Final = 700
+
+Task: TypeAlias = tuple[str, Decision[Any]]
+
+
+def for_evidence(running: Running, question: str) -> int:
+    """Bytes for evidence, recalled once for all minds of the mission and shown to each of them. Never negative."""
+    return min(room_for_evidence(mind, _tasks(mind, question)) for mind in council.minds(running, question))
+
+
+def _tasks(running: Running, question: str) -> list[Task]:
+    """The largest tasks of one mind: its decomposition and its weave, or its only call."""
+    slots = parts.of(running)
+    if not slots:
+        return [(prompt.reflex_task(running.voice, question), decisions.WOVEN)]
+    expected = "x" * (PART_BYTES * len(slots))
+    described = parts.described(running, slots)
+    return [
+        (prompt.weave_task(running.voice, question, ()) + expected, decisions.WOVEN),
+        (prompt.decompose_task(running.voice, question, described), decisions.decomposition(slots)),
+    ]
