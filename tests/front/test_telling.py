@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from batos.errors import Refused
 from batos.front.console import Console, plain
-from batos.front.telling import Teller, cost_text, mission_text, notes_text, prompts_text
+from batos.front.shown import mission_text, prompts_text
+from batos.front.telling import Teller, cost_text, notes_text, partial_text, state_text, why
 
 COST = {
     "calls": 5,
@@ -139,11 +140,15 @@ def test_a_mission_read_back() -> None:
     failed = mission_text({**ended("failed"), "reason": reason}, voices=False)
     assert "reason   the budget is spent\nremedy   Ask less.\n" in failed
     assert "undone" not in failed
-    for status in ("queued", "running"):
+    for status, said in (
+        ("queued", "undone   no server runs; `batos resume` or `batos serve` runs it"),
+        ("running", "undone   the process that ran it has ended; `batos resume` goes on with it"),
+    ):
         undone = mission_text(ended(status), voices=False)
         assert f"status   {status}" in undone
-        assert "undone   the process that ran it has ended; `batos resume` goes on with it" in undone
+        assert said in undone
         assert "spent    5 calls" in undone
+        assert "undone" not in mission_text(ended(status), voices=False, served=True)
     assert "states   none" in mission_text({**ended("queued"), "states": []}, voices=False)
     done = mission_text(mission(), voices=False)
     for line in (
@@ -284,7 +289,7 @@ HOSTILE = st.text(st.sampled_from("a \n\x00\x07\r\x1b[]2J;\x7f\x85\x9b\u202e\u20
 def spoiled(value: Any, text: str) -> Any:
     """The value with every string in it replaced, keys kept."""
     if isinstance(value, Mapping):
-        return {key: each if key in {"status", "effort"} else spoiled(each, text) for key, each in value.items()}
+        return {key: each if key in {"status", "effort", "at"} else spoiled(each, text) for key, each in value.items()}
     if isinstance(value, list):
         return [spoiled(each, text) for each in value]
     return text if isinstance(value, str) else value
@@ -301,9 +306,63 @@ def test_no_text_of_a_model_reaches_the_terminal_raw(text: str, *, stream: bool,
         told.answer(shown)
     told.failed(shown, Refused(text, remedy=text))
     told.cancelled(shown)
-    told.console.write(mission_text(shown, voices=True))
-    told.console.write(prompts_text([spoiled({"path": "", "state": "", "model": "", "tokens": {}}, text) | CALL]))
+    calls = [spoiled({"path": "", "state": "", "model": "", "tokens": {}}, text) | CALL]
+    told.console.write(mission_text({**shown, "prompts": calls}, voices=True))
+    told.console.write(prompts_text(calls))
     assert plain(said.getvalue()) == said.getvalue()
 
 
 CALL: dict[str, Any] = {"messages": [{"role": "user", "content": "\x1b[2J"}], "response": {"text": "\x1b[2J"}}
+
+
+def test_states_and_parts_of_minds_within_a_mind() -> None:
+    """A council's personas stand further to the right than the council, their facets further still."""
+    assert (
+        state_text({"state": "DELEGATING"}) == state_text({"state": "DELEGATING", "path": "council"}) == "  DELEGATING"
+    )
+    assert state_text({"state": "IDLE", "path": "council/brick"}) == "    BRICK IDLE"
+    facet = {"path": "brick/delegating/guide#0", "persona": "BRICK", "facet": "guide_facet_", "known": True}
+    assert partial_text(facet) == "    guide answered"
+    assert partial_text({**facet, "path": f"council/{facet['path']}", "known": False}) == "      guide has no answer"
+    assert partial_text({"path": "council/brick", "persona": "BRICK", "known": True}) == "    BRICK answered"
+
+
+def test_how_a_mission_ended() -> None:
+    """Done is 0; what failed has its reason's exit code; what stands still is 7; what was cancelled is 1."""
+    told, said = teller()
+    reason = {"code": "ollama_unreachable", "message": "nothing answers", "remedy": "Start it.", "retry": True}
+    assert told.ended(mission()) == 0
+    assert told.ended({**ended("failed"), "reason": reason}) == 3
+    assert [told.ended(ended(status)) for status in ("paused", "waiting", "cancelled", "undone")] == [7, 7, 1, 1]
+    assert told.ended({**ended("parked"), "reason": {**reason, "code": "refused"}}) == 4
+    assert why({**ended("waiting"), "reason": reason}).message == "m-1 is waiting: nothing answers"
+    assert "error: m-1 is undone\n" in said.getvalue()
+
+
+def test_what_was_asked_is_read_back_whole() -> None:
+    """Persona, effort, deadline, budget, policy and message stand in it; times of states; a line for each call."""
+    wishes = {
+        "persona": "BRICK",
+        "deadline": "2026-01-01T00:05:00.000Z",
+        "priority": 0,
+        "budget": {"calls": 5},
+        "policy": {"combine": "vote"},
+        "message": {"receiver": "genesis_obj", "selector": "log_", "arguments": ["a", 1]},
+    }
+    states = [{"state": each, "at": f"2026-01-01T00:00:0{second}Z"} for second, each in enumerate(("IDLE", "COMPLETE"))]
+    call = {"path": "brick/synthesizing#0", "state": "done", "tokens": {"prompt": 12, "answer": 3}, "model": "m"}
+    shown = mission_text(
+        mission(brief={**BRIEF, **wishes}, states=states, prompts=[{**call, "response": {"total_seconds": 1.25}}]),
+        voices=False,
+    )
+    for line in (
+        "persona  BRICK",
+        "deadline 2026-01-01T00:05:00.000Z",
+        "priority 0",
+        "budget   calls 5",
+        "policy   combine vote",
+        'message  receiver genesis_obj, selector log_, arguments ["a", 1]',
+        "took     IDLE 1.0 s",
+        "brick/synthesizing#0  done   12      3       1.2      m",
+    ):
+        assert f"\n{line}" in shown

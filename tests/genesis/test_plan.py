@@ -166,6 +166,7 @@ async def test_plain_data(codex: Codex, daemon: HandDaemon) -> None:
     assert shown["steps"][0] == {
         "kind": "pull",
         "name": BASE,
+        "label": f"pull {BASE}",
         "reason": "ROBIN, BRICK, BABS, ALFRED and the coder think with it",
         "size": None,
         "persona": None,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from batos.front.console import Console, size
-from batos.genesis.provision import Progress
 
 #: Seconds between two drawings: more often nobody sees, and each is a write.
 PACE = 0.1
@@ -18,6 +18,16 @@ _WINDOW = 5.0
 _SOON = 0.3
 _WIDTH = 20
 _LAYER = re.compile(r"pulling [0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How far a step is, as the event `genesis.step` says; sizes in bytes, None where nothing is counted."""
+
+    step: str
+    status: str
+    completed: int | None = None
+    total: int | None = None
 
 
 @dataclass(slots=True)
@@ -30,7 +40,7 @@ class Bar:
     total: int | None = None
     samples: list[tuple[float, int]] = field(default_factory=list)
 
-    def hear(self, progress: Progress, now: float) -> None:
+    def hear(self, progress: Growth, now: float) -> None:
         """How far it is now."""
         self.status, self.total = progress.status, progress.total or self.total
         if progress.completed is None:
@@ -104,7 +114,12 @@ class Bars:
         self._told: dict[str, str] = {}
         self._drawn = float("-inf")
 
-    def hear(self, progress: Progress) -> None:
+    def heard(self, event: str, keys: Mapping[str, Any]) -> None:
+        """An event; those of other things are not told here."""
+        if event == "genesis.step":
+            self.hear(Growth(keys["step"], keys["status"], keys.get("completed"), keys.get("total")))
+
+    def hear(self, progress: Growth) -> None:
         """How far a step is."""
         if self._console.as_json:
             self._event(progress)
@@ -125,7 +140,7 @@ class Bars:
         wide = max(map(len, self._bars), default=0)
         self._console.redraw([each.line(self._console.width, wide) for each in self._bars.values()])
 
-    def _grow(self, progress: Progress) -> None:
+    def _grow(self, progress: Growth) -> None:
         bar, now = self._bars.setdefault(progress.step, Bar(progress.step)), self._clock()
         tenths = bar.tenths
         bar.hear(progress, now)
@@ -136,7 +151,7 @@ class Bars:
         elif bar.tenths > tenths:
             self._console.say(f"  {bar.line()}")
 
-    def _event(self, progress: Progress) -> None:
+    def _event(self, progress: Growth) -> None:
         keys = {"completed": progress.completed, "total": progress.total}
         self._console.event("genesis.step", {"step": progress.step, "status": progress.status, **keys})
 
@@ -151,7 +166,7 @@ def _is_news(status: str) -> bool:
     return "layer" not in status and status != "writing manifest" and _LAYER.fullmatch(status) is None
 
 
-def _worded(progress: Progress) -> str:
+def _worded(progress: Growth) -> str:
     if progress.status == "success":
         return f"done, {size(progress.total)}" if progress.total else "done"
     return progress.status

@@ -14,7 +14,8 @@ from batos.errors import BatosError, BriefError, NotFound
 from batos.events import Events
 from batos.front.console import table
 from batos.front.options import Called, common, run
-from batos.front.telling import Teller, mission_text, prompts_text
+from batos.front.shown import mission_text, prompts_text
+from batos.front.telling import Teller
 from batos.uvm import UVM, Ready, open_uvm
 
 _STDIN_NAME = "stdin.txt"

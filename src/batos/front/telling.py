@@ -1,4 +1,4 @@
-"""How a mission is told: while it runs, when it is answered, when it failed, and read back."""
+"""How a mission is told: while it runs, when it is answered, when it failed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.errors import BatosError
+from batos.errors import BatosError, MissionFailed, TimedOut
 from batos.front.console import Console, counted, size, wrapped
+from batos.front.protocol import error_of
 
 #: Events that a program is told of while a mission runs.
 _TOLD = frozenset({"mission", "inference", "vram"})
@@ -75,10 +76,18 @@ class Teller:
             self.console.say(route_text(keys), dim=True)
         elif event == "mission.state":
             self._close_line()
-            self.console.say(f"  {keys['state']}", dim=True)
+            self.console.say(state_text(keys), dim=True)
         elif event == "mission.partial":
-            what = "answered" if keys["known"] else "has no answer"
-            self.console.say(f"    {str(keys['facet']).removesuffix('_facet_')} {what}", dim=True)
+            self.console.say(partial_text(keys), dim=True)
+
+    def ended(self, mission: Mapping[str, Any]) -> int:
+        """A mission that came to its end or stands still; gives the exit code that it deserves."""
+        if mission["status"] == "done":
+            self.answer(mission)
+            return 0
+        error = why(mission)
+        self.failed(mission, error)
+        return error.exit_code
 
     def answer(self, mission: Mapping[str, Any]) -> None:
         """A mission that is done."""
@@ -117,6 +126,30 @@ class Teller:
             self.console.say(f"Ask again with --ancestor {mission['id']} and what was paid for is not paid twice.")
 
 
+def why(mission: Mapping[str, Any]) -> BatosError:
+    """Why a mission has no answer, as the error that it is for whoever waited for one."""
+    name, status, reason = mission["id"], mission["status"], mission.get("reason")
+    if status in ("waiting", "paused"):
+        said = f": {reason['message']}" if reason else ""
+        return TimedOut(f"{name} is {status}{said}", remedy=f"`batos resume {name}` lets it go on.")
+    return error_of(reason) if reason else MissionFailed(f"{name} is {status}")
+
+
+def state_text(keys: Mapping[str, Any]) -> str:
+    """A state that a mind entered; a mind within another stands further to the right, with its name."""
+    inner = str(keys.get("path") or "").split("/")[1:]
+    return f"  {'  ' * len(inner)}{f'{inner[-1].upper()} ' if inner else ''}{keys['state']}"
+
+
+def partial_text(keys: Mapping[str, Any]) -> str:
+    """A part that came back: a facet of the mind at work, or a mind within it."""
+    facet = keys.get("facet")
+    who = str(keys.get("persona") if facet is None else facet).removesuffix("_facet_")
+    # A facet's path ends in the state and itself: what stands before them, but the outermost mind, it is within.
+    depth = 0 if facet is None else max(0, str(keys["path"]).count("/") - 2)
+    return f"    {'  ' * depth}{who} {'answered' if keys['known'] else 'has no answer'}"
+
+
 def route_text(route: Mapping[str, Any]) -> str:
     """Who takes it, how, and why."""
     who = ", ".join(route["personas"])
@@ -141,7 +174,7 @@ def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     lines = [*_voices(mission, whole=voices), *_sources(provenance), *_gate(provenance)]
     lines.append(f"route    {route_text(mission['route'])}")
     lines.append(f"spent    {cost_text(mission)}")
-    lines += _placements(provenance)
+    lines += placements(provenance)
     lines.append(f"states   {' > '.join(step['state'] for step in mission['states'])}")
     if "conversation" in mission["brief"]:
         lines.append(f"talk     {mission['brief']['conversation']} (go on with --conversation last)")
@@ -159,7 +192,8 @@ def placement_text(placement: Mapping[str, Any]) -> str:
     return f"{model} does not fit the card: {size(whole - placement['size_vram'])} of its {size(whole)} run on the CPU"
 
 
-def _placements(provenance: Mapping[str, Any]) -> list[str]:
+def placements(provenance: Mapping[str, Any]) -> list[str]:
+    """Where the models lay that it thought with, a line each."""
     return [f"memory   {placement_text(each)}" for each in provenance.get("placements", ())]
 
 
@@ -195,42 +229,3 @@ def _gate(provenance: Mapping[str, Any]) -> list[str]:
     if gate["ok"]:
         return [f"gate     passed{revised} ({counted(len(gate['checked']), 'check')})"]
     return [f"gate     still faulty{revised}:", *(f"         {fault['what']}" for fault in gate["faults"])]
-
-
-def mission_text(mission: Mapping[str, Any], *, voices: bool) -> str:
-    """A mission read back."""
-    brief = mission["brief"]
-    lines = [
-        f"mission  {mission['id']}",
-        f"status   {mission['status']}",
-        f"asked    {mission['accepted_at']} by {brief['user']}",
-    ]
-    lines += [f"file     {each['name']} ({each['sha256'][:12]})" for each in brief.get("attachments", ())]
-    lines += ["", wrapped(brief["text"]), ""]
-    reason = mission.get("reason")
-    if mission["status"] in ("queued", "running"):
-        # Whoever reads this holds the image, so nobody is working on it.
-        lines.append("undone   the process that ran it has ended; `batos resume` goes on with it")
-    if reason is not None:
-        lines += [f"reason   {reason['message']}", f"remedy   {reason['remedy']}"]
-    if "answer" not in mission:
-        lines.append(f"spent    {cost_text(mission)}")
-        lines += _placements(mission.get("provenance", {}))
-        lines.append(f"states   {' > '.join(step['state'] for step in mission['states']) or 'none'}")
-        return "\n".join(lines)
-    provenance = mission["provenance"]
-    lines += [str(mission["answer"]), "", notes_text(mission, voices=voices)]
-    lines += [f"model    {name} ({digest[:12]})" for name, digest in provenance["models"].items()]
-    lines += [f"trust    {mission['trust']['answer']}, lineage {mission['trust']['lineage']}"]
-    lines += [f"read at  {provenance['read_at']}"]
-    return "\n".join(lines)
-
-
-def prompts_text(calls: list[dict[str, Any]]) -> str:
-    """Every call's exact prompt."""
-    lines = []
-    for call in calls:
-        lines.append(f"\n=== {call['path']} ({call['state']}, {call['model']}, {call['tokens']})")
-        lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
-        lines.append(f"--- answer\n{(call['response'] or {}).get('text', call['response'])}")
-    return "\n".join(lines)

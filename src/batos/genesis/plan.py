@@ -43,6 +43,7 @@ class Step:
         return {
             "kind": self.kind,
             "name": self.name,
+            "label": self.label,
             "reason": self.reason,
             "size": self.size,
             "persona": self.persona,
@@ -114,6 +115,7 @@ class Plan:
             "models": dict(self.models),
             "recipes": {name: _shown(made) for name, made in self.recipes.items()},
             "stale": list(self.stale),
+            "ours": [] if self.known is None else [name for name in self.stale if name in self.known.models],
         }
 
 
