@@ -12,7 +12,7 @@ from batos.cognition.aside import aside
 from batos.cognition.evidence import Evidence, recall
 from batos.cognition.machine import Machine
 from batos.cognition.running import Running
-from batos.errors import ObjectError
+from batos.errors import InternalError, ObjectError
 from batos.image.ids import tid_text
 from batos.objects.message import send
 from batos.objects.prototype import Found, UvmObject, label, reference
@@ -23,18 +23,26 @@ _log = structlog.get_logger("batos.object")
 _LOADING = 4
 
 Kernel: TypeAlias = Callable[["MissionInterpreter", UvmObject, tuple[Any, ...]], Awaitable[Any]]
+Derive: TypeAlias = Callable[[Callable[[Any], object]], Awaitable[object]]
 
 
 class MissionInterpreter:
     """The interpreter of one running mission; facets share the evidence of its cycle."""
 
-    def __init__(self, running: Running, cycle: UvmObject) -> None:
+    def __init__(self, running: Running, cycle: UvmObject, derive: Derive | None = None) -> None:
         self.running = running
         self.cycle = cycle
+        self._derive = derive
 
     def within(self, running: Running, cycle: UvmObject) -> MissionInterpreter:
-        """One for a mind within this one, which runs a cycle of its own."""
-        return MissionInterpreter(running, cycle)
+        """One that interprets for a mind within this one, or with another voice."""
+        return MissionInterpreter(running, cycle, self._derive)
+
+    async def derive(self, change: Callable[[Any], object]) -> None:
+        """Change what is derived from the image's truth (a view of turns) in a short commit of its own."""
+        if self._derive is None:
+            raise InternalError("there is nothing to change a view with")
+        await self._derive(change)
 
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
         """Run the kernel function of that name; ObjectError if this kernel has none."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from batos.cognition import conversations, council, preparing, provenance, routed
+from batos.cognition import conversations, council, preparing, provenance, routed, sending
 from batos.cognition.evidence import Evidence
 from batos.cognition.hold import Hold
 from batos.cognition.interpreter import MissionInterpreter
@@ -129,9 +129,11 @@ class Conductor:
             running = attempt.running = await self._prepare(attempt, transaction)
             orchestrator = transaction.root["orchestrator_obj"]
             cycle = begin(orchestrator)
-            await send(
-                MissionInterpreter(running, cycle), orchestrator, "start_cognitive_cycle_for_", running.brief.text
-            )
+            interpreter = MissionInterpreter(running, cycle, self.image.writer.apply)
+            if running.brief.message is None:
+                await send(interpreter, orchestrator, "start_cognitive_cycle_for_", running.brief.text)
+            else:
+                await sending.deliver(running, interpreter)
             running.thought.states = list(attempt.states)
             try:
                 await transaction.commit(running.thought)
@@ -181,10 +183,10 @@ class Conductor:
         root, mission = transaction.root, attempt.mission
         record, status, thought = self.image.find(root, mission)
         asked = preparing.asked(root, record)
-        brief = asked.brief
+        brief, route = sending.directed(root, asked.brief)
         again = status.attempts > 1
         alike = (*([mission] if again else []), *asked.retried)
-        route = await routed.decide(self.router, brief, root, self.journal, alike)
+        route = route or await routed.decide(self.router, brief, root, self.journal, alike)
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
         persona = preparing.persona_of(root, route.personas[0])
         session = self._session(asked, attempt, again=again)

@@ -110,8 +110,22 @@ def root_names(root: Any) -> dict[str, Any]:
     return {"objects": objects, "records": {name: len(root[name]) for name in roots.RECORDS if name in root}}
 
 
+def find_object(root: Any, name: str) -> UvmObject:
+    """An object by root name, mission, conversation or oid; raises NotFound."""
+    found = _by_name(root, name)
+    if found is None:
+        near = difflib.get_close_matches(f"{name.lower()}_prototype_obj", roots.OBJECTS, 1)
+        raise NotFound(
+            f"there is no object {name!r}{f'; did you mean {near[0]}?' if near else ''}",
+            field="object",
+            remedy="Name a root object (`batos inspect` lists them), a mission, a conversation or oid:0x2a; "
+            "add .SLOT for one slot.",
+        )
+    return found
+
+
 def inspect_object(root: Any, name: str) -> dict[str, Any]:
-    """An object by root name, mission, conversation or oid, or one of its slots (`OBJECT.SLOT`, split at the last dot).
+    """An object as `find_object` finds it, or one of its slots (`OBJECT.SLOT`, split at the last dot).
 
     NotFound: there is no such object or slot.
     """
@@ -121,13 +135,7 @@ def inspect_object(root: Any, name: str) -> dict[str, Any]:
     holder_name, dot, slot = name.rpartition(".")
     holder = _by_name(root, holder_name) if dot else None
     if holder is None:
-        near = difflib.get_close_matches(f"{name.lower()}_prototype_obj", roots.OBJECTS, 1)
-        raise NotFound(
-            f"there is no object {name!r}{f'; did you mean {near[0]}?' if near else ''}",
-            field="object",
-            remedy="Name a root object (`batos inspect` lists them), a mission, a conversation or oid:0x2a; "
-            "add .SLOT for one slot.",
-        )
+        holder = find_object(root, name)
     where = lookup(holder, slot)
     if where is None:
         raise NotFound(

@@ -36,6 +36,13 @@ STATES: Mapping[str, str] = {
 
 CYCLE = "cognitive_cycle_obj"
 
+#: What conversations understand beside what all objects do.
+CONVERSATION: Mapping[str, str] = {
+    "turns_": "conversation.turns",
+    "compact_": "conversation.compact",
+    "recompact_": "conversation.recompact",
+}
+
 
 def state_slot(state: str) -> str:
     """The orchestrator's slot that holds a state's prototype: IDLE is in `idle_state_obj`."""
@@ -184,6 +191,10 @@ def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, chan
             slots.put(slot, UvmObject({"name": state}, parents=(traits,)))
         behaviour = {selector: Primitive(f"psm.{state.lower()}")}
         _Slots(own_slots(orchestrator)[slot], slot, changes).declare(behaviour)
+    if roots.CONVERSATION not in own_slots(orchestrator):
+        slots.put(roots.CONVERSATION, UvmObject({"name": "conversation"}, parents=(traits,)))
+    behaviour = {selector: Primitive(primitive) for selector, primitive in CONVERSATION.items()}
+    _Slots(own_slots(orchestrator)[roots.CONVERSATION], roots.CONVERSATION, changes).declare(behaviour)
     if CYCLE not in own_slots(orchestrator):
         idle = own_slots(orchestrator)[state_slot("IDLE")]
         slots.put(CYCLE, UvmObject(parents=(idle, traits)))

@@ -9,7 +9,7 @@ from BTrees.IOBTree import IOBTree
 from BTrees.OOBTree import OOBTree, OOTreeSet
 from persistent.mapping import PersistentMapping
 
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import UvmObject, own_slots, parents_of, reparent
 
 #: The prototype objects, in the order they are made.
 OBJECTS = (
@@ -31,7 +31,8 @@ MISSIONS = "missions"
 UNFOLDED = "unfolded"
 #: sha256 -> Attachment
 ATTACHMENTS = "attachments"
-#: conversation id -> UvmObject with a slot `turns` (IOBTree: position -> mission id)
+#: conversation id -> UvmObject with the slots `turns` (IOBTree: position -> mission id) and `view` (what stands for the
+#: older ones in prompts)
 CONVERSATIONS = "conversations"
 #: counters that the publisher keeps
 STATISTICS = "statistics"
@@ -48,6 +49,9 @@ COUNTERS = "counters"
 PAIR = "pair"
 
 RECORDS = (MISSIONS, UNFOLDED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS, TALLY, REPEATS, COUNTERS)
+
+#: the slot of the orchestrator that holds what conversations delegate to
+CONVERSATION = "conversation_obj"
 
 FORMAT = 1
 
@@ -92,9 +96,19 @@ def repeat_key(user: str, key: str) -> str:
 
 def conversation(root: Any, name: str, user: str) -> UvmObject:
     """The conversation of that name, begun for the user if it is not there yet; its turns are numbered from 1."""
-    known = root[CONVERSATIONS]
+    known, parents = root[CONVERSATIONS], _behaviour(root)
     if name not in known:
-        parents = (root["traits_obj"],) if "traits_obj" in root else ()
-        known[name] = UvmObject({"name": name, "user": user, "turns": IOBTree()}, parents)
+        known[name] = UvmObject({"name": name, "user": user, "turns": IOBTree(), "view": ()}, parents)
     found: UvmObject = known[name]
+    if [each._p_oid for each in parents_of(found)] != [each._p_oid for each in parents]:
+        # Begun before genesis, or by a version in which conversations understood nothing of their own.
+        reparent(found, parents, by="the image", reason="what conversations delegate to", audit=lambda change: None)
     return found
+
+
+def _behaviour(root: Any) -> tuple[UvmObject, ...]:
+    """What a conversation delegates to, as far as genesis has made it."""
+    prototype = own_slots(root["orchestrator_obj"]).get(CONVERSATION) if "orchestrator_obj" in root else None
+    if prototype is not None:
+        return (prototype,)
+    return (root["traits_obj"],) if "traits_obj" in root else ()

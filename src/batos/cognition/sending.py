@@ -1,0 +1,293 @@
+"""A mission that is a message: what answers it is found, then read or run, and the result is the mission's answer."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeGuard
+
+from pydantic import JsonValue
+
+from batos.cognition import answering, decisions, preparing, prompt, provenance, report, states
+from batos.cognition.asking import Question, room_for_evidence
+from batos.cognition.brief import TEXT_LIMIT, Message, MissionBrief
+from batos.cognition.evidence import Evidence
+from batos.cognition.gate import Verdict
+from batos.cognition.interpreter import MissionInterpreter
+from batos.cognition.router import Route
+from batos.cognition.running import PartResult, Running, Said, Synthesis
+from batos.errors import MessageNotUnderstood, ObjectError
+from batos.image.records import least_trusted
+from batos.inference.schema import Decision
+from batos.objects.message import send
+from batos.objects.method import Intent, Method, Primitive
+from batos.objects.mirror import shown
+from batos.objects.prototype import Found, UvmObject, delegation, is_reserved, label, lookup, own_slots
+
+#: Characters of a result that is still an answer; what is longer is looked at piece by piece.
+LONGEST: Final = 256 * 1024
+#: Bytes of evidence that a message asks for when it does not say how many, and at most.
+ROOM, MOST_ROOM = 4_000, 64_000
+#: Who takes a message that needs no persona: the system's own.
+_STEWARD: Final = "ALFRED"
+
+_START = "orchestrator.start_cognitive_cycle_for"
+_INFER = "llm.infer"
+_DATA = "Send plain data: text, numbers, lists, objects."
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a message was answered: plain data, how far it is to be trusted, and as a text if it is one's words."""
+
+    value: Any
+    trust: str = "user"
+    said: Said | None = None
+
+
+def directed(root: Any, brief: MissionBrief) -> tuple[MissionBrief, Route | None]:
+    """A brief as its mission works on it, and its route where a message settles that: no router is asked then.
+
+    A message that starts a cycle is a question to the router like any other: its argument is what is asked.
+    NotFound, MessageNotUnderstood, ObjectError: there is nothing that could answer the message.
+    """
+    message = brief.message
+    if message is None:
+        return brief, None
+    receiver = report.find_object(root, message.receiver)
+    found = _found(receiver, message.selector)
+    if found.value == Primitive(_START):
+        return brief.model_copy(update={"text": _text(message)}), None
+    persona = brief.persona or (str(receiver.name) if is_persona(receiver) else _STEWARD)
+    return brief, Route((persona,), "reflex", 1.0, f"a message to {message.receiver}", {persona: 1.0})
+
+
+async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
+    """Send the brief's message and write what it is answered onto the thought; nothing else of the image changes."""
+    message = running.brief.message
+    assert message is not None
+    receiver = report.find_object(running.root, message.receiver)
+    found = _found(receiver, message.selector)
+    if is_persona(receiver):
+        running = _as_persona(running, receiver)
+    interpreter = interpreter.within(running, interpreter.cycle)
+    synthesis = Synthesis(running.question)
+    setattr(interpreter.cycle, states.WORK_SLOT, synthesis)
+    result = await _answered(_Sent(running, interpreter, synthesis, receiver, found, message))
+    if result is not None:
+        await _write(running, synthesis, result)
+    told = {"receiver": label(receiver), "holder": label(found.holder), **message.model_dump(mode="json")}
+    told["result"] = running.thought.answer if result is None else result.value
+    running.thought.provenance = {**running.thought.provenance, "message": told}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A message on its way: to whom, what was found there, and with what it is worked on."""
+
+    running: Running
+    interpreter: MissionInterpreter
+    synthesis: Synthesis
+    receiver: UvmObject
+    found: Found
+    message: Message
+
+
+async def _answered(sent: _Sent) -> _Result | None:
+    """The result; None if a cycle ran, which has written its answer itself."""
+    value = sent.found.value
+    if isinstance(value, Intent):
+        return await _interpreted(sent, value)
+    if isinstance(value, Primitive) and value.name == _INFER:
+        return await _inferred(sent)
+    if isinstance(value, Primitive):
+        return await _run(sent, value.name)
+    args = sent.message.arguments
+    answer = await send(sent.interpreter, sent.receiver, sent.message.selector, *args)
+    trust = own_slots(sent.found.holder).get("lineage_trust", "model")
+    return _Result(shown(answer), trust if isinstance(trust, str) else "model")
+
+
+async def _interpreted(sent: _Sent, intent: Intent) -> _Result:
+    """An intent, interpreted by the persona that was sent it: one call, beside the files and the conversation."""
+    running, text = sent.running, _text(sent.message)
+    _need_persona(sent)
+    if intent.kind == "protocol":
+        task = prompt.protocol_task(running.voice, intent.name, intent.text, text)
+        await _recalled(sent, text, task, decisions.CHANGED)
+    else:
+        described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
+        await _recalled(sent, text, prompt.facet_task(running.voice, described, text), decisions.PART)
+    answer = await send(sent.interpreter, sent.receiver, sent.message.selector, text)
+    if isinstance(answer, PartResult):
+        said = answering.stand(running, answer, f"{running.name}/{sent.message.selector}")
+        return _Result({"answer": said.answer, "known": answer.known}, said=said)
+    return _Result(str(answer), said=Said(str(answer).strip()))
+
+
+async def _inferred(sent: _Sent) -> _Result:
+    """`infer_` with a text: the persona's model is asked it as a reflex; its kernel's form takes no plain data."""
+    _need_persona(sent)
+    running, text = sent.running, _text(sent.message)
+    task = prompt.reflex_task(running.voice, text)
+    await _recalled(sent, text, task, decisions.WOVEN)
+    question = Question(f"{running.name}/reflex#0", task)
+    said = await answering.say(sent.interpreter, running, sent.synthesis, question)
+    return _Result(said.answer, said=said)
+
+
+async def _recalled(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:
+    """Give the synthesis what fits beside its one call."""
+    room = room_for_evidence(sent.running, [(task, decision)])
+    recalled = await send(sent.interpreter, sent.running.persona, "recall_", text, room)
+    if not isinstance(recalled, Evidence):
+        raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
+    sent.synthesis.question = text
+    sent.synthesis.recalled = sent.synthesis.evidence = recalled
+
+
+async def _run(sent: _Sent, name: str) -> _Result | None:
+    """A kernel function, with arguments that make sense to it."""
+    checked = ARGUMENTS.get(name)
+    if checked is None:
+        raise ObjectError(
+            f"{sent.message.selector!r} of {label(sent.receiver)} is the kernel's own ({name}) and takes no plain data",
+            remedy="It is a step of a cycle: ask a question, and the cycle takes it.",
+        )
+    answer = await sent.interpreter.primitive(sent.receiver, name, checked(sent.message))
+    if name == _START:
+        return None
+    if isinstance(answer, Evidence):
+        sent.synthesis.recalled = sent.synthesis.evidence = answer
+        return _Result(_evidence(answer), provenance.lineage_trust(answer))
+    trust = answer.pop("trust", "model") if isinstance(answer, dict) else "model"
+    return _Result(shown(answer), trust)
+
+
+async def _write(running: Running, synthesis: Synthesis, result: _Result) -> None:
+    """The result onto the thought: as its text, and as data in its provenance."""
+    if result.said is not None:
+        ground = answering.ground_of(running, synthesis)
+        synthesis.said, synthesis.verdict = result.said, await answering.judge(synthesis, result.said, ground)
+    else:
+        value = result.value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        if len(text) > LONGEST:
+            raise ObjectError(
+                f"the answer has {len(text)} characters, at most {LONGEST} are one",
+                remedy="Ask for a part of it, or look with `batos inspect OBJECT.SLOT`.",
+            )
+        synthesis.said, synthesis.verdict = Said(text), Verdict((), ())
+    provenance.write(running, synthesis)
+    thought = running.thought
+    thought.lineage_trust = least_trusted(thought.lineage_trust, result.trust)
+
+
+def is_persona(obj: UvmObject) -> bool:
+    """Whether the object can think under a voice of its own."""
+    slots = ("name", "core_identity", "core_method", "prompts", "options")
+    return all(lookup(obj, slot) is not None for slot in slots)
+
+
+def _as_persona(running: Running, persona: UvmObject) -> Running:
+    """The same mission with this persona's voice and model."""
+    return replace(
+        running,
+        persona=persona,
+        voice=preparing.voice_of(persona),
+        thinking=preparing.thinking_of(persona),
+        name=str(persona.name).lower(),
+    )
+
+
+def _need_persona(sent: _Sent) -> None:
+    if not is_persona(sent.receiver):
+        raise ObjectError(
+            f"{label(sent.receiver)} has no voice to answer {sent.message.selector!r} with",
+            remedy="Send it to a persona, as brick_prototype_obj is one.",
+        )
+
+
+def _found(receiver: UvmObject, selector: str) -> Found:
+    """What answers the selector; MessageNotUnderstood names those that are near, ObjectError a method."""
+    found = lookup(receiver, selector)
+    if found is None:
+        error = MessageNotUnderstood(label(receiver), selector)
+        known = {name for holder in delegation(receiver) for name in own_slots(holder) if not is_reserved(name)}
+        near = difflib.get_close_matches(selector, sorted(known), 3, 0.5)
+        if near:
+            error.remedy = f"Did you mean {' or '.join(near)}?"
+        raise error
+    if isinstance(found.value, Method):
+        raise ObjectError(
+            f"{selector!r} of {label(receiver)} is a generated method, and there is no cell to run it in",
+            remedy="Use the version of BAT OS that made it.",
+        )
+    return found
+
+
+# -- arguments of kernel functions, as plain data may be them
+
+
+def _text(message: Message) -> str:
+    """The one text that a message is about."""
+    args = message.arguments
+    if len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
+        raise ObjectError(f"{message.selector!r} takes one text: what it is about", remedy=_DATA)
+    if len(args[0]) > TEXT_LIMIT:
+        raise ObjectError(f"{message.selector!r} takes at most {TEXT_LIMIT} characters, not {len(args[0])}")
+    return args[0]
+
+
+def _query(message: Message) -> tuple[str, int]:
+    """What to recall, and within how many bytes."""
+    args = message.arguments
+    room = args[1] if len(args) == 2 else ROOM
+    if not args or len(args) > 2 or not isinstance(args[0], str) or not _whole(room) or not 0 <= room <= MOST_ROOM:
+        raise ObjectError(f"{message.selector!r} takes a text and, if need be, bytes up to {MOST_ROOM}", remedy=_DATA)
+    return args[0], room
+
+
+def _none(message: Message) -> tuple[()]:
+    if message.arguments:
+        raise ObjectError(f"{message.selector!r} takes no arguments")
+    return ()
+
+
+def _places(message: Message) -> tuple[int, ...]:
+    """The first turn's position and how many turns, both as they may be left out."""
+    args = message.arguments
+    if len(args) > 2 or not all(_whole(each) for each in args):
+        raise ObjectError(f"{message.selector!r} takes the first turn's position and how many turns", remedy=_DATA)
+    return tuple(each for each in args if _whole(each))
+
+
+def _whole(value: JsonValue) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
+
+
+#: Kernel functions that a message may run, each with what makes its arguments of plain data.
+ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
+    "traits.log": lambda message: message.arguments,
+    "traits.recall": _query,
+    "catalog.search": _query,
+    _START: lambda message: (_text(message),),
+    "conversation.turns": _places,
+    "conversation.compact": _none,
+    "conversation.recompact": _none,
+}
+
+
+def _evidence(found: Evidence) -> dict[str, Any]:
+    """What was recalled, as data."""
+    return {
+        "passages": [
+            {"document": each.number, "name": each.name, "start": each.start, "text": each.text}
+            for each in found.passages
+        ],
+        "older": [{"turns": [each.first, each.last], "text": each.text} for each in found.view],
+        "turns": [{"mission": each.mission, "question": each.question, "answer": each.answer} for each in found.turns],
+        "omitted": {"passages": found.omitted_passages, "turns": found.omitted_turns},
+    }
