@@ -40,6 +40,8 @@ _KINDS: Mapping[str, Decision[Any]] = {
     "plain part": decisions.PLAIN_PART,
     "woven": decisions.WOVEN,
     "plain woven": decisions.PLAIN_WOVEN,
+    "voiced": decisions.VOICED,
+    "plain voiced": decisions.PLAIN_VOICED,
     "changed": decisions.CHANGED,
 }
 
@@ -74,6 +76,8 @@ class Script:
         default_factory=lambda: {"answer": f"{WINDS}.", "citations": GOOD["citations"], "known": True}
     )
     woven: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
+    #: What a persona of a council makes of its facets' answers.
+    voiced: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
     revised: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
     changed: dict[str, Any] | BatosError = field(default_factory=lambda: {"answer": f"{WINDS}. So be it."})
     #: The number of the answer that stands, as shown.

@@ -20,22 +20,23 @@ _OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "archit
 
 
 def ground_of(running: Running, synthesis: Synthesis) -> Ground:
-    """What the answer may rest on."""
-    return Ground(synthesis.question, synthesis.recalled, _OWN_NAMES)
+    """What the answer may rest on; a mind within another is asked what that one made of the mission's question."""
+    return Ground(synthesis.question, synthesis.recalled, _OWN_NAMES, running.brief.text if running.inner else "")
 
 
 async def say(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> Said:
     """Ask for the mission's answer; its text is told as it grows."""
-    decision = decisions.woven(bool(synthesis.recalled.passages))
+    decision = decisions.woven(bool(synthesis.recalled.passages), inner=running.inner)
     value, replied = await infer_streamed(interpreter, running, synthesis, question, decision)
-    cut = len(value.answer) >= decisions.ANSWER
+    cut = len(value.answer) >= (decisions.PART_ANSWER if running.inner else decisions.ANSWER)
     return Said(value.answer.strip(), decisions.quoted(value), frozenset(value.unanswered), replied.text, cut)
 
 
 def stand(running: Running, part: PartResult, path: str) -> Said:
     """A part's answer as the mission's, word for word with its citations; whoever listens has it at once."""
     said = part.answer.strip()
-    running.events.emit("mission.token", mission=running.id, path=path, text=said)
+    if not running.inner:
+        running.events.emit("mission.token", mission=running.id, path=path, text=said)
     cut = len(part.answer) in (decisions.PART_ANSWER, decisions.ANSWER)
     return Said(said, part.citations, text=told(part), cut=cut)
 
@@ -55,10 +56,10 @@ async def revise(interpreter: Interpreter, running: Running, synthesis: Synthesi
 async def infer_streamed(
     interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question, decision: Decision[Any]
 ) -> tuple[Any, Replied]:
-    """A decision whose field `answer` is told as it grows."""
-    return await infer_kept(
-        interpreter, running, synthesis, replace(question, on_token=_teller(running, question.path, decision)), decision
-    )
+    """A decision whose field `answer` is told as it grows, unless it is not the mission's: a mind's within another."""
+    if not running.inner:
+        question = replace(question, on_token=_teller(running, question.path, decision))
+    return await infer_kept(interpreter, running, synthesis, question, decision)
 
 
 async def infer_kept(

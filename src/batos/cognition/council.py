@@ -105,8 +105,8 @@ def keep(running: Running, synthesis: Synthesis, cycle: UvmObject) -> None:
     )
 
 
-def minds(running: Running, query: str) -> list[Running]:
-    """This mind and, in a council, those within it, each asked `query`."""
+def minds(running: Running, query: str = "") -> list[Running]:
+    """This mind and, in a council, those within it as if each were asked `query`."""
     if not is_council(running):
         return [running]
     return [running, *(mind(running, slot, query, Evidence()) for slot in members(running))]
@@ -114,7 +114,7 @@ def minds(running: Running, query: str) -> list[Running]:
 
 def calls(running: Running) -> int:
     """The calls that a mission makes at the least: no repair, no revision, no protocol."""
-    return sum(_own_calls(each) for each in minds(running, running.question))
+    return sum(_own_calls(each) for each in minds(running))
 
 
 def _own_calls(running: Running) -> int:

@@ -15,6 +15,8 @@ from batos.inference.schema import Decision
 #: A quotation long enough to prove something and short enough to be copied exactly.
 QUOTE = 240
 MOST_PARTS = 9
+#: Longest sub-query, in characters.
+QUERY = 280
 #: Longest answer of a part and of a mission, in characters: where the grammar cuts.
 PART_ANSWER, ANSWER = 900, 1_800
 
@@ -61,6 +63,21 @@ class Woven(BaseModel):
     unanswered: _Unanswered
 
 
+class PlainVoiced(BaseModel):
+    """What a mind within another makes of its parts when there are no documents: no longer than a facet's answer."""
+
+    answer: Annotated[str, Field(max_length=PART_ANSWER)]
+    unanswered: _Unanswered
+
+
+class Voiced(BaseModel):
+    """What a mind within another makes of its parts, from documents: no longer than a facet's answer."""
+
+    answer: Annotated[str, Field(max_length=PART_ANSWER)]
+    citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
+    unanswered: _Unanswered
+
+
 class Changed(BaseModel):
     """The answer of a mission as a key protocol changes it."""
 
@@ -71,6 +88,8 @@ PART: Decision[Part] = Decision(Part)
 PLAIN_PART: Decision[PlainPart] = Decision(PlainPart)
 WOVEN: Decision[Woven] = Decision(Woven)
 PLAIN_WOVEN: Decision[PlainWoven] = Decision(PlainWoven)
+VOICED: Decision[Voiced] = Decision(Voiced)
+PLAIN_VOICED: Decision[PlainVoiced] = Decision(PlainVoiced)
 CHANGED: Decision[Changed] = Decision(Changed)
 
 
@@ -79,8 +98,10 @@ def part(cites: bool) -> Decision[Any]:
     return PART if cites else PLAIN_PART
 
 
-def woven(cites: bool) -> Decision[Any]:
-    """What the weave answers in, with documents or without."""
+def woven(cites: bool, *, inner: bool = False) -> Decision[Any]:
+    """What the weave answers in, with documents or without; that of a mind within another is a part again."""
+    if inner:
+        return VOICED if cites else PLAIN_VOICED
     return WOVEN if cites else PLAIN_WOVEN
 
 
@@ -101,7 +122,7 @@ def quoted(value: BaseModel) -> tuple[Quoted, ...]:
 @lru_cache(maxsize=64)
 def decomposition(slots: tuple[str, ...]) -> Decision[BaseModel]:
     """One bounded sub-query for each pillar, by slot: no pillar can be forgotten or named twice."""
-    query: Any = (Annotated[str, Field(max_length=280)], ...)
+    query: Any = (Annotated[str, Field(max_length=QUERY)], ...)
     shape: type[BaseModel] = create_model("Decomposition", **dict.fromkeys(slots, query))
     return Decision(shape)
 

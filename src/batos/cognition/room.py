@@ -15,19 +15,26 @@ PART_BYTES: Final = 700
 Task: TypeAlias = tuple[str, Decision[Any]]
 
 
-def for_evidence(running: Running, question: str) -> int:
+def for_evidence(running: Running) -> int:
     """Bytes for evidence, recalled once for all minds of the mission and shown to each of them. Never negative."""
-    return min(room_for_evidence(mind, _tasks(mind, question)) for mind in council.minds(running, question))
+    return min(
+        room_for_evidence(mind, _tasks(mind)) for mind in council.minds(running, _like_a_part_of(running.question))
+    )
 
 
-def _tasks(running: Running, question: str) -> list[Task]:
+def _like_a_part_of(question: str) -> str:
+    """Something as long as a sub-query may be, of the question's own characters: not every script has one byte each."""
+    return (question * (1 + decisions.QUERY // len(question)))[: decisions.QUERY] if question else ""
+
+
+def _tasks(running: Running) -> list[Task]:
     """The largest tasks of one mind: its decomposition and its weave, or its only call."""
-    slots = parts.of(running)
+    slots, question, woven = parts.of(running), running.question, decisions.woven(cites=True, inner=running.inner)
     if not slots:
-        return [(prompt.reflex_task(running.voice, question), decisions.WOVEN)]
+        return [(prompt.reflex_task(running.voice, question), woven)]
     expected = "x" * (PART_BYTES * len(slots))
     described = parts.described(running, slots)
     return [
-        (prompt.weave_task(running.voice, question, ()) + expected, decisions.WOVEN),
+        (prompt.weave_task(running.voice, question, ()) + expected, woven),
         (prompt.decompose_task(running.voice, question, described), decisions.decomposition(slots)),
     ]

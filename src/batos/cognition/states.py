@@ -28,7 +28,7 @@ async def idle(running: Running, interpreter: Interprets, cycle: UvmObject, args
         council.check_budget(running)
     recalled = running.inherited
     if recalled is None:
-        recalled = await send(interpreter, running.persona, "recall_", question, room.for_evidence(running, question))
+        recalled = await send(interpreter, running.persona, "recall_", question, room.for_evidence(running))
     if not isinstance(recalled, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
     synthesis.recalled = synthesis.evidence = recalled
@@ -36,8 +36,11 @@ async def idle(running: Running, interpreter: Interprets, cycle: UvmObject, args
 
 
 async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """DECOMPOSING: one sub-query a part, by schema."""
+    """DECOMPOSING: one sub-query a part, by schema; parts that are to compete are all given the question itself."""
     synthesis, slots = work(cycle), parts.of(running)
+    if combining.mode(running) != "weave":
+        synthesis.queries = dict.fromkeys(slots, synthesis.question)
+        return "DELEGATING"
     task = prompt.decompose_task(running.voice, synthesis.question, parts.described(running, slots))
     question = Question(f"{running.name}/decomposing#0", task)
     value, replied = await infer(interpreter, running, synthesis.evidence, question, decisions.decomposition(slots))
@@ -47,10 +50,11 @@ async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObjec
 
 
 async def delegating(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """DELEGATING: the parts think, all at once; what they return is data, joined here."""
+    """DELEGATING: the parts think, all at once unless they vote; what they return is data, joined here."""
     running.learn_ratio()
     synthesis = work(cycle)
-    synthesis.parts = await parts.delegate(running, interpreter, synthesis)
+    enough = combining.enough(running, synthesis)
+    synthesis.parts = await parts.delegate(running, interpreter, synthesis, enough)
     return "SYNTHESIZING"
 
 
