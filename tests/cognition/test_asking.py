@@ -12,7 +12,7 @@ from tests.cognition.minds import BAD, GOOD, QUESTION, WINDS, Script, ask, begun
 
 from batos.cognition import asking, decisions, prompt
 from batos.cognition.brief import as_file
-from batos.cognition.evidence import Evidence, passages, recall
+from batos.cognition.evidence import Evidence, Past, passages, recall
 from batos.cognition.prompt import MARGIN
 from batos.cognition.running import Thinking, ratio
 from batos.errors import BatosError, ContextOverflow
@@ -200,7 +200,7 @@ def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens
     room = asking.room_for_evidence(running, [(question, decisions.WOVEN), ("other", decisions.PLAIN_WOVEN)])
     assert room >= 0
     candidates = _some(question)
-    found = recall(candidates, (), question, room)
+    found = recall(candidates, Past(), question, room)
     bare = prompt.size(prompt.compose(running.scene, running.voice, question))
     full = prompt.size(prompt.compose(running.scene.with_evidence(found), running.voice, question))
     assert full - bare <= room + prompt.EVIDENCE_SIZE

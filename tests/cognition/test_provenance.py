@@ -81,7 +81,7 @@ async def test_what_was_recalled_is_listed_with_its_trust(mind: Mind) -> None:
             "length": len(DOCUMENT.strip()),
             "trust": "external",
         },
-        {"mission": first["id"], "trust": "model"},
+        {"mission": first["id"], "turn": 1, "trust": "model"},
     ]
 
 
