@@ -20,8 +20,10 @@ Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
 def mode(running: Running) -> Mode:
     """How this mind's parts are to become one answer: for select and vote each is given the question itself.
 
-    `auto` weaves, since decomposing makes sub-queries that differ.
+    `auto` weaves, since decomposing makes sub-queries that differ; so does a mind within another, whatever was asked.
     """
+    if running.inner:
+        return "weave"
     policy = running.brief.policy
     asked = policy.combine if policy is not None else "auto"
     return "weave" if asked == "auto" else asked
@@ -38,7 +40,8 @@ def enough(running: Running, synthesis: Synthesis) -> Enough | None:
 async def combine(interpreter: Interpreter, running: Running, synthesis: Synthesis) -> Ground:
     """Fill the synthesis with an answer and the gate's verdict; answers the ground on which it was judged.
 
-    In a cycle a fault leads to one revision. A reflex is one call, whatever the gate finds.
+    In a cycle a fault leads to one revision. A reflex is one call, whatever the gate finds; the faults of a mind within
+    another are told with its answer, which is judged again in what it is joined to.
     """
     ground = answering.ground_of(running, synthesis)
     if not synthesis.parts:
@@ -47,27 +50,30 @@ async def combine(interpreter: Interpreter, running: Running, synthesis: Synthes
         return ground
     question = await _combined(interpreter, running, synthesis, ground)
     synthesis.verdict = await _judged(synthesis, ground)
-    if not synthesis.verdict.ok:
+    if not (synthesis.verdict.ok or running.inner):
         await answering.revise(interpreter, running, synthesis, question)
         synthesis.verdict = await _judged(synthesis, ground)
     return ground
 
 
 async def _judged(synthesis: Synthesis, ground: Ground) -> Verdict:
-    if synthesis.said is None:
+    said = synthesis.said
+    if said is None:
         raise InternalError("there is no answer to judge")
-    return await answering.judge(synthesis, synthesis.said, ground)
+    verdict = await answering.judge(synthesis, said, ground)
+    synthesis.drafts.append((said, verdict))
+    return verdict
 
 
 async def _combined(interpreter: Interpreter, running: Running, synthesis: Synthesis, ground: Ground) -> Question:
     """Let one answer stand; answers the question that a revision of it would go on from."""
     how = _mode_of(running, synthesis)
     standing = selecting.candidates(synthesis.parts)
-    if how == "weave" or not standing:
-        # Where nobody has an answer there is none to choose: the weave is what says so.
-        synthesis.combined = {"mode": "weave"}
+    if not standing:
+        how = "weave"  # where nobody has an answer there is none to choose: the weave is what says so
+    synthesis.combined = {"mode": how, "decomposed": mode(running) == "weave"}
+    if how == "weave":
         return await weave.weave(interpreter, running, synthesis)
-    synthesis.combined = {"mode": how}
     if how == "vote":
         standing = await _voted(synthesis, ground)
     winner = await selecting.select(interpreter, running, synthesis, standing, ground)
@@ -80,7 +86,7 @@ async def _combined(interpreter: Interpreter, running: Running, synthesis: Synth
 def _mode_of(running: Running, synthesis: Synthesis) -> Mode:
     """As asked for; what `auto` would weave competes if the decomposition gave every part the same question."""
     policy = running.brief.policy
-    auto = policy is None or policy.combine == "auto"
+    auto = running.inner or policy is None or policy.combine == "auto"
     same = len({folded(part.query) for part in synthesis.parts}) == 1
     return "select" if auto and same and len(synthesis.parts) > 1 else mode(running)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from batos.cognition import preparing
+from batos.cognition import changes, preparing
 from batos.cognition.citing import stands
 from batos.cognition.evidence import Evidence
 from batos.cognition.machine import begin
@@ -101,6 +101,7 @@ def keep(running: Running, synthesis: Synthesis, cycle: UvmObject) -> None:
             persona=running.voice.name,
             parts=synthesis.parts,
             faults=verdict.faults,
+            changes=tuple(changes.told(running, synthesis)),
         ),
     )
 

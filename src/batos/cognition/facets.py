@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.cognition import decisions, prompt
+from batos.cognition import decisions, paths, prompt
 from batos.cognition.asking import Question, infer
 from batos.cognition.citing import stands
 from batos.cognition.evidence import Evidence
@@ -32,7 +32,7 @@ async def interpret(interpreter: Interpreter, running: Running, evidence: Eviden
     """
     intent = asked.intent
     described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
-    question = Question(path_of(running, asked.slot), prompt.facet_task(running.voice, described, asked.text))
+    question = Question(paths.facet(running.name, asked.slot), prompt.facet_task(running.voice, described, asked.text))
     decision = decisions.part(bool(evidence.passages))
     value, _ = await infer(interpreter, running, evidence, question, decision)
     citations = tuple(each for each in decisions.quoted(value) if stands(each, evidence))
@@ -52,11 +52,6 @@ def facet_name(persona: UvmObject, slot: str) -> str:
     """What a facet is called, for people and for the weave."""
     found = lookup(persona, slot)
     return found.value.name if found and isinstance(found.value, Intent) else slot
-
-
-def path_of(running: Running, slot: str) -> str:
-    """The sample path of a facet's call."""
-    return f"{running.name}/delegating/{slot.removesuffix('_facet_')}#0"
 
 
 def pillars(persona: UvmObject, slots: Sequence[str]) -> list[tuple[str, str, str]]:

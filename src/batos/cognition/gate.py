@@ -71,13 +71,15 @@ class Verdict:
 class Ground:
     """What an answer may rest on, in the forms in which checks look things up; each is made when first asked for."""
 
-    def __init__(self, question: str, evidence: Evidence, own_names: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, question: str, evidence: Evidence, own_names: frozenset[str] = frozenset(), asked: str = ""
+    ) -> None:
         self.question = question
         self.evidence = evidence
         self._own_names = own_names
         turns = (f"{turn.question}\n{turn.answer}" for turn in evidence.turns)
-        #: What is not a document: the question and the conversation.
-        self.said = "\n".join((question, *(summary.text for summary in evidence.view), *turns))
+        #: What is not a document: the question, what it was made from, and the conversation.
+        self.said = "\n".join((question, asked, *(summary.text for summary in evidence.view), *turns))
 
     @cached_property
     def text(self) -> str:

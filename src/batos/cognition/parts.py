@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from batos.cognition import council, facets
+from batos.cognition import council, facets, paths
 from batos.cognition.running import Interprets, PartResult, Running, Synthesis
 from batos.errors import BatosError, ImageError, InternalError, MissionFailed, ObjectError, Refused, TimedOut
 from batos.objects.message import send
@@ -122,5 +122,5 @@ def _tell(running: Running, part: PartResult) -> None:
     if part.is_mind:
         keys = {"path": f"{running.name}/{part.slot}", "persona": part.persona}
     else:
-        keys = {"path": facets.path_of(running, part.slot), "persona": part.persona, "facet": part.slot}
+        keys = {"path": paths.facet(running.name, part.slot), "persona": part.persona, "facet": part.slot}
     running.events.emit("mission.partial", mission=running.id, known=not part.open, **keys)

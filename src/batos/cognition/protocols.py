@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from batos.cognition import answering, decisions, prompt
+from batos.cognition import answering, decisions, paths, prompt
 from batos.cognition.asking import Question
 from batos.cognition.gate import Ground
 from batos.cognition.parts import FATAL
@@ -18,8 +18,8 @@ from batos.objects.prototype import lookup
 
 
 def chosen(running: Running, synthesis: Synthesis) -> str | None:
-    """The slot of the first protocol whose conditions hold; a reflex has none, since it is one call."""
-    if not synthesis.parts:
+    """The slot of the first protocol whose conditions hold; none finishes a reflex or a part of a council."""
+    if running.inner or not synthesis.parts:
         return None
     evidence = bool(synthesis.recalled.passages)
     situation = when.Situation(synthesis.question, running.route.effort, len(synthesis.parts), evidence)
@@ -37,7 +37,7 @@ async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis
     if slot is None or said is None or verdict is None:
         return
     synthesis.protocol = told = {"slot": slot, "applied": False}
-    answering.retract(running, path_of(running, slot))
+    answering.retract(running, paths.protocol(running.name, slot))
     try:
         changed = await send(interpreter, running.persona, slot, said.answer)
         if not isinstance(changed, str):
@@ -53,6 +53,7 @@ async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis
         told["applied"] = len(judged.faults) <= len(verdict.faults)
         if told["applied"]:
             synthesis.said, synthesis.verdict = after, judged
+            synthesis.drafts.append((after, judged))
     if not told["applied"]:
         _stream_again(running, slot, said)
 
@@ -63,18 +64,13 @@ async def interpret(
     """Run a protocol by its intent's text alone, on an answer."""
     intent = getattr(running.persona, slot)
     task = prompt.protocol_task(running.voice, intent.name, intent.text, str(args[0]))
-    question = Question(path_of(running, slot), task)
+    question = Question(paths.protocol(running.name, slot), task)
     value, _ = await answering.infer_streamed(interpreter, running, synthesis, question, decisions.CHANGED)
     return str(value.answer)
 
 
-def path_of(running: Running, slot: str) -> str:
-    """The sample path of a protocol's call."""
-    return f"{running.name}/protocol/{slot.removesuffix('_protocol_')}#0"
-
-
 def _stream_again(running: Running, slot: str, said: Said) -> None:
     """Who listens has the answer that stands."""
-    path = path_of(running, slot)
+    path = paths.protocol(running.name, slot)
     answering.retract(running, path)
     running.events.emit("mission.token", mission=running.id, path=path, text=said.answer)

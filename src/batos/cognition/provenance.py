@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from batos.cognition import changes
 from batos.cognition.citing import verbatim
 from batos.cognition.evidence import Evidence
 from batos.cognition.running import Running, Synthesis
@@ -34,7 +35,7 @@ def placements(session: Session) -> list[dict[str, Any]]:
 
 def lineage_trust(recalled: Evidence) -> str:
     """The least trusted of all that an answer was made from: the question, the model, and what was recalled."""
-    turns = (said.trust for said in (*recalled.view, *recalled.turns))
+    turns = (*(each.trust for each in recalled.view), *(each.trust for each in recalled.turns))
     files = (Attachment.trust for _ in recalled.passages[:1])
     return least_trusted("user", "model", *turns, *files)
 
@@ -55,6 +56,8 @@ def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
         },
         "citations": verbatim(said.citations, synthesis.recalled),
         "unanswered": sorted(said.unanswered),
+        "combined": synthesis.combined,
+        "changes": changes.told(running, synthesis),
         "gate": _gate(synthesis),
         "read_at": running.read_at,
     }

@@ -90,6 +90,7 @@ async def select(
     winner, decided = settled(named, merits)
     synthesis.combined |= {
         "candidates": len(standing),
+        "shown": [part.number for part in standing],
         "named": [None if place is None else standing[place].number for place in named],
         "decided": decided,
     }
