@@ -10,16 +10,17 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Protocol
 
-import structlog
-
-from batos.cognition import brief as briefs
 from batos.cognition import conversations, report
 from batos.cognition.brief import File
 from batos.cognition.contributions import APPLIERS
+from batos.cognition.control import Control
+from batos.cognition.hold import Hold
 from batos.cognition.mission import Conductor, Inference
+from batos.cognition.recovery import Recovery
 from batos.cognition.router import Lesson, taught
+from batos.cognition.workers import PAUSES, Trade, Workers
 from batos.config import Settings
-from batos.errors import BatosError, BriefError, NotFound, OllamaTimeout, OllamaUnreachable, Refused
+from batos.errors import NotFound, OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
 from batos.genesis.codex import Codex
 from batos.genesis.convergence import Convergence, Footing, GenesisReport
@@ -27,15 +28,13 @@ from batos.genesis.daemon import Daemon
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress
 from batos.image import roots
-from batos.image.ids import conversation_id, utc_now
+from batos.image.commits import settled
+from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
-from batos.inference.bridge import Bridge, Deadlines
 from batos.inference.journal import Journal
+from batos.inference.opening import bridge
 from batos.inference.session import Limits
-from batos.objects.prototype import own_slots
-
-_log = structlog.get_logger("batos")
 
 
 class Ollama(Daemon, Inference, Protocol):
@@ -53,6 +52,8 @@ class Seams:
     bridge: Ollama | None = None
     opening: Callable[[Opening], Opening] | None = None
     clock: Callable[[], datetime] = utc_now
+    #: Seconds between two looks whether the daemon is back; the last is repeated.
+    pauses: Sequence[float] = PAUSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,9 @@ class UVM:
     events: Events
     clock: Callable[[], datetime]
     convergence: Convergence
-    _slots: asyncio.Semaphore
+    publisher: Publisher
+    workers: Workers = field(init=False)
+    control: Control = field(init=False)
     #: How often it was looked at what missions begin with.
     _checks: int = 0
     _ready: Ready | None = None
@@ -84,6 +87,8 @@ class UVM:
     _digests: dict[str, str] = field(default_factory=dict)
     #: The models that each run of a mission may think with: it keeps what it began with.
     _thinking: dict[object, frozenset[str]] = field(default_factory=dict)
+    #: What was looked at by those who run a mission, just before.
+    _looked: dict[str, Ready] = field(default_factory=dict)
 
     # -- genesis
 
@@ -101,8 +106,7 @@ class UVM:
 
     def _in_use(self) -> frozenset[str]:
         """The models that missions think with now, and those that missions left undone have begun with."""
-        begun = {record.model for mission in self.image.unfolded() for record in self.journal.read([mission])}
-        return frozenset(begun).union(*self._thinking.values())
+        return self.journal.models(self.image.unfolded()).union(*self._thinking.values())
 
     async def check(self) -> None:
         """The check at the start of every verb that thinks: the codex acts, models that only need making are made.
@@ -136,7 +140,7 @@ class UVM:
         return Conductor(
             image=self.image,
             journal=self.journal,
-            publisher=Publisher(self.image.writer, APPLIERS, self.clock),
+            publisher=self.publisher,
             bridge=self.bridge,
             # Counting the words of every exemplar takes longer than the loop may be held.
             router=await asyncio.to_thread(taught, lessons),
@@ -161,111 +165,95 @@ class UVM:
     # -- missions
 
     async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
-        """Validate and accept a mission; it is durable when its id is returned."""
-        refs = [file.ref.model_dump() for file in files]
-        asked = {"user": self.settings.asker, **brief, "attachments": refs}
-        with self.image.snapshot() as root:
-            if asked.get("conversation") is not None:
-                asked["conversation"] = self._conversation(root, asked["conversation"], asked["user"])
-            checked = briefs.parse(asked)
-            if checked.ancestor is not None:
-                self._check_ancestor(root, checked.ancestor, checked.user)
-        value = checked.model_dump(mode="json", exclude_none=True)
-        return await self.image.accept(value, {file.ref.sha256: file.data for file in files})
+        """Validate and accept a mission; it is durable when its id is returned, and not begun.
 
-    def _conversation(self, root: Any, name: str, user: str) -> str:
-        """The conversation that a brief means: `new`, `last` (the user's newest) or one that is there."""
-        conversations = root[roots.CONVERSATIONS]
-        if name == "new":
-            return conversation_id(self.clock())
-        if name == "last":
-            mine = [each for each, conversation in conversations.items() if conversation.user == user]
-            if mine:
-                return str(max(mine))
-        elif name in conversations:
-            if conversations[name].user != user:
-                raise BriefError(
-                    f"{name} is another user's conversation",
-                    field="conversation",
-                    remedy="Begin one of your own: what one user said is not recalled for another.",
-                )
-            return name
-        raise NotFound(
-            f"there is no conversation {name!r}",
-            field="conversation",
-            remedy="Begin one with `new`.",
-        )
-
-    def _check_ancestor(self, root: Any, name: str, user: str) -> None:
-        """What was paid for is served from a mission that has ended, to the user who asked it."""
-        brief, status, _ = self.image.find(root, name)
-        if brief.value["user"] != user:
-            raise BriefError(
-                f"{name} is another user's mission", field="ancestor", remedy="Name a mission of your own."
-            )
-        if status.word in ("queued", "running", "waiting", "paused"):
-            raise Refused(
-                f"{name} has not ended: it is {status.word}",
-                field="ancestor",
-                remedy="Wait for its end (`batos resume` brings what was left behind to one): else both would pay.",
-            )
-
-    async def run(self, mission: str, ready: Ready | None = None) -> dict[str, Any]:
-        """Run an accepted mission to its end, at most `missions` at a time; raises why it failed.
-
-        A mission whose answer is committed already is not run again. Refused: it runs just now, or has ended.
-        `ready` is for those who looked themselves just before: it is not looked again.
+        A second brief of a user with the same idempotency key is the first one's mission. Busy: no more may wait.
         """
-        async with self._slots:
-            ready = ready or await self._ready_for(mission)
-            run = object()  # a mission that is told to run twice is refused the second time, and runs on
-            self._thinking[run] = ready.footing.models
-            try:
-                await ready.conductor.run(mission)
-            finally:
-                del self._thinking[run]
+        return await self.control.submit({"user": self.settings.asker, **brief}, files)
+
+    async def begin(self, mission: str) -> None:
+        """Hand an accepted mission to the workers; one that they have, or that is done, is left as it is.
+
+        Refused: it has ended another way, or stands still until it is resumed.
+        """
+        self.control.begin(mission)
+
+    async def ended(self, mission: str) -> dict[str, Any]:
+        """The mission when it has ended or stands still; never raises why. One that nobody begins is waited for."""
+        await self.control.ended(mission)
         return self.mission(mission)
 
-    async def _ready_for(self, mission: str) -> Ready:
-        """What it begins with; a mission that cannot even begin is failed with the reason."""
-        with self.image.snapshot() as root:
-            word = self.image.find(root, mission)[1].word
+    async def run(self, mission: str, ready: Ready | None = None) -> dict[str, Any]:
+        """Run an accepted mission until it ends or stands still; raises why it failed. Whoever leaves cancels it.
+
+        A mission that is done is not run again. Refused: it runs just now, or has ended. `ready` is for those who
+        looked themselves just before: it is not looked again.
+        """
+        if ready is not None:
+            self._looked[mission] = ready
         try:
-            return await self.ready()
-        except BatosError as error:
-            if word == "queued":
-                await self.image.move(mission, "failed", error)
-            raise
+            await self.control.run(mission)
+        finally:
+            self._looked.pop(mission, None)
+        return self.mission(mission)
 
     async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> dict[str, Any]:
         """Submit and run; raises why it failed."""
         return await self.run(await self.submit(brief, files))
 
+    async def cancel(self, mission: str) -> dict[str, Any]:
+        """End a mission at once, and what it is then: cancelled, or done if its commit went through.
+
+        Refused: it had ended before.
+        """
+        await self.control.cancel(mission)
+        return self.mission(mission)
+
+    async def pause(self, mission: str) -> dict[str, Any]:
+        """Let a mission stand still when the calls under way are paid and journaled, and what it is then.
+
+        Refused: it has ended.
+        """
+        await self.control.pause(mission)
+        return self.mission(mission)
+
+    async def resume(self, mission: str) -> dict[str, Any]:
+        """Let a mission that stands still go on, and what it is then: what was paid for is not paid again.
+
+        Refused: it has ended.
+        """
+        await self.control.resume(mission)
+        return self.mission(mission)
+
     async def recover(self) -> list[str]:
         """Settle what an earlier process left behind: fold in what was committed, queue again what was not.
 
-        Returns the ids of the missions that wait to be run. One that cannot be settled is left as it is and logged.
+        Returns the ids of the missions that wait to be begun. One that cannot be settled is left as it is and logged;
+        deadlines that have passed end their missions.
         """
-        publisher = Publisher(self.image.writer, APPLIERS, self.clock)
-        waiting: list[str] = []
-        for mission in self.image.unfolded():
-            try:
-                if await self._settle(mission, publisher):
-                    waiting.append(mission)
-            except BatosError as error:  # no reason to leave the others
-                _log.warning("mission.unsettled", mission=mission, reason=error.as_dict())
-        return waiting
+        return await self.control.recover()
 
-    async def _settle(self, mission: str, publisher: Publisher) -> bool:
-        """Fold in a mission that was committed; else queue it again and say that it waits."""
-        with self.image.snapshot() as root:
-            _, status, thought = self.image.find(root, mission)
-            answered, word = "answer" in own_slots(thought), status.word
-        if answered:
-            await publisher.fold(mission)
-        elif word == "running":
-            await self.image.move(mission, "queued", _left_behind())
-        return not answered
+    async def stop(self) -> None:
+        """Send what runs back to the queue and begin nothing more; returns when all has settled."""
+        await self.workers.stop()
+
+    async def _perform(self, mission: str, hold: Hold) -> None:
+        """One mission at a worker."""
+        ready = self._looked.pop(mission, None) or await self.ready()
+        run = object()
+        self._thinking[run] = ready.footing.models
+        try:
+            await ready.conductor.run(mission, hold)
+        finally:
+            del self._thinking[run]
+
+    async def _answers(self) -> bool:
+        """Whether Ollama does."""
+        try:
+            await self.bridge.version()
+        except OllamaError:
+            return False
+        return True
 
     # -- reading
 
@@ -296,6 +284,18 @@ class UVM:
         with self.image.snapshot() as root:
             return conversations.page(root, conversation, start, limit, user)
 
+    def status(self) -> dict[str, Any]:
+        """One screen's worth of what goes on, without asking Ollama."""
+        with self.image.snapshot() as root:
+            tally = {word: count for word, count in root[roots.TALLY].items() if count}
+            waiting = roots.waiting(root)
+        return {
+            "queue": {"waiting": waiting, "limit": self.settings.queue},
+            "running": [{"id": mission} for mission in self.workers.running],
+            "missions": tally,
+            "image": {"uri": self.image.uri},
+        }
+
     def root_names(self) -> dict[str, Any]:
         """The names of the image's root: its objects, and what its trees of records hold."""
         with self.image.snapshot() as root:
@@ -309,10 +309,6 @@ class UVM:
             return report.inspect_object(root, reference)
 
 
-def _left_behind() -> BatosError:
-    return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
-
-
 @asynccontextmanager
 async def open_uvm(settings: Settings, events: Events | None = None, seams: Seams | None = None) -> AsyncIterator[UVM]:
     """Open the image (it is this process's alone until the end) and the bridge; closes both."""
@@ -322,35 +318,40 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         opening = seams.opening(opening)
     # Opening reads and may scan a file: not on the loop.
     image = await asyncio.to_thread(LivingImage, opening)
-    bridge: Ollama | None = None
+    daemon: Ollama | None = None
     try:
-        bridge = seams.bridge or Bridge(
-            settings.ollama_host, deadlines=deadlines(settings), cpu_threads=settings.cpu_threads or None
-        )
+        daemon = seams.bridge or bridge(settings)
         await image.prepare()
         journal = Journal(image.journal_db, image.journal_writer)
-        convergence = Convergence(settings, image, bridge, events, seams.clock)
-        uvm = UVM(
-            settings, image, journal, bridge, events, seams.clock, convergence, asyncio.Semaphore(settings.missions)
-        )
+        convergence = Convergence(settings, image, daemon, events, seams.clock)
+        publisher = Publisher(image.writer, APPLIERS, seams.clock)
+        uvm = UVM(settings, image, journal, daemon, events, seams.clock, convergence, publisher)
         convergence.in_use = uvm._in_use
         try:
-            yield uvm
+            async with _working(uvm, seams):
+                yield uvm
         finally:
             if image.refusing is None:
                 await journal.drain()
     finally:
-        if bridge is not None and seams.bridge is None:
-            await bridge.aclose()
+        if daemon is not None and seams.bridge is None:
+            await daemon.aclose()
         await asyncio.to_thread(image.close)
 
 
-def deadlines(settings: Settings) -> Deadlines:
-    """The bridge's deadlines as configured."""
-    return Deadlines(
-        connect=settings.connect_seconds,
-        load=settings.load_seconds,
-        first_token=settings.first_token_seconds,
-        between_tokens=settings.between_tokens_seconds,
-        progress=settings.progress_seconds,
-    )
+@asynccontextmanager
+async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
+    """The one task group, with the workers in it; at the end they have stopped."""
+    failure: BaseException | None = None
+    async with asyncio.TaskGroup() as group:
+        trade = Trade(uvm._perform, uvm._answers, uvm.settings.missions, uvm.events, seams.pauses)
+        uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
+        recovery = Recovery(uvm.image, uvm.journal, uvm.publisher)
+        uvm.control = Control(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
+        try:
+            yield
+        except BaseException as error:  # raised below, as it is: the group would wrap it
+            failure = error
+        await settled(asyncio.ensure_future(uvm.stop()))
+    if failure is not None:
+        raise failure

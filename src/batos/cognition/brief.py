@@ -82,6 +82,8 @@ class Policy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     combine: Combine = "auto"
+    #: With the daemon away it waits until it is back, instead of failing.
+    wait_ollama: bool = Field(default=False, strict=True)
 
 
 class Message(BaseModel):

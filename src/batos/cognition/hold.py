@@ -30,12 +30,15 @@ class Hold:
     reason: BatosError | None = None
     #: Its task was cancelled for it: whatever is raised on the way out, this is why.
     forced: bool = False
+    #: It was told so, and is on its way out.
+    held: bool = False
     #: It runs with no other mission beside it.
     alone: bool = False
 
     def __call__(self) -> None:
         """Go on, or raise Held."""
         if self.word is not None:
+            self.held = True
             raise Held(self.word)
 
     def order(self, word: StatusWord, reason: BatosError, *, force: bool) -> bool:

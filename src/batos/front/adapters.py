@@ -19,8 +19,9 @@ from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.shelf import Adapter, Fault, Shelf
 from batos.genesis.codex import Codex
 from batos.genesis.daemon import look
-from batos.inference.bridge import Bridge, ModelCard
-from batos.uvm import deadlines, open_uvm
+from batos.inference import opening
+from batos.inference.bridge import ModelCard
+from batos.uvm import open_uvm
 
 
 @click.group()
@@ -78,7 +79,7 @@ async def _held(settings: Settings, codex: Codex, shelf: Shelf) -> tuple[Shelf, 
     """The shelf held against the bases where Ollama can be asked for them, and what could not be asked."""
     if not shelf.adapters:
         return shelf, []
-    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+    async with opening.bridge(settings) as bridge:
         try:
             listed = await look(bridge)
             found = await adaptercheck.held(shelf, codex, settings.profile, listed, bridge)
@@ -196,7 +197,7 @@ def convert(called: Called, which: str) -> int:
 
 
 async def _card(settings: Settings, base: str) -> ModelCard:
-    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+    async with opening.bridge(settings) as bridge:
         return await bridge.show(base, verbose=True)
 
 

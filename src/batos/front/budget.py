@@ -11,8 +11,8 @@ from batos.front.pages import page
 from batos.genesis import budgetcheck, codex, outside
 from batos.genesis.daemon import look
 from batos.genesis.plan import Plan
+from batos.inference import opening
 from batos.inference.bridge import Bridge
-from batos.uvm import deadlines
 
 
 @click.command()
@@ -29,7 +29,7 @@ def budget(called: Called) -> int:
 
 async def _budget(called: Called) -> int:
     settings = called.settings
-    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+    async with opening.bridge(settings) as bridge:
         plan = await _plan(called, bridge)
         table = await budgetcheck.table_of(plan, settings, bridge)
         over = await budgetcheck.refusal(plan, settings, bridge) if table.fits is False else None

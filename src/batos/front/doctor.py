@@ -24,10 +24,10 @@ from batos.image import roots
 from batos.image.looking import Faces, exists, looking
 from batos.image.storage import file_of, journal_uri
 from batos.image.tail import cuttings
+from batos.inference import opening
 from batos.inference.bridge import Bridge
 from batos.inference.catalogue import RunnerRow
 from batos.notation import masked
-from batos.uvm import deadlines
 
 #: The newest minor version that was tested against.
 TESTED = (0, 33)
@@ -60,7 +60,7 @@ async def examine(settings: Settings, environ: Mapping[str, str] | None = None) 
 @asynccontextmanager
 async def _bridge(settings: Settings) -> AsyncIterator[Bridge | None]:
     try:
-        bridge = Bridge(settings.ollama_host, deadlines=deadlines(settings))
+        bridge = opening.bridge(settings)
     except UsageError:  # the client knows more of names than the settings do
         yield None
         return

@@ -9,7 +9,6 @@ import click
 from batos.front.console import Console, counted, size, table
 from batos.front.options import Called, common, run
 from batos.front.pages import page
-from batos.uvm import deadlines
 
 
 def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
@@ -67,11 +66,11 @@ def _where(runner: dict[str, Any]) -> str:
 
 
 async def _models(called: Called) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    from batos.inference.bridge import Bridge
+    from batos.inference import opening
     from batos.inference.placement import Bases, where_of
 
     settings = called.settings
-    async with Bridge(settings.ollama_host, deadlines=deadlines(settings)) as bridge:
+    async with opening.bridge(settings) as bridge:
         runners, rows = await bridge.ps(), await bridge.list()
         bases = Bases(bridge)
         serves: dict[str, list[str]] = {each.name: [] for each in runners}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -234,10 +234,17 @@ class LivingImage:
             else:
                 self._events.emit("txn.abort", what=mission, reason="doomed" if transaction.doomed else "left")
 
-    async def move(self, mission: str, word: StatusWord, reason: BatosError | None = None, **also: Any) -> None:
+    async def move(
+        self,
+        mission: str,
+        word: StatusWord,
+        reason: BatosError | None = None,
+        only: Collection[StatusWord] | None = None,
+        **also: Any,
+    ) -> None:
         """Change a mission's status in a short transaction; `also` sets further fields of the status.
 
-        Raises Refused for a mission that is published, and to run one that runs.
+        Raises Refused for a mission that is published, to run one that runs, and for one that is none of `only`.
         """
         shown = None if reason is None else reason.as_dict()
         at = iso(self._clock())
@@ -245,6 +252,8 @@ class LivingImage:
         def change(root: Any) -> int:
             status = self.find(root, mission)[1]
             _check_move(mission, status, word)
+            if only is not None and status.word not in only:
+                raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
             roots.tallied(root, status.word, word)
             status.become(word, at, shown)
             for name, value in also.items():

@@ -176,6 +176,21 @@ class Journal:
             logs = root.get(MISSIONS) or {}
             return [record for name in missions if name in logs for record in logs[name].records()]
 
+    def models(self, missions: Sequence[str]) -> frozenset[str]:
+        """The models that these missions have begun to think with; no body of a record is opened for it."""
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            found = (logs[name].entries for name in missions if name in logs)
+            return frozenset(entry.fields["model"] for entries in found for entry in entries)
+
+    def progress(self, mission: str) -> tuple[int, int, str]:
+        """How far a mission came: its entries, those of them that are closed, and the path of the newest."""
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            entries = logs[mission].entries if mission in logs else []
+            closed = sum(entry.fields["state"] != "open" for entry in entries)
+            return len(entries), closed, entries[-1].fields["path"] if entries else ""
+
     def notes(self, mission: str) -> list[dict[str, Any]]:
         """The transitions and failures of one mission, in order."""
         with snapshot(self._db) as root:

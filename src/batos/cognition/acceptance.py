@@ -1,0 +1,82 @@
+"""What a brief asks for by name is looked up before it is accepted: conversation, ancestor, the mission it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from batos.cognition import brief as briefs
+from batos.cognition import conversations
+from batos.cognition.brief import MissionBrief
+from batos.errors import BriefError, NotFound, Refused
+from batos.image import roots
+from batos.image.ids import conversation_id
+from batos.image.records import Brief, Status
+
+#: What may differ between a brief and its repetition: the door it comes through.
+_OF_THE_DOOR: Final = frozenset({"origin", "idempotency_key"})
+
+
+def resolved(root: Any, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The brief as it is kept, with `new` and `last` as what they name.
+
+    BriefError names what is wrong with it, NotFound what is not there; Refused: its ancestor has not ended.
+    """
+    fields = dict(asked)
+    if fields.get("conversation") is not None:
+        fields["conversation"] = _conversation(root, fields["conversation"], str(fields["user"]), now)
+    brief = briefs.parse(fields)
+    if brief.ancestor is not None:
+        _check_ancestor(root, brief.ancestor, brief.user)
+    if brief.in_reply_to is not None:
+        conversations.check_reply(root, brief.in_reply_to, brief.user)
+    return brief.model_dump(mode="json", exclude_none=True)
+
+
+def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
+    """The mission that this brief's user has begun with the same idempotency key, if any.
+
+    BriefError: it asked something else.
+    """
+    key = value.get("idempotency_key")
+    name = None if key is None else root[roots.REPEATS].get(roots.repeat_key(value["user"], key))
+    if name is None:
+        return None
+    first = root[roots.MISSIONS][name][0].value
+    by_name = {"conversation"} if asked.get("conversation") in ("new", "last") else set()
+    for field in MissionBrief.model_fields.keys() - _OF_THE_DOOR - by_name:
+        if first.get(field) != value.get(field):
+            raise BriefError(
+                f"idempotency_key: {key!r} is the key of {name}, whose `{field}` is another",
+                field="idempotency_key",
+                remedy="Give a new question a key of its own; an old one with the same fields is the same mission.",
+            )
+    return str(name)
+
+
+def _conversation(root: Any, name: object, user: str, now: datetime) -> object:
+    """The conversation that a brief means: `new`, `last` (the user's newest) or one that is there."""
+    if name == "new":
+        return conversation_id(now)
+    found = conversations.newest(root, user) if name == "last" else name
+    if found is None:
+        raise NotFound("there is no conversation yet", field="conversation", remedy="Begin one with `new`.")
+    conversations.mine(root, str(found), user)
+    return found
+
+
+def _check_ancestor(root: Any, name: str, user: str) -> None:
+    """What was paid for is served from a mission that has ended, to the user who asked it."""
+    found: tuple[Brief, Status, Any] | None = root[roots.MISSIONS].get(name)
+    if found is None:
+        raise NotFound(f"there is no mission {name!r}", field="ancestor", remedy="`batos missions` lists them.")
+    brief, status, _ = found
+    if brief.value["user"] != user:
+        raise BriefError(f"{name} is another user's mission", field="ancestor", remedy="Name a mission of your own.")
+    if status.word in ("queued", "running", "waiting", "paused"):
+        raise Refused(
+            f"{name} has not ended: it is {status.word}",
+            field="ancestor",
+            remedy="Wait for its end (`batos resume` brings what was left behind to one): else both would pay.",
+        )

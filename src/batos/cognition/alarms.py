@@ -1,0 +1,62 @@
+"""Deadlines of missions: one timer each, by the clock that every part is given."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+
+from batos.errors import TimedOut
+
+
+class Alarms:
+    """Rings once for each mission whose deadline has passed; `ring` is called on the loop, with its id."""
+
+    def __init__(self, clock: Callable[[], datetime], ring: Callable[[str], None]) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._set: dict[str, asyncio.TimerHandle] = {}
+
+    def __len__(self) -> int:
+        return len(self._set)
+
+    def set(self, mission: str, deadline: str) -> None:
+        """Ring for the mission when its deadline (ISO 8601) has passed; one that has passed rings at once."""
+        self.drop(mission)
+        left = max(0.0, self._left(deadline))
+        self._set[mission] = asyncio.get_running_loop().call_later(left, self._due, mission, deadline)
+
+    def passed(self, deadline: str) -> bool:
+        """Whether it is too late."""
+        return self._left(deadline) <= 0
+
+    def _left(self, deadline: str) -> float:
+        return (datetime.fromisoformat(deadline) - self._clock()).total_seconds()
+
+    def _due(self, mission: str, deadline: str) -> None:
+        if not self.passed(deadline):
+            # A timer counts seconds, and the clock was set back meanwhile.
+            self.set(mission, deadline)
+            return
+        del self._set[mission]
+        self._ring(mission)
+
+    def drop(self, mission: str) -> None:
+        """Its deadline is of no interest any more."""
+        handle = self._set.pop(mission, None)
+        if handle is not None:
+            handle.cancel()
+
+    def clear(self) -> None:
+        """No deadline is of interest any more."""
+        for mission in tuple(self._set):
+            self.drop(mission)
+
+
+def timed_out(mission: str, deadline: str) -> TimedOut:
+    """Why a mission has failed whose deadline passed."""
+    return TimedOut(
+        f"it had no answer by its deadline, {deadline}",
+        field="deadline",
+        remedy=f"Ask again with a later deadline; `--ancestor {mission}` pays for nothing twice.",
+    )

@@ -1,0 +1,181 @@
+"""What doors ask of missions: accepted, begun, waited for, cancelled, paused, resumed, found again after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Final
+
+from batos.cognition import acceptance
+from batos.cognition.brief import File
+from batos.cognition.hold import cancelled, paused
+from batos.cognition.queue import Place, place_of
+from batos.cognition.recovery import AFRESH, DEATHS, Recovery
+from batos.cognition.workers import OPEN, Workers
+from batos.errors import Refused
+from batos.image.commits import settled
+from batos.image.image import LivingImage
+from batos.image.records import StatusWord
+
+#: What waits to be begun.
+_WAITING: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting"})
+#: What will come to something by itself, here or where it runs.
+_UNDER_WAY: Final[frozenset[StatusWord]] = frozenset({"queued", "running"})
+#: What goes on when somebody says so.
+_STANDING: Final[frozenset[StatusWord]] = frozenset({"paused", "parked"})
+#: Ends of a run that are nobody's failure.
+_PEACEFUL: Final[frozenset[StatusWord]] = frozenset({"done", "queued", "paused", "waiting"})
+
+
+class Control:
+    """The missions of one image and the workers of one process; `limit` is how many may wait."""
+
+    def __init__(
+        self, image: LivingImage, workers: Workers, recovery: Recovery, limit: int, clock: Callable[[], datetime]
+    ) -> None:
+        self._image = image
+        self._workers = workers
+        self._recovery = recovery
+        self._limit = limit
+        self._clock = clock
+        #: The places of missions that were left behind, until they begin: not each of their briefs is read again.
+        self._places: dict[str, Place] = {}
+
+    # -- accepting and running
+
+    async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
+        """Validate and accept a brief that names its user; durable when the id is returned. Busy: no more may wait."""
+        asked = {**brief, "attachments": [file.ref.model_dump() for file in files]}
+        with self._image.snapshot() as root:
+            value = acceptance.resolved(root, asked, self._clock())
+            first = acceptance.repeated(root, value, asked)
+        if first is not None:
+            return first
+        mission = await self._image.accept(value, {file.ref.sha256: file.data for file in files}, self._limit)
+        if "idempotency_key" in value:
+            with self._image.snapshot() as root:  # another may have come first while this one was written
+                acceptance.repeated(root, value, asked)
+        return mission
+
+    def begin(self, mission: str) -> bool:
+        """Hand an accepted mission to the workers; says whether they have it: one that is done they need not.
+
+        Refused: it has ended another way, or stands still until it is resumed.
+        """
+        if self._workers.has(mission):
+            return True
+        place = self._places.pop(mission, None)
+        if place is None:
+            with self._image.snapshot() as root:
+                brief, status, _ = self._image.find(root, mission)
+                if status.word == "done":
+                    return False
+                if status.word not in _WAITING:
+                    raise _not_begun(mission, status.word)
+                place = place_of(mission, brief, status, DEATHS)
+        self._workers.begin(place)
+        return not self._workers.stopping
+
+    async def ended(self, mission: str) -> None:
+        """Wait until a mission has ended or stands still."""
+        while True:
+            word = self._word(mission)
+            here = self._workers.has(mission)
+            if not here and (word not in _UNDER_WAY or self._workers.stopping):
+                return
+            await asyncio.wait({self._workers.end(mission)})
+
+    async def run(self, mission: str) -> None:
+        """Begin a mission and wait until it has ended or stands still; raises why it failed. Whoever leaves cancels it.
+
+        Refused: it runs just now, or has ended another way than done.
+        """
+        if self._workers.has(mission):
+            raise Refused(f"{mission} is running already", field="mission", remedy="Wait for its end.")
+        try:
+            if not self.begin(mission):
+                return
+            end = self._workers.end(mission)
+            await asyncio.wait({end})
+        except asyncio.CancelledError:
+            await settled(asyncio.ensure_future(self._give_up(mission)))
+            raise
+        ending = end.result()
+        if ending.error is not None and ending.word not in _PEACEFUL:
+            raise ending.error
+
+    async def _give_up(self, mission: str) -> None:
+        with suppress(Refused):  # it has ended
+            await self._workers.stand(mission, "cancelled", cancelled(), force=True)
+
+    # -- steering
+
+    async def cancel(self, mission: str) -> None:
+        """End a mission at once; if its commit went through it is done all the same. Refused: it had ended before."""
+        await self._open(mission)
+        self._places.pop(mission, None)
+        await self._workers.stand(mission, "cancelled", cancelled(), force=True)
+
+    async def pause(self, mission: str) -> None:
+        """Let a mission stand still when the calls under way are paid and journaled. Refused: it has ended."""
+        if await self._open(mission) in _STANDING:
+            return
+        self._places.pop(mission, None)
+        await self._workers.stand(mission, "paused", paused(), force=False)
+
+    async def resume(self, mission: str) -> None:
+        """Let a mission that stands still, or whose process is gone, go on. Refused: it has ended."""
+        word = await self._open(mission)
+        if self._workers.release(mission):
+            return
+        while self._workers.has(mission) and word == "running":  # it is about to stand still
+            await self.ended(mission)
+            word = await self._open(mission)
+        if word in _STANDING:
+            await self._image.move(mission, "queued", None, _STANDING, **AFRESH)
+        self.begin(mission)
+
+    async def _open(self, mission: str) -> StatusWord:
+        """The status of a mission that has not ended; one whose process is gone is settled first. Else Refused."""
+        word = self._word(mission)
+        if word == "running" and not self._workers.has(mission):
+            await self._recovery.one(mission)
+            word = self._word(mission)
+        if word not in OPEN:
+            raise _has_ended(mission, word)
+        return word
+
+    def _word(self, mission: str) -> StatusWord:
+        with self._image.snapshot() as root:
+            return self._image.find(root, mission)[1].word
+
+    # -- after a crash
+
+    async def recover(self) -> list[str]:
+        """Settle what an earlier process left behind; the ids of the missions that wait to be begun."""
+        left = await self._recovery.all(self._workers.has)
+        for place in (*left.waiting, *left.standing):
+            self._workers.heed(place)
+        self._places.update({place.mission: place for place in left.waiting})
+        return [place.mission for place in left.waiting]
+
+
+def _not_begun(mission: str, word: StatusWord) -> Refused:
+    if word not in OPEN:
+        return _has_ended(mission, word)
+    gone = "If its process has ended, `batos resume` runs it again."
+    return Refused(
+        f"{mission} is {word} and does not wait to be run",
+        field="mission",
+        remedy=gone if word == "running" else "`batos resume` lets it go on.",
+    )
+
+
+def _has_ended(mission: str, word: StatusWord) -> Refused:
+    return Refused(
+        f"{mission} has ended: it is {word}",
+        field="mission",
+        remedy=f"Ask again with `--ancestor {mission}`: what was paid for is not paid again.",
+    )

@@ -1,0 +1,127 @@
+"""What an earlier process left behind is settled: folded in, queued again, or parked if it ends every process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import structlog
+
+from batos.cognition.queue import Place, place_of
+from batos.errors import BatosError
+from batos.image import roots
+from batos.image.image import LivingImage
+from batos.image.publisher import Publisher
+from batos.image.records import StatusWord
+from batos.inference.journal import Journal
+from batos.objects.prototype import own_slots
+
+_log = structlog.get_logger("batos")
+
+#: Deaths that count against a mission before it runs alone; one more of it alone, and it is parked.
+DEATHS: Final = 2
+
+#: What a status says of deaths once somebody has looked into them.
+AFRESH: Final[Mapping[str, Any]] = {"deaths": 0, "mark": None, "alone": False}
+
+#: Standing still until somebody says that it goes on.
+_STANDING: Final = frozenset({"paused", "parked"})
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Missions that were left behind: those that wait to be run, and those that stand still."""
+
+    waiting: tuple[Place, ...]
+    standing: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An unfolded mission as its records say."""
+
+    place: Place
+    word: StatusWord
+    answered: bool
+
+
+class Recovery:
+    """Settles missions whose process is gone."""
+
+    def __init__(self, image: LivingImage, journal: Journal, publisher: Publisher) -> None:
+        self._image = image
+        self._journal = journal
+        self._publisher = publisher
+
+    async def all(self, here: Callable[[str], bool]) -> Left:
+        """Everything that is neither folded in nor ended, but for what is `here`: that is somebody's work.
+
+        One that cannot be settled is left as it is and logged.
+        """
+        # Ten thousand records are not read on the loop.
+        waiting: list[Place] = []
+        standing: list[Place] = []
+        for seen in await asyncio.to_thread(self._read):
+            if here(seen.place.mission):
+                continue
+            if seen.word in _STANDING:
+                standing.append(seen.place)
+                continue
+            try:
+                place = await self._settle(seen)
+            except BatosError as error:  # no reason to leave the others
+                _log.warning("mission.unsettled", mission=seen.place.mission, reason=error.as_dict())
+                continue
+            if place is not None:
+                waiting.append(place)
+        return Left(tuple(waiting), tuple(standing))
+
+    async def one(self, mission: str) -> None:
+        """Settle one mission that runs nowhere."""
+        with self._image.snapshot() as root:
+            seen = self._seen(root, mission)
+        await self._settle(seen)
+
+    def _read(self) -> list[_Seen]:
+        with self._image.snapshot() as root:
+            return [self._seen(root, mission) for mission in root[roots.UNFOLDED]]
+
+    def _seen(self, root: Any, mission: str) -> _Seen:
+        brief, status, thought = self._image.find(root, mission)
+        # Only what began can have been committed.
+        answered = status.word == "running" and "answer" in own_slots(thought)
+        return _Seen(place_of(mission, brief, status, DEATHS), status.word, answered)
+
+    async def _settle(self, seen: _Seen) -> Place | None:
+        """The place that it takes in the queue; None if it is done, or parked."""
+        if seen.answered:
+            await self._publisher.fold(seen.place.mission)
+            return None
+        return await self._count(seen.place.mission) if seen.word == "running" else seen.place
+
+    async def _count(self, mission: str) -> Place | None:
+        """Count the death of a process with it if it died where the one before did, and queue it again or park it."""
+        mark = self._journal.progress(mission)
+        with self._image.snapshot() as root:
+            brief, status, _ = self._image.find(root, mission)
+            deaths = status.deaths + 1 if status.mark == mark else 0
+            alone = status.alone
+            place = replace(place_of(mission, brief, status, DEATHS), alone=deaths >= DEATHS)
+        if alone and deaths > DEATHS:
+            await self._image.move(mission, "parked", _parked(deaths), deaths=deaths, mark=mark)
+            return None
+        await self._image.move(mission, "queued", _left_behind(), deaths=deaths, mark=mark)
+        return place
+
+
+def _left_behind() -> BatosError:
+    return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
+
+
+def _parked(deaths: int) -> BatosError:
+    return BatosError(
+        f"{deaths + 1} processes ended at the same step of it, the last with nothing else running",
+        remedy="See the log for why; `batos resume` tries again.",
+    )
