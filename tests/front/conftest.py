@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.front.processes import User, emulator
+from tests.front.processes import STEM, User, emulator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stem_ends() -> Iterator[None]:
+    """The process that forks for short runs ends with the session."""
+    yield
+    STEM.close()
 
 
 @pytest.fixture(scope="session")

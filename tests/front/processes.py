@@ -1,9 +1,14 @@
-"""Running `batos` as its users do: as processes, through pipes, with a home of their own."""
+"""Running `batos` as its users do: as processes, through pipes, with a home of their own.
+
+Most of a short run is the reading of modules, so `User.run` asks a process that has read them (stem.py) to fork; a run
+whose streams or interpreter are special, and every run of a `fresh` user, is started from nothing.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +19,39 @@ from pathlib import Path
 from typing import Any
 
 BATOS = (sys.executable, "-m", "batos")
+HERE = Path(__file__).parent
+
+
+class Stem:
+    """The process of stem.py, started when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="batos-stem-"))
+            command = [sys.executable, str(HERE / "stem.py"), str(self._folder / "s")]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self._folder, start_new_session=True
+            )
+            assert self._process.stdout is not None
+            assert self._process.stdout.readline() == b"ready\n"
+        return str(self._folder / "s")
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.communicate(timeout=10)
+        if self._folder is not None:
+            shutil.rmtree(self._folder)
+
+
+#: This test process's own; conftest.py ends it.
+STEM = Stem()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +79,7 @@ class User:
 
     home: Path
     ollama: str
+    fresh: bool = False
 
     def environ(self) -> dict[str, str]:
         """The environment of what this user runs; the loop is watched."""
@@ -57,8 +96,11 @@ class User:
     ) -> Ran:
         """A process until its end; `shell` says what a shell does to its streams, as `>&-`."""
         through = ("sh", "-c", f'exec "$@" {shell}', "sh") if shell else ()
+        special = any(name.startswith(("PYTHON", "LC_", "LANG", "TZ")) for name in environ or {})
+        forks = not (shell or special or self.fresh)
+        batos = (sys.executable, "-I", "-S", str(HERE / "asking.py"), STEM.address) if forks else BATOS
         done = subprocess.run(
-            [*through, *BATOS, *arguments],
+            [*through, *batos, *arguments],
             text=True,
             env={**self.environ(), **(environ or {})},
             capture_output=True,

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ def harbour(tmp_path: Path) -> Path:
 
 def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
     """A mission asked in one process is whole in the next: answer, route, states, calls, provenance."""
+    user = replace(user, fresh=True)  # every module read anew, under the loop watch
     asked = user.run("ask", "--json", "--file", str(harbour), QUESTION)
     assert asked.code == 0, asked.err
     mission = asked.document["data"]

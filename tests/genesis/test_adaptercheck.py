@@ -52,7 +52,7 @@ class Here:
 
 
 @pytest.fixture
-async def here(tmp_path: Path, folder: Path) -> AsyncIterator[Here]:
+async def here(tmp_path: Path, codex: Codex) -> AsyncIterator[Here]:
     """The base, with a runner that answers."""
     emulated = Emulator(Options(vram=0, models=("all-minilm:latest",)))
     async with emulated.serving() as url, Bridge(url) as bridge:
@@ -61,7 +61,7 @@ async def here(tmp_path: Path, folder: Path) -> AsyncIterator[Here]:
             made = {"model": BASE, "files": {"a.gguf": digest}, "stream": False}
             assert (await http.post("/api/create", json=made)).status_code == 200
         await bridge.think(ChatRequest(BASE, ({"role": "user", "content": "hello"},), {"num_ctx": 512}))
-        yield Here(emulated, bridge, tmp_path / "adapters", codices.load(folder))
+        yield Here(emulated, bridge, tmp_path / "adapters", codex)
 
 
 async def runners(here: Here) -> list[str]:
