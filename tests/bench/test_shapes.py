@@ -6,7 +6,7 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ BENCHES = sorted(
 KEYS: Mapping[str, tuple[str, ...]] = {
     "wire.py": ("exchanges", "agreement", "by_scenario", "differences", "unreplayable"),
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
+    "council.py": ("evaluated_ratio", "calls", "evaluated_tokens", "unique_tokens", "compared", "questions"),
     "mission_overhead.py": (
         "ratio",
         "cpu_ms_added",
@@ -41,6 +42,29 @@ def run(script: str, json_file: Path) -> tuple[dict[str, Any], str]:
     return found, done.stderr
 
 
+def check_overhead(document: Mapping[str, Any]) -> None:
+    """Every ratio is there and was measured, on missions of exactly six calls."""
+    assert document["ratio"].keys() == {"1", "8", "32"}
+    measured = [*document["ratio"].values(), document["ratio_200ms"], document["null_server_cpu_ms_per_call"]]
+    measured += [document["fsyncs_per_mission"], document["bytes_per_mission"]]
+    assert all(math.isfinite(value) and value > 0 for value in measured)
+    assert document["calls_per_mission"] == 6
+
+
+def check_council(document: Mapping[str, Any]) -> None:
+    """Whole councils, whose calls the daemon counted as the bench does; the order of the calls saves evaluation."""
+    assert all(row["calls"] >= 21 for row in document["questions"])
+    assert document["counted_by_daemon"] == pytest.approx(document["prompt_tokens"], rel=0.01)
+    assert document["unique_tokens"] <= document["evaluated_tokens"] <= document["prompt_tokens"]
+    assert all(math.isfinite(value) and value >= 1 for value in document["compared"].values())
+
+
+CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+    "mission_overhead.py": check_overhead,
+    "council.py": check_council,
+}
+
+
 @pytest.mark.parametrize("script", BENCHES)
 def test_a_quick_run_ends_with_one_document(script: str, tmp_path: Path) -> None:
     """The last line of stdout is the document of `--json`, with the machine, the goals and the bench's own keys."""
@@ -53,14 +77,5 @@ def test_a_quick_run_ends_with_one_document(script: str, tmp_path: Path) -> None
         assert isinstance(goal["ok"], bool)
         assert goal["value"] is None or math.isfinite(goal["value"])
     assert set(KEYS.get(script, ())) <= document.keys()
-    if script == "mission_overhead.py":
-        check_overhead(document)
-
-
-def check_overhead(document: Mapping[str, Any]) -> None:
-    """Every ratio is there and was measured, on missions of exactly six calls."""
-    assert document["ratio"].keys() == {"1", "8", "32"}
-    measured = [*document["ratio"].values(), document["ratio_200ms"], document["null_server_cpu_ms_per_call"]]
-    measured += [document["fsyncs_per_mission"], document["bytes_per_mission"]]
-    assert all(math.isfinite(value) and value > 0 for value in measured)
-    assert document["calls_per_mission"] == 6
+    if script in CHECKS:
+        CHECKS[script](document)
