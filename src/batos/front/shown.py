@@ -10,6 +10,7 @@ from typing import Any
 
 from batos.front.console import table, wrapped
 from batos.front.telling import cost_text, notes_text, placements
+from batos.front.voices import changes_lines
 
 #: What is said of missions that nobody works on.
 _UNDONE = {
@@ -43,6 +44,7 @@ def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = Fal
     if "answer" in mission:
         provenance = mission["provenance"]
         lines += [str(mission["answer"]), "", notes_text(mission, voices=voices)]
+        lines += [] if voices else changes_lines(provenance)
         lines += [f"model    {name} ({digest[:12]})" for name, digest in provenance["models"].items()]
         lines += [f"trust    {mission['trust']['answer']}, lineage {mission['trust']['lineage']}"]
         lines += [f"read at  {provenance['read_at']}"]

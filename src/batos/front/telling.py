@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.errors import BatosError, MissionFailed, TimedOut
-from batos.front.console import Console, counted, size, wrapped
+from batos.front.console import Console, counted, size
 from batos.front.protocol import error_of
+from batos.front.voices import changes_lines, voices_lines
 
 #: Events that a program is told of while a mission runs.
 _TOLD = frozenset({"mission", "inference", "vram"})
@@ -37,7 +38,7 @@ class Teller:
         elif event == "mission.token" and self.stream:
             self._token(str(keys["text"]))
         elif event == "mission.retracted":
-            self._retracted()
+            self._retracted(str(keys["path"]))
         elif not self.quiet:
             self._progress(event, keys)
 
@@ -61,10 +62,13 @@ class Teller:
             self.console.say(f"warning: {placement_text(keys)}; every answer is many times slower.")
             self.console.say("         Free memory on the card or lower num_ctx: see `batos budget`.")
 
-    def _retracted(self) -> None:
+    def _retracted(self, path: str) -> None:
         self._close_line()
         self._streamed = ""
-        self.console.say("The gate found a fault in this; it is being revised.", dim=True)
+        if "/protocol/" in path:
+            self.console.say("A key protocol goes over this; what stands then follows.", dim=True)
+        else:
+            self.console.say("The gate found a fault in this; it is being revised.", dim=True)
 
     def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
         if event == "mission.accepted":
@@ -171,7 +175,9 @@ def cost_text(mission: Mapping[str, Any]) -> str:
 def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     """What stands under an answer: facets, sources, the gate, route, cost, transitions."""
     provenance = mission["provenance"]
-    lines = [*_voices(mission, whole=voices), *_sources(provenance), *_gate(provenance)]
+    lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_sources(provenance), *_gate(provenance)]
+    if voices:
+        lines += changes_lines(provenance)
     lines.append(f"route    {route_text(mission['route'])}")
     lines.append(f"spent    {cost_text(mission)}")
     lines += placements(provenance)
@@ -195,19 +201,6 @@ def placement_text(placement: Mapping[str, Any]) -> str:
 def placements(provenance: Mapping[str, Any]) -> list[str]:
     """Where the models lay that it thought with, a line each."""
     return [f"memory   {placement_text(each)}" for each in provenance.get("placements", ())]
-
-
-def _voices(mission: Mapping[str, Any], *, whole: bool) -> list[str]:
-    lines = []
-    for voice in mission.get("voices", ()):
-        if "failure" in voice:
-            said = f"failed: {voice['failure']['message']}"
-        else:
-            said = "answered" if voice["known"] else "had no answer"
-        lines.append(f"facet    {voice['name']}, asked: {voice['query']} ({said})")
-        if whole and voice["answer"]:
-            lines.append(wrapped(voice["answer"], "         "))
-    return lines
 
 
 def _sources(provenance: Mapping[str, Any]) -> list[str]:
