@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.cognition import brief as briefs
-from batos.cognition.brief import ATTACHMENTS_LIMIT, TEXT_LIMIT, MissionBrief, as_file, parse, read_file
+from batos.cognition.brief import (
+    ARGUMENTS_BYTES,
+    ARGUMENTS_DEPTH,
+    ARGUMENTS_LIMIT,
+    ATTACHMENTS_LIMIT,
+    TEXT_LIMIT,
+    MissionBrief,
+    as_file,
+    parse,
+    read_file,
+)
 from batos.errors import BriefError
 from batos.genesis.codex import PILLARS
 
@@ -24,6 +36,12 @@ RIGHT: dict[str, Any] = {
     "persona": "BRICK",
     "effort": "cycle",
     "budget": {"calls": 6, "tokens": 9_000, "seconds": 60},
+    "in_reply_to": "m-01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "deadline": "2026-11-21T09:30:00.000Z",
+    "priority": 3,
+    "policy": {"combine": "vote", "wait_ollama": True},
+    "message": {"receiver": "genesis_obj", "selector": "audit_", "arguments": [1, {"a": [None, True]}]},
+    "idempotency_key": "morning-1",
     "ancestor": "m-01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "origin": {"door": "cli", "client": "batos ask"},
 }
@@ -94,6 +112,24 @@ def test_anything_at_all_is_taken_or_refused(value: Any) -> None:
         ("conversation", "c-01ARZ3NDEKTSV4RRFFQ69G5FAV\n"),
         ("ancestor", "m-01arz3ndektsv4rrffq69g5fav"),
         ("ancestor", "m-01ARZ3NDEKTSV4RRFFQ69G5FAI"),
+        ("in_reply_to", "c-01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+        ("deadline", "tomorrow"),
+        ("deadline", "2026-11-21T09:30:00"),
+        ("deadline", "0001-01-01T00:00:00+14:00"),
+        ("deadline", 1_800_000_000),
+        ("priority", 10),
+        ("priority", -10),
+        ("priority", 1.0),
+        ("priority", True),
+        ("policy", {"combine": "mix"}),
+        ("policy", {"wait_ollama": 1}),
+        ("policy", {"hurry": True}),
+        ("message", {"receiver": "x"}),
+        ("message", {"receiver": "", "selector": "x"}),
+        ("message", {"receiver": "x", "selector": "a\nb"}),
+        ("idempotency_key", ""),
+        ("idempotency_key", "a\0b"),
+        ("idempotency_key", "x" * 129),
         ("budget", {"calls": 0}),
         ("budget", {"calls": True}),
         ("budget", {"seconds": float("inf")}),
@@ -213,3 +249,114 @@ def test_a_name_that_is_no_text_is_made_one(tmp_path: Path) -> None:
 def test_the_names_of_personas_are_the_codexs() -> None:
     """A brief may name exactly the personas that there are."""
     assert set(get_args(briefs.PersonaName)) == set(PILLARS)
+
+
+MESSAGE: dict[str, Any] = {"receiver": "brick_prototype_obj", "selector": "guide_facet_", "arguments": ["Why?", 1]}
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(arguments=st.lists(json_values, max_size=ARGUMENTS_LIMIT) | st.lists(anything, max_size=3))
+def test_any_arguments_are_kept_as_they_are_or_refused(arguments: list[Any]) -> None:
+    """A message's arguments come back as the same JSON, or the error names them; nothing else is raised."""
+    try:
+        brief = parse({"user": "me", "message": {**MESSAGE, "arguments": arguments}})
+    except BriefError as error:
+        assert error.field is not None
+        assert error.field.startswith("message.arguments")
+        assert error.remedy
+    else:
+        kept = brief.model_dump(mode="json")["message"]["arguments"]
+        assert json.dumps(kept) == json.dumps(arguments)
+        assert "\0" not in json.loads(json.dumps(kept, ensure_ascii=False).encode()).__repr__()
+        assert 0 < len(brief.text) <= TEXT_LIMIT
+
+
+def nested(depth: int) -> Any:
+    """A list in a list in a list."""
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("Why?", "must be a list"),
+        (["x"] * (ARGUMENTS_LIMIT + 1), "at most 8"),
+        (["x" * ARGUMENTS_BYTES], "bytes of JSON"),
+        (nested(ARGUMENTS_DEPTH + 1), "deeper than 32"),
+        (nested(100_000), "deeper than 32"),
+        (["a\0b"], "NUL"),
+        ([{"a\0b": 1}], "NUL"),
+        (["\ud800"], "no Unicode text"),
+        ([float("nan")], "no JSON"),
+        ([float("inf")], "no JSON"),
+        ([{1: 2}], "key that is no text"),
+        ([b"x"], "no JSON"),
+        ([10**5_000], "no JSON"),
+    ],
+)
+def test_what_is_wrong_with_arguments_is_told(arguments: Any, why: str) -> None:
+    """Too many, too long, too deep, and what is no JSON are told apart, of any size and depth."""
+    with pytest.raises(BriefError, match=why) as raised:
+        parse({"user": "me", "message": {**MESSAGE, "arguments": arguments}})
+    assert raised.value.field == "message.arguments"
+
+
+def test_arguments_that_hold_themselves_are_refused() -> None:
+    """Lists of lists of one list are never unfolded, nor is one that holds itself."""
+    twice: Any = 1
+    for _ in range(31):
+        twice = [twice, twice]
+    endless: list[Any] = []
+    endless.append(endless)
+    for arguments in (twice, endless):
+        with pytest.raises(BriefError):
+            parse({"user": "me", "message": {**MESSAGE, "arguments": arguments}})
+
+
+def test_arguments_of_the_greatest_depth_and_length_are_taken() -> None:
+    """The limits are still allowed, and a backslash before `u0000` is no NUL."""
+    for arguments in (nested(ARGUMENTS_DEPTH), ["x" * (ARGUMENTS_BYTES - 4)], ["a\\u0000"]):
+        parse({"user": "me", "message": {**MESSAGE, "arguments": arguments}})
+
+
+def test_a_message_without_a_text_is_said_in_words() -> None:
+    """Receiver, selector and arguments stand where a mission shows its question; a text that is given stays."""
+    assert parse({"user": "me", "message": MESSAGE}).text == 'brick_prototype_obj guide_facet_ "Why?" 1'
+    assert parse({"user": "me", "message": MESSAGE, "text": "Ask the guide."}).text == "Ask the guide."
+    long = parse({"user": "me", "message": {**MESSAGE, "arguments": ["x" * 30_000]}})
+    assert len(long.text) == TEXT_LIMIT
+    assert parse(long.model_dump(mode="json", exclude_none=True)) == long
+    for wrong in ({"receiver": "x"}, {**MESSAGE, "receiver": "a\nb"}, 3):
+        with pytest.raises(BriefError) as raised:
+            parse({"user": "me", "message": wrong})
+        assert str(raised.value.field).startswith("message")
+    with pytest.raises(BriefError, match="the question is not there"):
+        parse({"user": "me"})
+
+
+@given(moment=st.datetimes(timezones=st.timezones() | st.just(UTC)) | st.datetimes() | st.text(max_size=30))
+def test_a_deadline_is_a_moment_of_the_world(moment: Any) -> None:
+    """Whatever its time zone it is kept in UTC, to the millisecond; what names no zone or no moment is refused."""
+    given_as = moment if isinstance(moment, str) else moment.isoformat()
+    try:
+        kept = parse({**RIGHT, "deadline": given_as}).deadline
+    except BriefError as error:
+        assert error.field == "deadline"
+        assert error.remedy
+    else:
+        assert kept is not None
+        assert kept.endswith("Z")
+        assert len(kept) == len("2026-11-21T09:30:00.000Z")
+        assert abs(datetime.fromisoformat(kept) - datetime.fromisoformat(given_as)) < timedelta(milliseconds=1)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import mimetypes
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from batos.errors import BriefError
 
@@ -23,6 +24,9 @@ PersonaName: TypeAlias = Literal["ROBIN", "BRICK", "BABS", "ALFRED"]
 TEXT_LIMIT = 20_000
 ATTACHMENTS_LIMIT = 32
 ARGUMENTS_LIMIT = 8
+#: Bytes of a message's arguments as JSON text, and how deep they may be nested.
+ARGUMENTS_BYTES = 64 * 1024
+ARGUMENTS_DEPTH = 32
 #: Longest file name, in characters.
 NAME_LIMIT = 255
 
@@ -50,10 +54,51 @@ def _moment(value: str) -> str:
         raise ValueError("it is no moment like 2026-11-21T09:30:00Z") from None
     if moment.tzinfo is None:
         raise ValueError("it names no time zone; end it with Z for UTC")
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    try:
+        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except OverflowError:
+        raise ValueError("no calendar has it") from None
 
 
 _Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
+
+
+def _plain_arguments(value: object) -> object:
+    """JSON that can be written, kept and shown; looked at before anything else walks into it."""
+    level: list[object] = [value]
+    for _ in range(ARGUMENTS_DEPTH + 1):
+        level = [inner for outer in level for inner in _inner(outer)]
+        if not level:
+            break
+        if len(level) > ARGUMENTS_BYTES:  # each is a byte at least; an object of Python's may hold another many times
+            raise ValueError(_too_much(len(level)))
+    else:
+        raise ValueError(f"they are nested deeper than {ARGUMENTS_DEPTH}")
+    try:
+        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except UnicodeEncodeError:
+        raise ValueError("a text in them is no Unicode text") from None
+    except (TypeError, ValueError):
+        raise ValueError(
+            "they are no JSON: objects with names, lists, texts, finite numbers, true, false, null"
+        ) from None
+    if size > ARGUMENTS_BYTES:
+        raise ValueError(_too_much(size))
+    return value
+
+
+def _too_much(size: int) -> str:
+    return f"they are {size:,} bytes of JSON, at most {ARGUMENTS_BYTES:,} are taken"
+
+
+def _inner(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise ValueError("an object in them has a key that is no text")
+        return (*value.keys(), *value.values())
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("a text in them contains a NUL character")
+    return value if isinstance(value, list | tuple) else ()
 
 
 class AttachmentRef(BaseModel):
@@ -93,7 +138,15 @@ class Message(BaseModel):
 
     receiver: _Line = Field(min_length=1, max_length=128)
     selector: _Line = Field(min_length=1, max_length=128)
-    arguments: tuple[JsonValue, ...] = Field(default=(), max_length=ARGUMENTS_LIMIT)
+    arguments: Annotated[
+        tuple[JsonValue, ...], Field(max_length=ARGUMENTS_LIMIT), BeforeValidator(_plain_arguments)
+    ] = ()
+
+    def in_words(self) -> str:
+        """As people read it, where a mission shows its question."""
+        given = "".join(f" {json.dumps(each, ensure_ascii=False)}" for each in self.arguments)
+        words = f"{self.receiver} {self.selector}{given}"
+        return words if len(words) <= TEXT_LIMIT else f"{words[: TEXT_LIMIT - 1]}…"
 
 
 class Origin(BaseModel):
@@ -106,7 +159,10 @@ class Origin(BaseModel):
 
 
 class MissionBrief(BaseModel):
-    """What is asked, by whom, with what, and how it is to be worked on."""
+    """What is asked, by whom, with what, and how it is to be worked on.
+
+    `text` may be left out of a brief with a message, which then is said in words.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -134,8 +190,13 @@ def parse(value: object) -> MissionBrief:
     """A brief from plain data; raises BriefError naming the first field that is wrong."""
     if not isinstance(value, Mapping):
         raise BriefError(f"a brief is an object with fields, not a {type(value).__name__}", remedy="Send its fields.")
+    given = dict(value)
+    wordless = given.get("text") is None and given.get("message") is not None
+    if wordless:
+        given["text"] = "-"
     try:
-        return MissionBrief.model_validate(dict(value))
+        brief = MissionBrief.model_validate(given)
+        return brief.model_copy(update={"text": brief.message.in_words()}) if wordless and brief.message else brief
     except ValidationError as error:
         raise _wrong(error) from error
 
@@ -150,6 +211,7 @@ _FAULTS = {
     "string_pattern_mismatch": "there is no {kind} {given}",
     "too_long": "there are {actual_length:,}, at most {max_length:,} are taken",
     "literal_error": "{it} must be {expected}, not {given}",
+    "bool_type": "{it} must be true or false, not {given}",
     "int_type": "{it} must be a whole number, not {given}",
     "float_type": "{it} must be a number, not {given}",
     "float_parsing": "{it} must be a number, not {given}",
