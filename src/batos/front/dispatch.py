@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from batos import __version__
 from batos.cognition.brief import AttachmentRef, File, as_file
 from batos.cognition.brief import parse as parse_brief
-from batos.errors import BatosError, BriefError, NotFound, TimedOut
+from batos.errors import BatosError, BriefError, NoServer, NotFound, TimedOut
+from batos.events import Events
 from batos.front import choosing, protocol
 from batos.front.protocol import (
     AdaptersUse,
@@ -38,11 +39,55 @@ if TYPE_CHECKING:
     from batos.front.uploads import Uploads
     from batos.uvm import UVM
 
+T = TypeVar("T")
 Hear: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 Acknowledge: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 #: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
 _SHARED: Final = frozenset({"genesis.step", "vram.sample", "vram.spill"})
+
+
+class _Told:
+    """Who asked for a mission, and what is passed on to them until they leave."""
+
+    def __init__(self, hear: Hear, acknowledge: Acknowledge, *, follow: bool) -> None:
+        self.follow = follow
+        self._hear, self._acknowledge = hear, acknowledge
+        self._mission = ""
+        self._attempt, self._streamed, self._gone = 0, False, False
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    def accepted(self, mission: str) -> None:
+        """It is durable."""
+        if not self._gone:
+            self._acknowledge({"mission": mission})
+            if self.follow:
+                self._hear("mission.accepted", {"mission": mission})
+
+    def begin(self, events: Events, mission: str) -> None:
+        """Pass on the events of a mission, and those that concern every one."""
+        if not self._gone:
+            self._mission = mission
+            self._unsubscribe = events.subscribe(self._told)
+
+    def leave(self) -> None:
+        """Pass on nothing more."""
+        self._gone = True
+        self._unsubscribe()
+
+    def _told(self, event: str, keys: Mapping[str, Any]) -> None:
+        if keys.get("mission") != self._mission and (event not in _SHARED or "mission" in keys):
+            return
+        if event == "mission.token":
+            self._streamed = True
+        elif event == "mission.retracted":
+            self._streamed = False
+        elif keys.get("attempt", self._attempt) > self._attempt:
+            self._attempt = keys["attempt"]
+            if self._streamed:  # it is told again from its beginning
+                self._streamed = False
+                self._hear("mission.retracted", {"mission": self._mission})
+        self._hear(event, keys)
 
 
 class Dispatcher:
@@ -53,6 +98,7 @@ class Dispatcher:
         self.uvm = uvm
         self.uploads = uploads
         self._works = works
+        self._unfinished: set[asyncio.Future[Any]] = set()
         #: What `hello` and `status` say of the server that this serves.
         self.about: Mapping[str, Any] = {}
         self._verbs: Mapping[str, Callable[[Any, Hear, Acknowledge], Awaitable[dict[str, Any]]]] = {
@@ -79,7 +125,8 @@ class Dispatcher:
         `hear` is told the events that the request follows, `acknowledge` once that a mission is durable. Raises
         BatosError: ProtocolError for what is no verb or not what it takes, else what the verb's work raises.
         """
-        return await self._verbs[verb](protocol.read_args(verb, args), hear, acknowledge)
+        given = protocol.read_args(verb, args)
+        return await self._verbs[verb](given, hear, acknowledge)
 
     # -- asking
 
@@ -90,25 +137,44 @@ class Dispatcher:
             if brief.get(name) == "last":
                 brief[name] = await self._named("last", user)
         files = await self._files(brief.pop("attachments", None) or ())
+        return await self._entered(brief, files, _Told(hear, acknowledge, follow=given.follow))
+
+    async def _entered(self, brief: dict[str, Any], files: Sequence[File], told: _Told) -> dict[str, Any]:
+        """Accept a mission and hand it to the workers, whether its asker stays or not; then tell its end."""
+        try:
+            mission = await self._whole(self._enter(brief, files, told))
+            if told.follow:
+                return self._ended(await self.uvm.ended(mission))
+            return {"mission": mission, "status": (await self._report(mission))["status"]}
+        finally:
+            told.leave()
+
+    async def _enter(self, brief: dict[str, Any], files: Sequence[File], told: _Told) -> str:
         mission = await self.uvm.submit(brief, files)
         await self.uploads.forget(file.ref.sha256 for file in files)
-        return await self._accepted(mission, hear, acknowledge, follow=given.follow)
-
-    async def _accepted(self, mission: str, hear: Hear, acknowledge: Acknowledge, *, follow: bool) -> dict[str, Any]:
-        acknowledge({"mission": mission})
-        if not follow:
-            if self._works:
-                await self._begin(mission)
-            return {"mission": mission, "status": (await self._report(mission))["status"]}
-        hear("mission.accepted", {"mission": mission})
-        with self._following(mission, hear):
-            await self._begin(mission)
-            return await self.uvm.ended(mission)
-
-    async def _begin(self, mission: str) -> None:
-        """Hand it to the workers, but a mission that a key named and that was begun before is what it is."""
-        if (await self._report(mission))["status"] == "queued":
+        told.accepted(mission)
+        if told.follow:
+            told.begin(self.uvm.events, mission)
+        # A mission that a key named and that was begun before is what it is.
+        if (told.follow or self._works) and (await self._report(mission))["status"] == "queued":
             await self.uvm.begin(mission)
+        return mission
+
+    async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something to its end, also when who asked for it is gone in the middle of it."""
+        task = asyncio.ensure_future(work)
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
+        return await asyncio.shield(task)
+
+    async def settled(self) -> None:
+        """Wait until what may not be left half done is done."""
+        await asyncio.gather(*self._unfinished, return_exceptions=True)
+
+    def _ended(self, found: dict[str, Any]) -> dict[str, Any]:
+        if found["status"] in ("queued", "running"):
+            raise NoServer("the server stops; the mission goes on when it runs again", remedy="Wait for it then.")
+        return found
 
     async def _files(self, refs: Any) -> list[File]:
         """What a brief's attachments name: sent before, or in the image already. BriefError: neither."""
@@ -158,8 +224,7 @@ class Dispatcher:
             brief["user"] = given.user
         if given.idempotency_key is not None:
             brief["idempotency_key"] = given.idempotency_key
-        mission = await self.uvm.submit(brief)
-        return await self._accepted(mission, hear, acknowledge, follow=given.follow)
+        return await self._entered(brief, (), _Told(hear, acknowledge, follow=given.follow))
 
     # -- following
 
@@ -167,42 +232,18 @@ class Dispatcher:
         mission = await self._of(given)
         found = await self._report(mission)
         acknowledge({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
+        told = _Told(hear, acknowledge, follow=given.follow)
+        if given.follow:
+            told.begin(self.uvm.events, mission)
         try:
             async with asyncio.timeout(given.seconds):
-                if not given.follow:
-                    return await self.uvm.ended(mission)
-                with self._following(mission, hear):
-                    return await self.uvm.ended(mission)
+                return self._ended(await self.uvm.ended(mission))
         except TimeoutError:
             raise TimedOut(
                 f"{mission} has not ended after {given.seconds:g} s", remedy="It goes on: wait for it again."
             ) from None
-
-    @contextmanager
-    def _following(self, mission: str, hear: Hear) -> Iterator[None]:
-        """Pass on the events of a mission, and those that concern every one."""
-        attempt, streamed = 0, False
-
-        def told(event: str, keys: Mapping[str, Any]) -> None:
-            nonlocal attempt, streamed
-            if keys.get("mission") != mission and (event not in _SHARED or "mission" in keys):
-                return
-            if event == "mission.token":
-                streamed = True
-            elif event == "mission.retracted":
-                streamed = False
-            elif keys.get("attempt", attempt) > attempt:
-                attempt = keys["attempt"]
-                if streamed:  # it is told again from its beginning
-                    streamed = False
-                    hear("mission.retracted", {"mission": mission})
-            hear(event, keys)
-
-        leave = self.uvm.events.subscribe(told)
-        try:
-            yield
         finally:
-            leave()
+            told.leave()
 
     # -- reading; in a thread, because an image on a disk may make it wait
 
@@ -230,7 +271,7 @@ class Dispatcher:
         return {**found, "prompts": await asyncio.to_thread(self.uvm.prompts, mission)} if given.prompts else found
 
     async def _turns(self, given: Turns, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await asyncio.to_thread(self.uvm.turns, given.conversation, given.start, given.limit)
+        return await asyncio.to_thread(self.uvm.turns, given.conversation, given.start, given.limit, given.user)
 
     async def _inspect(self, given: Inspect, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         if given.object is None:
@@ -254,19 +295,19 @@ class Dispatcher:
     # -- steering
 
     async def _cancel(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self.uvm.cancel(await self._of(given))
+        return await self._whole(self.uvm.cancel(await self._of(given)))
 
     async def _pause(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self.uvm.pause(await self._of(given))
+        return await self._whole(self.uvm.pause(await self._of(given)))
 
     async def _resume(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self.uvm.resume(await self._of(given))
+        return await self._whole(self.uvm.resume(await self._of(given)))
 
     async def _genesis(self, given: Genesis, hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         if given.plan:
             plan = await self.uvm.plan(prune=given.prune)
             table = await budgetcheck.table_of(plan, self.uvm.settings, self.uvm.bridge)
-            return {**plan.as_dict(), "budget": table.as_dict()}
+            return {**plan.as_dict(), "budget": {**table.as_dict(), "lines": table.lines()}}
 
         def tell(progress: Progress) -> None:
             keys = {"completed": progress.completed, "total": progress.total}
@@ -275,4 +316,4 @@ class Dispatcher:
         return (await self.uvm.genesis(tell, prune=given.prune)).as_dict()
 
     async def _adapters_use(self, given: AdaptersUse, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await choosing.choose(self.uvm, given.persona, given.name)
+        return await self._whole(choosing.choose(self.uvm, given.persona, given.name))

@@ -140,6 +140,7 @@ class Turns(Shape):
     conversation: _Name
     start: int = Field(default=1, description="The first one's position; negative counts from the end.")
     limit: int = Field(default=20, ge=1, le=1_000)
+    user: _Name | None = Field(default=None, description="Only if it is this user's.")
 
 
 class Inspect(Shape):

@@ -1,0 +1,96 @@
+"""Where a server listens and where it is reached: which addresses there are, and which are this machine's own."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+
+from batos.errors import ConfigError
+
+_ADDRESS = re.compile(r"tcp://(\[[^\]]*\]|[^:\[\]/]+):(\*|\d{1,5})")
+_ASKED = "tcp://ADDRESS:PORT, as tcp://127.0.0.1:7717"
+_EVERYWHERE = {"*": "0.0.0.0"}  # noqa: S104 - what a person may write; it is refused without keys
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A TCP address in the form that ZeroMQ takes. `port` 0: any that is free."""
+
+    host: str
+    port: int
+    #: Whether only this machine can reach it.
+    loopback: bool
+    #: Whether it stands for every address of the machine: it can be bound to, not connected to.
+    everywhere: bool = False
+
+    def __str__(self) -> str:
+        return f"tcp://{self.host}:{self.port or '*'}"
+
+    def at(self, port: int) -> Address:
+        """The same with the port that it got."""
+        return Address(self.host, port, self.loopback, self.everywhere)
+
+    @property
+    def near(self) -> str:
+        """How this machine itself reaches it."""
+        own = "[::1]" if self.host.startswith("[") else "127.0.0.1"
+        return f"tcp://{own if self.everywhere else self.host}:{self.port}"
+
+
+def listening(text: str, field: str) -> Address:
+    """Where to listen: an IP address of this machine, `localhost` or `*`; ConfigError names `field` for anything else.
+
+    >>> str(listening("tcp://localhost:7717", "bind")), listening("tcp://[::1]:7717", "bind").loopback
+    ('tcp://127.0.0.1:7717', True)
+    """
+    host, port = _parts(text, field)
+    if host == "localhost":
+        return Address("127.0.0.1", port, loopback=True)
+    host = _EVERYWHERE.get(host, host)
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        raise _wrong(text, field, "a server listens at an IP address of its machine, not at a name") from None
+    return _address(address, text, field, port)
+
+
+def reaching(text: str, field: str) -> Address:
+    """Where a server is reached: an IP address or a name; ConfigError names `field` for anything else."""
+    host, port = _parts(text, field)
+    if not port:
+        raise _wrong(text, field, "a server is reached at one port")
+    if host == "localhost":
+        return Address("127.0.0.1", port, loopback=True)
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        if host.startswith("[") or not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?", host):
+            raise _wrong(text, field, "that is no address") from None
+        return Address(host, port, loopback=False)
+    if address.is_unspecified:
+        raise _wrong(text, field, "that stands for every address, and is none that can be reached")
+    return _address(address, text, field, port)
+
+
+def _address(address: ipaddress.IPv4Address | ipaddress.IPv6Address, text: str, field: str, port: int) -> Address:
+    if getattr(address, "scope_id", None) is not None:
+        raise _wrong(text, field, "an address with a zone is not taken")
+    host = f"[{address}]" if address.version == 6 else str(address)
+    return Address(host, port, address.is_loopback, address.is_unspecified)
+
+
+def _parts(text: str, field: str) -> tuple[str, int]:
+    if text.startswith(("ipc:", "inproc:")):
+        raise _wrong(text, field, "a server speaks TCP alone")
+    found = _ADDRESS.fullmatch(text)
+    if found is None:
+        raise _wrong(text, field, "that is no address")
+    port = 0 if found[2] == "*" else int(found[2])
+    if port > 65_535:
+        raise _wrong(text, field, "no port is larger than 65535")
+    return found[1], port
+
+
+def _wrong(text: str, field: str, why: str) -> ConfigError:
+    return ConfigError(f"{field} cannot be {text[:200]!r}: {why}", field=field, remedy=f"Give it as {_ASKED}.")

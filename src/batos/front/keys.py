@@ -1,0 +1,235 @@
+"""Who may speak to a home's server: its token for this machine, keys for every other client."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import zmq
+from zmq.utils import z85
+
+from batos.errors import ConfigError, NotFound, UsageError
+from batos.front.note import place
+
+#: The user of PLAIN: there is one token, and it is the password.
+USERNAME = "batos"
+#: The client that this home itself is.
+OWN = "home"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A CURVE key pair, each half as 40 characters of Z85."""
+
+    public: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a client shows: the token, or a pair of keys and the key that the server has to prove."""
+
+    token: str = ""
+    pair: Pair | None = None
+    server: str = ""
+
+    def apply(self, socket: zmq.Socket[Any]) -> None:
+        """Set a socket up to show them."""
+        if self.pair is None:
+            socket.plain_username = USERNAME.encode()
+            socket.plain_password = self.token.encode()
+        else:
+            socket.curve_serverkey = self.server.encode()
+            socket.curve_publickey = self.pair.public.encode()
+            socket.curve_secretkey = self.pair.secret.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    """What a client elsewhere needs, in one file: where the server is, its public key, the client's own pair."""
+
+    name: str
+    endpoint: str
+    events: str
+    server: str
+    public: str
+    secret: str
+
+    @property
+    def credentials(self) -> Credentials:
+        """What the client shows."""
+        return Credentials(pair=Pair(self.public, self.secret), server=self.server)
+
+    def text(self) -> str:
+        """The file."""
+        return json.dumps({"batos": "key", "v": 1, **asdict(self)}, indent=2) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """A client that has a key, and when it was made."""
+
+    name: str
+    public: str
+    made: str
+
+
+class Keyring:
+    """The token and keys of a home; what is missing is made when it is first asked for. Files are read as they are now.
+
+    token              the token
+    keys/server.json   the server's pair
+    keys/home.json     the pair of this home's own clients
+    keys/clients/      the public key of every other client, a file each
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._folder = home / "keys"
+        self._clients = self._folder / "clients"
+
+    # -- the token
+
+    def token(self) -> str:
+        """The token, made now if there was none."""
+        path = self._home / "token"
+        found = _text(path)
+        if not found:
+            if path.exists() and path.stat().st_size:
+                raise ConfigError(f"{path} holds no token", field="token", remedy=f"Remove {path}: a new one is made.")
+            place(path, f"{secrets.token_urlsafe(32)}\n", new=not path.exists())
+            found = _text(path)
+        return found
+
+    def renew_token(self) -> str:
+        """Another token from now on."""
+        place(self._home / "token", f"{secrets.token_urlsafe(32)}\n")
+        return self.token()
+
+    def is_token(self, given: bytes) -> bool:
+        """Whether this is the token, in a time that does not tell how near it came."""
+        return hmac.compare_digest(given, self.token().encode())
+
+    def stamp(self) -> object:
+        """Another value whenever the token or a key may have changed."""
+        return tuple(_changed(path) for path in (self._home / "token", self._folder, self._clients))
+
+    # -- keys
+
+    def server(self) -> Pair:
+        """The server's pair."""
+        return self._pair("server")
+
+    def own(self) -> Pair:
+        """The pair of this home's own clients."""
+        return self._pair(OWN)
+
+    def _pair(self, name: str) -> Pair:
+        path = self._folder / f"{name}.json"
+        if not path.exists():
+            self._clients.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place(path, json.dumps(asdict(_made())) + "\n", new=True)
+        try:
+            found = json.loads(path.read_bytes())
+            pair = Pair(str(found["public"]), str(found["secret"]))
+            if zmq.curve_public(pair.secret.encode()).decode() != pair.public:
+                raise ValueError("its halves do not belong together")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(
+                f"{path} holds no key: {error}", field="keys", remedy=f"Remove {path}: a new one is made."
+            ) from error
+        return pair
+
+    def clients(self) -> list[ClientKey]:
+        """The clients that have a key, by name; not this home itself."""
+        return sorted(self._read(), key=lambda client: client.name)
+
+    def _read(self) -> Iterator[ClientKey]:
+        for path in self._clients.glob("*.json") if self._clients.is_dir() else ():
+            try:
+                found = json.loads(path.read_bytes())
+                yield ClientKey(path.stem, str(found["public"]), str(found["made"]))
+            except (OSError, ValueError, KeyError, TypeError):
+                continue  # no key, or revoked just now: nobody comes in by it
+
+    def new(self, name: str, endpoint: str, events: str) -> KeyFile:
+        """Make a client's key; its secret half is only in what is given back. UsageError: a name that cannot be."""
+        if not _NAME.fullmatch(name) or name == OWN:
+            raise UsageError(
+                f"a key cannot be called {name[:80]!r}", field="name", remedy="Use letters, digits, dots and dashes."
+            )
+        server, pair = self.server(), _made()
+        made = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        text = json.dumps({"public": pair.public, "made": made}) + "\n"
+        if not place(self._clients / f"{name}.json", text, new=True):
+            raise UsageError(
+                f"there is a key {name!r} already", field="name", remedy=f"Revoke it first: batos keys revoke {name}"
+            )
+        return KeyFile(name, endpoint, events, server.public, pair.public, pair.secret)
+
+    def revoke(self, name: str) -> None:
+        """Nobody comes in by this key from now on; NotFound."""
+        path = self._clients / f"{name}.json"
+        if not _NAME.fullmatch(name) or not path.is_file():
+            raise NotFound(f"there is no key {name[:80]!r}", field="name", remedy="`batos keys` lists them.")
+        path.unlink()
+
+    def owner(self, public: bytes) -> str | None:
+        """Whose public key (32 bytes) this is; None: nobody's."""
+        given = z85.encode(public)
+        found = None
+        own = ClientKey(OWN, self.own().public, "")
+        for client in (own, *self._read()):  # every one, in the same time whichever it is
+            if hmac.compare_digest(client.public.encode(), given):
+                found = client.name
+        return found
+
+
+def _made() -> Pair:
+    public, secret = zmq.curve_keypair()
+    return Pair(public.decode(), secret.decode())
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # it is not there yet, or no more
+        return 0
+
+
+def _text(path: Path) -> str:
+    try:
+        found = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return found if found.isprintable() and len(found) <= 255 else ""
+
+
+def read_key_file(path: Path) -> KeyFile:
+    """A client's key file; ConfigError where it is none."""
+    try:
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict) or found.pop("batos", None) != "key" or found.pop("v", None) != 1:
+            raise ValueError("it was not made by `batos keys new`")
+        file = KeyFile(**found)
+        for key in (file.server, file.public, file.secret):
+            if not _Z85.fullmatch(key):
+                raise ValueError("a key in it is none")
+        return file
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(
+            f"server: {path} is no key file: {why}",
+            field="server",
+            remedy="Give an address, or the file that `batos keys new NAME` made on the server's machine.",
+        ) from error

@@ -1,0 +1,94 @@
+"""What goes out to one peer: sent at once if it can be, else kept in bounds, so that a slow reader holds nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+import zmq
+import zmq.asyncio
+
+#: Replies of which the network's own queue takes a peer's fill; longer ones are handed over one at a time.
+LARGE = 64 * 1024
+#: Replies and bytes that wait for a slow reader; what does not fit is lost, but an end is always told.
+WAITING, WAITING_BYTES = 256, 4 * 2**20
+
+Outcome: TypeAlias = Literal["sent", "full", "gone"]
+
+
+class _Waiting(NamedTuple):
+    frames: list[bytes]
+    left: Callable[[], None] | None
+
+
+class Outbox:
+    """The replies to one peer, in order. `send` never waits: what a peer does not take is kept or lost."""
+
+    __slots__ = ("_bytes", "_identity", "_large", "_router", "_waiting")
+
+    def __init__(self, router: zmq.asyncio.Socket, identity: bytes) -> None:
+        self._router = router
+        self._identity = identity
+        self._waiting: deque[_Waiting] = deque()
+        self._bytes = 0
+        self._large: zmq.MessageTracker | None = None
+
+    @property
+    def stuck(self) -> bool:
+        """Whether something waits."""
+        return bool(self._waiting)
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait."""
+        return self._bytes
+
+    def room(self, size: int) -> bool:
+        """Whether so many more bytes may wait, if they have to."""
+        return len(self._waiting) < WAITING and self._bytes + size <= WAITING_BYTES
+
+    def put(self, frames: list[bytes], left: Callable[[], None] | None = None) -> Outcome:
+        """Send, or keep where there is room ("full": it waits or is lost); `left` is called when it has gone out.
+
+        What has a `left` is an end: it is kept whatever the room, and its sender sees to it that it is small.
+        """
+        outcome: Outcome = "full" if self._waiting else self._send(frames)
+        if outcome == "sent":
+            if left is not None:
+                left()
+        elif outcome == "full" and (left is not None or self.room(len(frames[-1]))):
+            self._waiting.append(_Waiting(frames, left))
+            self._bytes += len(frames[-1])
+        return outcome
+
+    def flush(self) -> Outcome:
+        """Send what waits, as far as the peer takes it."""
+        while self._waiting:
+            outcome = self._send(self._waiting[0].frames)
+            if outcome != "sent":
+                return outcome
+            frames, left = self._waiting.popleft()
+            self._bytes -= len(frames[-1])
+            if left is not None:
+                left()
+        return "sent"
+
+    def _send(self, frames: list[bytes]) -> Outcome:
+        large = len(frames[-1]) > LARGE
+        if large and self._large is not None and not self._large.done:
+            return "full"
+        # Not to wait makes it send at once or fail at once: the future is done.
+        parts = [self._identity, *frames]
+        sent = self._router.send_multipart(parts, zmq.DONTWAIT, copy=not large, track=large)
+        done = cast("asyncio.Future[zmq.MessageTracker | None]", sent)
+        error = done.exception()
+        if error is None:
+            self._large = done.result() if large else self._large
+            return "sent"
+        if isinstance(error, zmq.Again):
+            return "full"
+        if isinstance(error, zmq.ZMQError) and error.errno == zmq.EHOSTUNREACH:
+            return "gone"
+        raise error

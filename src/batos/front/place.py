@@ -1,0 +1,51 @@
+"""Where a client finds its server, and what it shows there: by the home, by an address, or by a key file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from batos.errors import ConfigError, NoServer
+from batos.front import note
+from batos.front.addresses import reaching
+from batos.front.keys import Credentials, Keyring, read_key_file
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server's two addresses and what is shown there; `events` is empty where it is not known."""
+
+    endpoint: str
+    events: str
+    credentials: Credentials
+    watching: Credentials
+
+
+def of_home(home: Path) -> Place:
+    """The home's own server; NoServer: none runs."""
+    running = note.running(home)
+    if running is None:
+        raise NoServer(f"no server runs for the home {home}")
+    ring = Keyring(home)
+    by = {
+        "plain": lambda: Credentials(token=ring.token()),
+        "curve": lambda: Credentials(pair=ring.own(), server=ring.server().public),
+    }
+    return Place(running.bind, running.events, by[running.bind_by](), by[running.events_by]())
+
+
+def named(server: str, home: Path) -> Place:
+    """What the setting `server` names: tcp://HOST:PORT on this machine, or a key file. ConfigError: neither."""
+    if not server.startswith("tcp://"):
+        file = read_key_file(Path(server).expanduser())
+        endpoint, events = str(reaching(file.endpoint, "server")), file.events and str(reaching(file.events, "server"))
+        return Place(endpoint, events, file.credentials, file.credentials)
+    address = reaching(server, "server")
+    if not address.loopback:
+        raise ConfigError(
+            f"server: {server} is on another machine, where the home's token may not go",
+            field="server",
+            remedy="Run `batos keys new NAME` there, and name the file that it makes here.",
+        )
+    token = Credentials(token=Keyring(home).token())
+    return Place(str(address), "", token, token)

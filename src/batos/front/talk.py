@@ -1,0 +1,70 @@
+"""One request under way: its numbered replies, and the peer that they go to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from batos.errors import Busy
+from batos.front.outbox import Outbox
+from batos.front.protocol import VERSION, Kind, encoded
+
+
+@dataclass(slots=True, eq=False)
+class Peer:
+    """Somebody who is connected and has asked something that is under way."""
+
+    identity: bytes
+    user: str
+    outbox: Outbox
+    talks: dict[str, Talk] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Talk:
+    """A request and its replies. `single`: a REQ peer, which takes one reply and gets the last one alone."""
+
+    peer: Peer
+    name: str | None
+    delimited: bool
+    single: bool
+    size: int = 0
+    attempt: int = 1
+    #: Its last reply is being made: nothing may follow.
+    ending: bool = False
+    task: asyncio.Task[None] | None = None
+    _seq: int = 0
+
+    def reply(self, kind: Kind, **fields: Any) -> dict[str, Any]:
+        """The next reply; it has the next number, whether it reaches the peer or not."""
+        self._seq += 1
+        return {"v": VERSION, "id": self.name, "kind": kind, "seq": self._seq, "attempt": self.attempt, **fields}
+
+    def frames(self, data: bytes) -> list[bytes]:
+        """An encoded reply as it goes over the wire after the peer's identity."""
+        return [b"", data] if self.delimited else [data]
+
+    def say(self, kind: Kind, **fields: Any) -> list[bytes]:
+        """The next reply, as it goes over the wire."""
+        return self.frames(encoded(self.reply(kind, **fields)))
+
+    def fitting(self, data: bytes) -> list[bytes]:
+        """The last reply; where a reader so slow has no room for it, a short one in its place that says so."""
+        if self.peer.outbox.stuck and not self.peer.outbox.room(len(data)):
+            lost = Busy("the reply was lost: this client reads too slowly", remedy="Ask for it: `show` or `wait`.")
+            return self.say("error", error=lost.as_dict())
+        return self.frames(data)
+
+    def heard(self, event: str, keys: Mapping[str, Any]) -> list[bytes]:
+        """An event as a reply; `attempt` follows the mission's."""
+        attempt = keys.get("attempt")
+        if event == "mission.status" and isinstance(attempt, int):
+            self.attempt = max(1, attempt)
+        return self.say("event", event=event, data=dict(keys))
+
+    def acknowledged(self, told: Mapping[str, Any]) -> list[bytes]:
+        """An acknowledgement as a reply; it may say at which attempt a mission is."""
+        self.attempt = max(1, int(told.get("attempt", 1)))
+        return self.say("ack", data=dict(told))
