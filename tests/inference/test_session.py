@@ -17,6 +17,7 @@ from batos.image.transactions import snapshot
 from batos.inference.bridge import ChatRequest
 from batos.inference.journal import MISSIONS
 from batos.inference.session import Limits, Session
+from batos.inference.turns import Turns
 
 
 async def test_an_answer_is_in_the_journal_before_it_is_used() -> None:
@@ -373,3 +374,70 @@ def test_no_key_is_paid_twice(what: list[tuple[Any, ...]]) -> None:
     assert all(times == 1 for times in bridge.given.values())
     assert done == bridge.given
     assert bridge.most_at_once <= 1
+
+
+class Stop(Exception):
+    """What the test holds a mission with."""
+
+
+async def test_a_held_mission_pays_for_what_is_under_way_and_for_no_more() -> None:
+    """Whoever would pay more waits until the calls under way are in the journal, and is stopped only then."""
+    holding = False
+
+    def hold() -> None:
+        if holding:
+            raise Stop
+
+    async with desk() as at:
+        bridge = CountedBridge(gate=asyncio.Event())
+        session = at.session(bridge, hold=hold)
+        under_way = [asyncio.create_task(session.think(asked(each), step(each))) for each in ("1", "2")]
+        await until(lambda: sum(bridge.begun.values()) == 2)
+        holding = True
+        refused = asyncio.create_task(session.think(asked("3"), step("3")))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not refused.done()
+        assert bridge.gate is not None
+        bridge.gate.set()
+        with pytest.raises(Stop):
+            await refused
+        assert sorted(record.state for record in at.records()) == ["done", "done"]
+        assert all(task.done() or not task.cancelled() for task in under_way)
+        await asyncio.gather(*under_way)
+        assert session.cost.calls == sum(bridge.begun.values()) == 2
+        # What is paid for is served all the same.
+        await session.think(asked("1"), step("1"))
+        holding = False
+        await session.think(asked("3"), step("3"))
+
+
+async def test_calls_take_turns_as_the_session_is_told() -> None:
+    """With one turn the second call is sent when the first is answered and kept; what the journal has needs none."""
+    async with desk() as at:
+        bridge = CountedBridge(gate=asyncio.Event())
+        session = at.session(bridge, turns=Turns(1))
+        both = [asyncio.create_task(session.think(asked(each), step(each))) for each in ("1", "2")]
+        await until(lambda: sum(bridge.begun.values()) == 1)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert sum(bridge.begun.values()) == 1
+        assert bridge.gate is not None
+        bridge.gate.set()
+        await asyncio.gather(*both)
+        assert session.cost.calls == session.paid == 2
+        async with session.turns.turn(()):
+            await session.think(asked("2"), step("2"))
+
+
+async def test_a_call_whose_turn_comes_too_late_is_not_made() -> None:
+    """While it waited another spent the budget: it is refused and costs nothing."""
+    async with desk() as at:
+        bridge = CountedBridge()
+        session = at.session(bridge, turns=Turns(1), limits=Limits(1, 9_999, 60.0))
+        first, second = await asyncio.gather(
+            *(session.think(asked(each), step(each)) for each in ("1", "2")), return_exceptions=True
+        )
+        assert not isinstance(first, BaseException)
+        assert isinstance(second, Refused)
+        assert sum(bridge.begun.values()) == 1

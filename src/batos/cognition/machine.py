@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
+from batos.cognition.hold import Held
 from batos.cognition.running import Running
 from batos.errors import InternalError, ObjectError
 from batos.genesis import graph
@@ -45,7 +46,8 @@ class Machine:
         """Each state as it is entered; stop iterating to stop between two states.
 
         An exception in a state moves the cycle to FAILED, which dooms the transaction (of the mission's own mind: a
-        mind within it has nothing to doom), and is raised again. Between two states the mission may be held.
+        mind within it has nothing to doom), and is raised again. Between two states the mission may be held: its thought
+        is doomed like any that did not end, and its cycle stands where it stood, for nothing failed.
         """
         state = self._enter(cycle, "IDLE")
         yield state
@@ -53,6 +55,9 @@ class Machine:
             try:
                 self._hold()
                 state = self._enter(cycle, await self._next(cycle, state))
+            except Held:
+                self._running.doom()
+                raise
             except BaseException:
                 await self._fail(cycle)
                 raise
