@@ -15,7 +15,13 @@ STAMP := $(VENV)/.installed
 # Every script of bench/ but what they are made of.
 BENCHES = $(filter-out bench/report.py bench/null_%.py bench/wire_%.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
 
+# Tests run side by side, one process a core; a few named ones (make test ARGS=tests/image) in one, which starts sooner.
+WORKERS ?= $(if $(ARGS),0,auto)
+PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist worksteal
+
 export PYTHONUNBUFFERED := 1
+# Hundreds of processes are started by tests and benches: without compiled modules each would compile ours again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check format types docs bench bench-full wheel fuzz live clean venv
 
@@ -25,8 +31,8 @@ help: ## this list
 demo: $(STAMP) ## a real mission about a text, on the emulator (LIVE=1: on your Ollama)
 	@scripts/demo.sh
 
-test: $(STAMP) ## the whole test suite
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP) ## the whole test suite, side by side (ARGS="tests/image -k undo": those, in one process; WORKERS=1: all, in order)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter, the architecture test
 	$(BIN)/ruff check .
@@ -52,7 +58,7 @@ bench-full: $(STAMP) ## every benchmark, measured (make EXTRAS=dev,bench bench-f
 	@for script in $(BENCHES); do echo "== $$script"; $(BIN)/python $$script; done
 
 fuzz: $(STAMP) ## the property tests with 5,000 examples each
-	@BATOS_HYPOTHESIS=fuzz $(BIN)/python -m pytest --timeout 1800 $(ARGS)
+	@BATOS_HYPOTHESIS=fuzz $(BIN)/python -m pytest --timeout 1800 $(PARALLEL) $(ARGS)
 
 live: $(STAMP) ## the tests that need a real Ollama (BATOS_LIVE_OLLAMA, else OLLAMA_HOST)
 	@BATOS_LIVE_OLLAMA=$${BATOS_LIVE_OLLAMA:-$${OLLAMA_HOST:-http://127.0.0.1:11434}} $(BIN)/python -m pytest -m live $(ARGS)

@@ -72,7 +72,7 @@ def test_every_recipe_is_explained() -> None:
     """`make` alone lists every recipe that a person may call."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipes = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE)) - {"other-environment"}
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = make("help")
     assert {line.split()[0] for line in listed.splitlines() if line.strip()} == recipes
 
 
@@ -82,3 +82,28 @@ def test_every_recipe_is_explained() -> None:
 def test_scripts_are_valid_shell(script: Path) -> None:
     """Every script is one that bash can read."""
     assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+
+
+def make(*arguments: str, **more: str) -> str:
+    """What `make` says; nothing of a `make` that may run these tests is seen."""
+    own = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "ARGS", "WORKERS"}
+    environ = {name: value for name, value in os.environ.items() if name not in own} | more
+    command = ["make", "--no-print-directory", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environ).stdout
+
+
+def test_the_whole_suite_runs_side_by_side() -> None:
+    """`make test` takes every core; named tests are run by one process, and a person may say how many."""
+    assert " -n auto " in make("--dry-run", "test")
+    assert " -n 1 " in make("--dry-run", "test", "WORKERS=1")
+    assert " -n auto " in make("--dry-run", "fuzz")
+    named = make("--dry-run", "test", "ARGS=tests/image -k undo")
+    assert " -n 0 " in named
+    assert named.rstrip().endswith(" tests/image -k undo")
+
+
+def test_what_make_runs_keeps_compiled_modules() -> None:
+    """A shell that forbids them would make every process of the suite compile the whole program anew."""
+    shown = make("--eval", "shown: ; @env", "shown", PYTHONDONTWRITEBYTECODE="1")
+    assert "PYTHONDONTWRITEBYTECODE" not in shown
+    assert "PYTHONUNBUFFERED=1" in shown.splitlines()
