@@ -7,6 +7,7 @@ import json
 import tomllib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,15 +139,17 @@ async def scripted_uvm(
     *,
     memory: bool = True,
     events: Events | None = None,
-    parallel: int = 8,
+    seams: Seams | None = None,
+    **settings: Any,
 ) -> AsyncIterator[UVM]:
-    """An open UVM over a scripted bridge, which answers so many calls of a mission at once.
+    """An open UVM over a scripted bridge, which answers eight calls of a mission at once unless `settings` say else.
 
-    Genesis is done; the image is in memory, or in `home`.
+    Genesis is done; the image is in memory, or in `home`. `seams` may have a clock or pauses.
     """
-    settings = Settings(home=home, user="tester", image="memory://image" if memory else "", parallel=parallel)
-    seams = Seams(bridge=bridge or ScriptedBridge())
-    async with open_uvm(settings, events or Events(log=False), seams) as uvm:
+    image = "memory://image" if memory else ""
+    chosen = Settings(**{"home": home, "user": "tester", "image": image, "parallel": 8, **settings})
+    seams = replace(seams or Seams(), bridge=bridge or ScriptedBridge())
+    async with open_uvm(chosen, events or Events(log=False), seams) as uvm:
         await uvm.genesis()
         yield uvm
 

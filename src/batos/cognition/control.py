@@ -127,6 +127,7 @@ class Control:
 
     async def resume(self, mission: str) -> None:
         """Let a mission that stands still, or whose process is gone, go on. Refused: it has ended."""
+        await self._workers.settled(mission)
         word = await self._open(mission)
         if self._workers.release(mission):
             return

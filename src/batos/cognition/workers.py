@@ -82,7 +82,7 @@ class Workers:
         #: Missions whose status is being changed by somebody here, until it is.
         self._settling: dict[str, asyncio.Future[None]] = {}
         self._ends: dict[str, asyncio.Future[Ending]] = {}
-        self._alarms = Alarms(clock, self._ring)
+        self.alarms = Alarms(clock, self._ring)
         self._looking: asyncio.Task[None] | None = None
         self._looks = 0
         self.stopping = False
@@ -108,7 +108,7 @@ class Workers:
         """Let a mission wait for its turn; one that is here already, or comes while all stops, is left as it is."""
         if self.stopping or self.has(place.mission):
             return
-        if place.deadline is not None and self._alarms.passed(place.deadline):
+        if place.deadline is not None and self.alarms.passed(place.deadline):
             self._ring(place.mission)
             return
         self.heed(place)
@@ -118,7 +118,7 @@ class Workers:
     def heed(self, place: Place) -> None:
         """End the mission when its deadline passes, whether it runs, waits or stands still."""
         if place.deadline is not None:
-            self._alarms.set(place.mission, place.deadline)
+            self.alarms.set(place.mission, place.deadline)
 
     def _go_on(self) -> None:
         while not self.stopping and len(self._running) < self._trade.at_once:
@@ -188,12 +188,17 @@ class Workers:
 
     def _tell(self, mission: str, ending: Ending) -> None:
         if ending.word not in OPEN:
-            self._alarms.drop(mission)
+            self.alarms.drop(mission)
         future = self._ends.pop(mission, None)
         if future is not None:
             future.set_result(ending)
 
     # -- what is said from outside
+
+    async def settled(self, mission: str) -> None:
+        """Wait while somebody changes the status of a mission that does not run."""
+        while mission in self._settling:
+            await asyncio.wait({self._settling[mission]})
 
     async def stand(self, mission: str, word: StatusWord, reason: BatosError, *, force: bool) -> None:
         """Bring a mission that has not ended to a stand, as `word`; returns when it is, or has ended another way.
@@ -204,7 +209,7 @@ class Workers:
         while mission in self._running or mission in self._settling:
             run = self._running.get(mission)
             if run is None:
-                await asyncio.wait({self._settling[mission]})
+                await self.settled(mission)
                 continue
             if run.hold.order(word, reason, force=force) and force:
                 run.break_off()
@@ -254,7 +259,7 @@ class Workers:
         What was paid for is in the journal, and a commit under way is waited for. A second call waits for the same.
         """
         self.stopping = True
-        self._alarms.clear()
+        self.alarms.clear()
         if self._looking is not None:
             self._looking.cancel()
         for place in (*self._queue.clear(), *self._patient.values()):

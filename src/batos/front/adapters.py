@@ -9,10 +9,11 @@ import click
 
 from batos.config import Settings
 from batos.errors import OllamaError
-from batos.events import Events
 from batos.front import choosing
 from batos.front.console import size, table
-from batos.front.options import Called, common, run
+from batos.front.doors import door
+from batos.front.options import Called, common, reaching, run
+from batos.front.reading import asked
 from batos.genesis import adaptercheck, outside
 from batos.genesis.adapters import conversion, misfits, repository
 from batos.genesis.adapters.folder import in_use
@@ -21,7 +22,6 @@ from batos.genesis.codex import Codex
 from batos.genesis.daemon import look
 from batos.inference import opening
 from batos.inference.bridge import ModelCard
-from batos.uvm import open_uvm
 
 
 @click.group()
@@ -207,10 +207,10 @@ async def _card(settings: Settings, base: str) -> ModelCard:
 @adapters.command(short_help="Choose which one a persona thinks with.")
 @click.argument("persona")
 @click.argument("name", metavar="NAME|none")
-@common
+@reaching
 def use(called: Called, persona: str, name: str) -> int:
     """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
-    told = run(_use(called, persona, name))
+    told = run(asked(door(called), "adapters_use", {"persona": persona, "name": name}))
     if called.console.as_json:
         called.console.document(told)
         return 0
@@ -222,8 +222,3 @@ def use(called: Called, persona: str, name: str) -> int:
         for note in told["notes"]:
             called.console.write(f"  {note}")
     return 0
-
-
-async def _use(called: Called, persona: str, name: str) -> dict[str, Any]:
-    async with open_uvm(called.settings, Events(log=True)) as uvm:
-        return await choosing.choose(uvm, persona, name)

@@ -45,6 +45,10 @@ def ps(called: Called) -> int:
 
     Models of one base and the same adapters share a runner: all of them are hot, whichever made it load.
     """
+    # Before the loop runs, which it would hold.
+    from batos.inference import opening
+    from batos.inference.placement import Bases, where_of
+
     hot, cold = run(_models(called))
     if called.console.as_json:
         called.console.document({"hot": hot, "cold": cold})
