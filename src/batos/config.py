@@ -50,7 +50,7 @@ class Settings(BaseModel):
     )
     mission_calls: int = Field(default=40, ge=1, le=10_000, description="Most model calls one mission may spend.")
     mission_tokens: int = Field(
-        default=60_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."
+        default=160_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."
     )
     mission_seconds: float = Field(default=3_600.0, gt=0, le=30 * DAY, description="Longest time one mission may take.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
