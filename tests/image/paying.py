@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.cognition.minds import Script
 from tests.image.living import say
 from tests.image.missions import thinking
 
@@ -22,7 +23,7 @@ class PaidBridge(ScriptedBridge):
     """Each call costs a line in the ledger, before it is answered."""
 
     def __init__(self, ledger: Path) -> None:
-        super().__init__()
+        super().__init__(Script())
         self.ledger = ledger
         self.reading = asyncio.Lock()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
+from tests.cognition.minds import Script
 from tests.image.living import answer, brief, child, heard, living, thought_in
 from tests.image.missions import thinking
 
@@ -20,7 +21,7 @@ from batos.image.ids import tid_text
 from batos.image.transactions import MissionTransaction
 from batos.inference.bridge import ChatRequest
 from batos.inference.journal import canonical
-from batos.testing import ScriptedBridge, plain_reply
+from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 
 MISSIONS = 4
@@ -207,7 +208,7 @@ async def test_a_mission_run_again_is_served_from_the_journal(tmp_path: Path) ->
     def busy_at_last(request: ChatRequest) -> str | BatosError:
         nonlocal answered
         answered += 1
-        return OllamaBusy("its queue is full") if answered > 4 else plain_reply(request)
+        return OllamaBusy("its queue is full") if answered > 4 else Script()(request)
 
     async with thinking(tmp_path, ScriptedBridge(busy_at_last)) as uvm:
         mission = await uvm.submit({"text": "Why is the sea salt?", "effort": "cycle"})
@@ -216,7 +217,7 @@ async def test_a_mission_run_again_is_served_from_the_journal(tmp_path: Path) ->
         failed = uvm.mission(mission)
         assert (failed["status"], failed["reason"]["code"]) == ("failed", "ollama_busy")
         assert "answer" not in failed
-    bridge = ScriptedBridge()
+    bridge = ScriptedBridge(Script())
     async with thinking(tmp_path, bridge) as uvm:
         with pytest.raises(Refused) as refused:
             await uvm.run(mission)
