@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ from batos.errors import (
     TimedOut,
 )
 from batos.genesis.codex import PILLARS
-from batos.inference.bridge import ChatRequest
+from batos.inference.bridge import Answer, ChatRequest
 from batos.objects.method import Primitive
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, emulated_uvm, scripted_uvm, shipped_models
@@ -213,6 +214,26 @@ async def test_evidence_leaves_room_for_the_largest_prompt_of_any_mind(mind: Min
     assert shown["provenance"]["omitted"]["passages"] > 0
     assert shown["provenance"]["recalled"]
     assert len({prefix(each.messages) for each in mind.bridge.history}) == 1
+
+
+async def test_what_turns_out_too_long_is_shortened_once_for_all(tmp_path: Path) -> None:
+    """Text that is denser than was thought: evidence goes before the personas begin, and their calls share the rest."""
+
+    class DenseBridge(ScriptedBridge):
+        """Counts two tokens for three characters."""
+
+        async def think(self, request: ChatRequest, *given: Any, **also: Any) -> Answer:
+            answer = await super().think(request, *given, **also)
+            size = sum(len(message["content"]) for message in request.messages)
+            return replace(answer, prompt_tokens=2 * size // 3)
+
+    long = as_file("long.txt", "\n\n".join(f"{n}. The keeper burns oil. {'So. ' * 20}" for n in range(60)).encode())
+    bridge = DenseBridge(Script())
+    async with scripted_uvm(tmp_path / "home", bridge) as uvm:
+        await ask(uvm, files=(long,), effort="council")
+    first, *others = (prefix(each.messages) for each in bridge.history)
+    assert len(set(others)) == 1
+    assert len(others[0]) < len(first)
 
 
 # -- what a persona comes back with

@@ -198,6 +198,11 @@ def size(messages: Sequence[Message]) -> int:
     return sum(len(message["content"].encode()) for message in messages)
 
 
+def evidence_size(scene: Scene) -> int:
+    """Bytes that a scene's evidence takes in a prompt."""
+    return size(prefix(scene)) - size(prefix(scene.with_evidence(Evidence())))
+
+
 def room(window: int, answer_tokens: int, tokens_per_byte: float) -> int:
     """Bytes that a prompt may have: the window less the answer's share and a margin. Never negative."""
     return max(0, int((window - answer_tokens - MARGIN) / max(tokens_per_byte, LEAST_RATIO)))

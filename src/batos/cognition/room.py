@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from batos.cognition import council, decisions, parts, prompt
 from batos.cognition.asking import room_for_evidence
+from batos.cognition.evidence import Evidence
 from batos.cognition.running import Running
 from batos.inference.schema import Decision
 
@@ -20,6 +21,15 @@ def for_evidence(running: Running) -> int:
     return min(
         room_for_evidence(mind, _tasks(mind)) for mind in council.minds(running, _like_a_part_of(running.question))
     )
+
+
+def fitted(running: Running, evidence: Evidence) -> Evidence:
+    """The evidence as all calls to come can show it, by what was measured since it was recalled.
+
+    What has to go then goes once for all of them: calls that each leave out what they must share no beginning.
+    """
+    excess = prompt.evidence_size(running.scene.with_evidence(evidence)) - for_evidence(running)
+    return evidence.lightened(running.scene.question, excess) if excess > 0 else evidence
 
 
 def _like_a_part_of(question: str) -> str:

@@ -53,6 +53,8 @@ async def delegating(running: Running, interpreter: Interprets, cycle: UvmObject
     """DELEGATING: the parts think, all at once unless they vote; what they return is data, joined here."""
     running.learn_ratio()
     synthesis = work(cycle)
+    if council.is_council(running):
+        synthesis.evidence = room.fitted(running, synthesis.evidence)
     enough = combining.enough(running, synthesis)
     synthesis.parts = await parts.delegate(running, interpreter, synthesis, enough)
     return "SYNTHESIZING"
