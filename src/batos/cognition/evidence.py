@@ -32,7 +32,7 @@ _GAP = re.compile(r"\n\s*\n")
 _BLANKS = re.compile(r"\s*")
 # A mark that ends a sentence with the quotes and brackets that close on it; before a small letter it is a point in an
 # abbreviation, and full-width marks need no blank after them.
-_SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?=\s)(?!\s+[a-zß-öø-ÿа-яёα-ω])|[。！？][」』”’）]*""")
+SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?=\s)(?!\s+[a-zß-öø-ÿа-яёα-ω])|[。！？][」』”’）]*""")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
 
 
@@ -48,9 +48,9 @@ class Passage:
 
     def block(self) -> str:
         """The passage as a prompt shows it. It ends with a mark that its text does not hold, so none closes itself."""
-        mark = _mark(self.text)
+        end = mark(self.text)
         name = _UNSAFE.sub("_", self.name)
-        return f'<document id="{self.number}" name="{name}" digest="{mark}">\n{self.text}\n</document {mark}>'
+        return f'<document id="{self.number}" name="{name}" digest="{end}">\n{self.text}\n</document {end}>'
 
     @property
     def size(self) -> int:
@@ -99,9 +99,9 @@ class Summary:
         """The summary as a prompt shows it; its end is marked so that no text closes it."""
         how = "Summary, made by the machine," if self.by_model else "First sentences, taken by the machine,"
         which = f"turn {self.first}" if self.first == self.last else f"turns {self.first} to {self.last}"
-        mark = _mark(self.text)
-        opening = f'<earlier turns="{self.first}-{self.last}" digest="{mark}">'
-        return f"{how} of {which}:\n{opening}\n{self.text}\n</earlier {mark}>"
+        end = mark(self.text)
+        opening = f'<earlier turns="{self.first}-{self.last}" digest="{end}">'
+        return f"{how} of {which}:\n{opening}\n{self.text}\n</earlier {end}>"
 
     @property
     def size(self) -> int:
@@ -257,7 +257,7 @@ def _blanks_end(text: str, start: int) -> int:
 
 def _first_cut(window: str) -> int:
     """Where to cut a window that begins a long paragraph: after a sentence, else a line, else a word, else anywhere."""
-    ends = [found.end() for found in _SENTENCE_END.finditer(window) if found.end() <= PASSAGE]
+    ends = [found.end() for found in SENTENCE_END.finditer(window) if found.end() <= PASSAGE]
     if ends:
         return ends[-1]
     head = window[:PASSAGE]
@@ -350,12 +350,12 @@ def _fitting(candidates: Sequence[Passage], query: str, room: int) -> list[Passa
     return sorted(kept, key=lambda each: each.number)
 
 
-def _mark(text: str) -> str:
+def mark(text: str) -> str:
     """A digest that the text does not hold, so that it cannot end its own block."""
-    mark = _digest(text)
-    while mark in text:
-        mark = _digest(mark + text)
-    return mark
+    found = _digest(text)
+    while found in text:
+        found = _digest(found + text)
+    return found
 
 
 def _digest(text: str) -> str:

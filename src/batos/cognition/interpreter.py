@@ -7,23 +7,26 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.cognition import asking, facets, protocols, states
+from batos.cognition import asking, compaction, conversations, facets, protocols, states
 from batos.cognition.aside import aside
 from batos.cognition.evidence import Evidence, recall
 from batos.cognition.machine import Machine
 from batos.cognition.running import Running
 from batos.errors import InternalError, ObjectError
 from batos.image.ids import tid_text
+from batos.image.records import least_trusted
 from batos.objects.message import send
-from batos.objects.prototype import Found, UvmObject, label, reference
+from batos.objects.prototype import Found, UvmObject, label, own_slots, reference
 
 _log = structlog.get_logger("batos.object")
 
+#: The first turn and how many, where a message does not say; and at most.
+_PAGE, _MOST_TURNS = (1, 20), 100
 #: How much more work it is to load a byte of a turn than to read it.
 _LOADING = 4
 
 Kernel: TypeAlias = Callable[["MissionInterpreter", UvmObject, tuple[Any, ...]], Awaitable[Any]]
-Derive: TypeAlias = Callable[[Callable[[Any], object]], Awaitable[object]]
+Derive: TypeAlias = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
 class MissionInterpreter:
@@ -38,11 +41,11 @@ class MissionInterpreter:
         """One that interprets for a mind within this one, or with another voice."""
         return MissionInterpreter(running, cycle, self._derive)
 
-    async def derive(self, change: Callable[[Any], object]) -> None:
+    async def derive(self, change: Callable[[Any], Any]) -> Any:
         """Change what is derived from the image's truth (a view of turns) in a short commit of its own."""
         if self._derive is None:
             raise InternalError("there is nothing to change a view with")
-        await self._derive(change)
+        return await self._derive(change)
 
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
         """Run the kernel function of that name; ObjectError if this kernel has none."""
@@ -118,10 +121,22 @@ async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, arg
     return interpreter.cycle
 
 
+async def _turns(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
+    """A page of a conversation's turns, for its user; as trusted as the least of them."""
+    running = interpreter.running
+    name = own_slots(receiver).get("name", label(receiver))
+    place = (*args, *_PAGE[len(args) :])
+    page = conversations.page(running.root, name, place[0], min(place[1], _MOST_TURNS), running.brief.user)
+    return {**page, "trust": least_trusted("user", *(turn["trust"] for turn in page["turns"]))}
+
+
 KERNEL: Final[dict[str, Kernel]] = {
     "traits.log": _log_line,
     "traits.recall": _recall,
     "catalog.search": _search,
     "llm.infer": _infer,
     "orchestrator.start_cognitive_cycle_for": _start_cycle,
+    "conversation.turns": _turns,
+    "conversation.compact": compaction.compact,
+    "conversation.recompact": compaction.recompact,
 }

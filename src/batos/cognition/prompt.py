@@ -170,17 +170,17 @@ def shortened(parts: Sequence[Spoken], excess: int) -> tuple[tuple[Spoken, ...],
     The longest give first; each that lost something says so, and one with nothing worth saying left is left out.
     """
     sizes = sorted(len(part.text.encode()) for part in parts)
-    most = _level(sizes, sum(sizes) - excess)
+    most = level(sizes, sum(sizes) - excess)
     told = tuple(_cut(part, most) for part in parts)
     return told, sum(1 for before, after in zip(parts, told, strict=True) if before != after)
 
 
-def _level(sizes: Sequence[int], whole: int) -> int:
+def level(sizes: Sequence[int], whole: int) -> int:
     """The size to which each may grow so that together they take no more than `whole`; `sizes` ascend."""
     for place, size in enumerate(sizes):
-        level = whole // (len(sizes) - place)
-        if size > level:
-            return level
+        share = whole // (len(sizes) - place)
+        if size > share:
+            return share
         whole -= size
     return sizes[-1] if sizes else 0
 
