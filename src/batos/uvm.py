@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from batos.cognition import conversations, report
+from batos.cognition.afterwards import Afterwards
 from batos.cognition.brief import File
 from batos.cognition.contributions import APPLIERS
 from batos.cognition.control import Control
@@ -79,6 +80,7 @@ class UVM:
     publisher: Publisher
     workers: Workers = field(init=False)
     control: Control = field(init=False)
+    afterwards: Afterwards = field(init=False)
     #: How often it was looked at what missions begin with.
     _checks: int = 0
     _ready: Ready | None = None
@@ -348,6 +350,7 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
         uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
         recovery = Recovery(uvm.image, uvm.journal, uvm.publisher)
         uvm.control = Control(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
+        uvm.afterwards = Afterwards(uvm.image, uvm.control, group)
         try:
             yield
         except BaseException as error:  # raised below, as it is: the group would wrap it

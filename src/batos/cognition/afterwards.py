@@ -1,0 +1,61 @@
+"""What an answered turn leads to in the background: the compaction of its conversation, once it is due."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from batos.cognition import compaction
+from batos.cognition.control import Control
+from batos.errors import BatosError
+from batos.events import Events
+from batos.image.image import LivingImage
+
+_log = structlog.get_logger("batos")
+
+
+class Afterwards:
+    """Looks at turns that were answered and begins what they make due; a turn is done whatever comes of it."""
+
+    def __init__(self, image: LivingImage, control: Control, group: asyncio.TaskGroup) -> None:
+        self._image = image
+        self._control = control
+        self._group = group
+        #: One look after the other: two turns that end together make one compaction due, not two.
+        self._looking = asyncio.Lock()
+
+    def keep(self, events: Events) -> None:
+        """From now on see to every turn when it is answered: for a process that is there to work."""
+
+        def told(event: str, keys: Mapping[str, Any]) -> None:
+            if event == "mission.done":
+                self._group.create_task(self._seen_to(keys["mission"]))
+
+        events.subscribe(told)
+
+    async def begin(self, mission: str) -> str | None:
+        """Begin what the answered mission made due, behind all that people ask; its id, None if nothing is due.
+
+        One that was left behind goes on. Busy: no more missions may wait; it is due again after the next turn.
+        """
+        async with self._looking:
+            found = await asyncio.to_thread(self._due, mission)
+            if found is None:
+                return None
+            if not isinstance(found, str):
+                found = await self._control.submit(found)
+            await self._control.resume(found)
+            return found
+
+    def _due(self, mission: str) -> dict[str, Any] | str | None:
+        with self._image.snapshot() as root:
+            return compaction.due(root, mission)
+
+    async def _seen_to(self, mission: str) -> None:
+        try:
+            await self.begin(mission)
+        except BatosError as error:  # the answer stands; the next turn looks again
+            _log.warning("compaction.not_begun", mission=mission, reason=error.as_dict())

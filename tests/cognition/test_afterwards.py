@@ -1,0 +1,133 @@
+"""After a turn: the compaction that it makes due is begun in the background, once, and never fails the turn."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.cognition.conftest import Mind
+from tests.cognition.minds import ask
+from tests.cognition.talks import exchanges, is_record, recording, talk
+
+from batos.cognition import conversations
+from batos.errors import BatosError, OllamaUnfit
+from batos.image import roots
+from batos.inference.bridge import ChatRequest
+
+PLAIN = {"answer": "It is so.", "unanswered": []}
+
+
+async def turned(mind: Mind, name: str) -> str:
+    """A turn of the conversation, answered; its mission."""
+    mind.script.woven = dict(PLAIN)
+    return str((await ask(mind.uvm, "And now?", (), effort="reflex", conversation=name))["id"])
+
+
+def covered(mind: Mind, name: str) -> int:
+    """The last turn that the view stands for."""
+    with mind.uvm.image.snapshot() as root:
+        view = conversations.view(root[roots.CONVERSATIONS][name])
+    return view[-1].last if view else 0
+
+
+async def ended(mind: Mind, number: int) -> None:
+    """Wait until so many missions have been told as done."""
+    enough = asyncio.Event()
+
+    def told(*_event: Any) -> None:
+        if len(mind.told("mission.done")) >= number:
+            enough.set()
+
+    leave = mind.uvm.events.subscribe(told)
+    told()
+    await enough.wait()
+    leave()
+
+
+async def test_a_turn_begins_what_it_makes_due(mind: Mind) -> None:
+    """The compaction is a mission of its own, low in the queue, and by the time it ends the view is there."""
+    mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
+    name = await talk(mind.uvm, exchanges(20))
+    turn = await turned(mind, name)
+    begun = await mind.uvm.afterwards.begin(turn)
+    assert begun is not None
+    told = await mind.uvm.ended(begun)
+    assert (told["status"], told["brief"]["origin"]["door"], told["brief"]["priority"]) == ("done", "kernel", -9)
+    assert covered(mind, name) > 0
+    assert await mind.uvm.afterwards.begin(begun) is None
+    assert await mind.uvm.afterwards.begin(turn) is None
+    assert mind.uvm.turns(name)["count"] == 21
+
+
+async def test_a_process_that_works_sees_to_every_turn(mind: Mind) -> None:
+    """Once it keeps house nobody has to ask; a turn that makes nothing due leads to nothing."""
+    mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
+    mind.uvm.afterwards.keep(mind.uvm.events)
+    name = await talk(mind.uvm, exchanges(20))
+    await turned(mind, name)
+    await ended(mind, 2)
+    assert covered(mind, name) > 0
+    calls = len([request for request in mind.bridge.history if is_record(request)])
+    await turned(mind, name)
+    await ended(mind, 3)
+    assert len([request for request in mind.bridge.history if is_record(request)]) == calls
+    assert len(mind.told("mission.done")) == 3
+
+
+async def test_two_turns_at_once_make_one_compaction(mind: Mind) -> None:
+    """Whoever looks second finds the first one's mission, and it runs once."""
+    mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
+    name = await talk(mind.uvm, exchanges(20))
+    turns = [await turned(mind, name) for _ in range(3)]
+    begun = await asyncio.gather(*(mind.uvm.afterwards.begin(turn) for turn in turns))
+    for each in {mission for mission in begun if mission is not None}:
+        await mind.uvm.ended(each)
+    paths = [path["path"] for path in mind.told("inference.start") if path["path"].startswith("compaction")]
+    assert len(paths) == len(set(paths)) == len([each for each in mind.bridge.history if is_record(each)])
+
+
+async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(mind: Mind) -> None:
+    """The turn stands, later turns count what does not fit; the next one continues it."""
+    mind.bridge.respond = recording(lambda request: OllamaUnfit("no"), mind.script)
+    name = await talk(mind.uvm, exchanges(30))
+    turn = await turned(mind, name)
+    first = await mind.uvm.afterwards.begin(turn)
+    assert first is not None
+    assert (await mind.uvm.ended(first))["status"] == "failed"
+    assert mind.uvm.mission(turn)["status"] == "done"
+    again = await turned(mind, name)
+    assert mind.uvm.mission(again)["provenance"]["omitted"]["turns"] > 0
+    mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
+    second = await mind.uvm.afterwards.begin(again)
+    assert second is not None
+    told = await mind.uvm.ended(second)
+    assert told["brief"]["ancestor"] == first
+    assert (told["status"], covered(mind, name) > 0) == ("done", True)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "paused"])
+async def test_what_was_paid_for_is_not_paid_again(mind: Mind, how: str) -> None:
+    """A compaction that is stopped between two pieces goes on behind the last one, whoever goes on with it."""
+    stopped = asyncio.Event()
+
+    def record(request: ChatRequest) -> str | BatosError:
+        if len([each for each in mind.bridge.history if is_record(each)]) == 3 and not stopped.is_set():
+            stopped.set()
+        return "Anna Lund sealed jars."
+
+    mind.bridge.respond = recording(record, mind.script)
+    name = await talk(mind.uvm, exchanges(80, 800))
+    begun = await mind.uvm.afterwards.begin(await turned(mind, name))
+    assert begun is not None
+    await stopped.wait()
+    await (mind.uvm.cancel(begun) if how == "cancelled" else mind.uvm.pause(begun))
+    if how == "paused":
+        await mind.uvm.resume(begun)
+        assert (await mind.uvm.ended(begun))["status"] == "done"
+    else:
+        again = await mind.uvm.afterwards.begin(await turned(mind, name))
+        assert again is not None
+        assert (await mind.uvm.ended(again))["status"] == "done"
+    asked = [request.messages[-1]["content"] for request in mind.bridge.history if is_record(request)]
+    assert len(asked) == len(set(asked))
