@@ -16,6 +16,7 @@ from batos.cognition.machine import Machine, begin
 from batos.cognition.mission import Attempt
 from batos.cognition.running import Running
 from batos.errors import BatosError
+from batos.genesis.codex import PILLARS
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.transactions import MissionTransaction
@@ -30,6 +31,10 @@ WINDS = "The keeper winds the clockwork every four hours"
 TRIMS = "the wick is trimmed when the flame turns yellow"
 DOCUMENT = f"{WINDS}, and {TRIMS}.\n\nThe oil of 1,200 cans is carried up by Anna Lund, 86 steps from the yard.\n"
 LAMP = as_file("lamp.txt", DOCUMENT.encode())
+
+#: BRICK's facets, and what each thinks after.
+SLOTS = PILLARS["BRICK"]
+INSPIRATIONS = ("Brick Tamland", "the Hitchhiker's Guide to the Galaxy", "a caped engineer's case files")
 
 GOOD = {"answer": f"{WINDS}.", "citations": [{"document": 1, "quote": WINDS}], "unanswered": []}
 #: A citation that is not in the document: one concrete fault.

@@ -334,7 +334,7 @@ async def test_different_reasons_are_counted(mind: Mind) -> None:
             "ALFRED": ("voiced", lambda: RunnerDied("died")),
         },
     )
-    with pytest.raises(MissionFailed, match="3 of 4 personas failed; the first: .*cut"):
+    with pytest.raises(MissionFailed, match=r"3 of 4 personas failed; the first: .*cut"):
         await sit(mind)
 
 

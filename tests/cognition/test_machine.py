@@ -11,9 +11,10 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import Script, WaitingBridge, ask, change, stepping, submit
 
 from batos.cognition import states
+from batos.cognition.hold import Held
 from batos.cognition.machine import FOLLOWS, begin, state_of
 from batos.cognition.running import Synthesis
-from batos.errors import InternalError, ObjectError
+from batos.errors import BatosError, InternalError, ObjectError
 from batos.genesis import graph
 from batos.objects.method import Primitive
 from batos.objects.prototype import own_slots, parents_of
@@ -124,6 +125,21 @@ async def test_cancellation_in_a_state_ends_in_failed_too(mind: Mind) -> None:
             await running
         assert state_of(opened.cycle) == "FAILED"
         assert opened.transaction.doomed
+
+
+async def test_a_held_cycle_stands_where_it_stood(mind: Mind) -> None:
+    """Held between two states nothing failed: the thought is doomed, the state is the one that was entered last."""
+    async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
+        steps = opened.machine.steps(opened.cycle)
+        while await anext(steps) != "DELEGATING":
+            pass
+        opened.attempt.hold.order("paused", BatosError("told so"), force=False)
+        with pytest.raises(Held):
+            await anext(steps)
+        assert state_of(opened.cycle) == "DELEGATING"
+        assert opened.transaction.doomed
+        assert len(mind.bridge.history) == 1
+        assert "FAILED" not in [each["state"] for each in mind.told("mission.state")]
 
 
 async def test_a_doomed_thought_cannot_be_committed(mind: Mind) -> None:
