@@ -46,12 +46,12 @@ def kept(event: str, keys: Mapping[str, Any]) -> None:
 
 
 async def main(home: Path, ledger: Path, missions: int) -> None:
-    """Accept what is missing, then run all that waits, three at a time."""
+    """Accept what is missing, the first a council and the others cycles, then run all that waits, three at a time."""
     async with thinking(home, PaidBridge(ledger)) as uvm:
         uvm.events.subscribe(kept)
         await uvm.recover()
         for number in range(len(uvm.missions(99)), missions):
-            await uvm.submit({"text": f"question {number}", "effort": "cycle"})
+            await uvm.submit({"text": f"question {number}", "effort": "cycle" if number else "council"})
             await asyncio.sleep(0.002)  # asked within one millisecond, two missions' sub-queries are the same bytes
         slots = asyncio.Semaphore(3)
 
