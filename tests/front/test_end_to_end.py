@@ -128,18 +128,19 @@ def test_a_conversation_remembers(user: User) -> None:
     second = user.run("ask", "--json", "--conversation", name, "What is my boat called?").document["data"]
     prompts = user.run("show", second["id"], "--json", "--prompts").document["data"]["prompts"]
     assert {"role": "user", "content": "My boat is called Wren."} in prompts[0]["messages"]
-    assert second["provenance"]["recalled"] == [{"mission": first["id"], "trust": "model"}]
+    assert second["provenance"]["recalled"] == [{"mission": first["id"], "turn": 1, "trust": "model"}]
 
 
 def test_no_daemon(tmp_path: Path) -> None:
-    """Without a daemon genesis and questions end with 3, say what to do, and leave no half image."""
+    """Without a daemon genesis and questions end with 3 and say what to do; the question is a mission that failed."""
     user = User(tmp_path / "home", "http://127.0.0.1:9")
     for verb in (("genesis",), ("ask", QUESTION)):
         ran = user.run(*verb, "--json")
         assert ran.code == 3, ran.err
         assert ran.document["error"]["code"] == "ollama_unreachable"
         assert "ollama serve" in ran.document["error"]["remedy"]
-    assert user.run("missions", "--json").document["data"] == {"missions": []}
+    [line] = user.run("missions", "--json").document["data"]["missions"]
+    assert (line["status"], line["text"]) == ("failed", QUESTION)
 
 
 def test_before_genesis(tmp_path: Path, ollama: str) -> None:

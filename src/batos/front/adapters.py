@@ -36,7 +36,7 @@ def adapters() -> None:
 @common
 def list_(called: Called) -> int:
     """Show every adapter: whose it is, how large, on which base, and whether it is in use."""
-    rows, faults = run(_listed(called))
+    rows, faults = _listed(called)
     if called.console.as_json:
         called.console.document({"adapters": rows, "faults": [fault.as_dict() for fault in faults]})
         return 0
@@ -57,10 +57,10 @@ def _none(settings: Settings) -> str:
     return f"There are no adapters: one of ROBIN goes into {folder / 'robin' / 'NAME'} (docs/adapters.md)."
 
 
-async def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
+def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
     settings = called.settings
     codex = choosing.standing(settings)
-    shelf, _ = await _held(settings, codex, outside.laid(settings))
+    shelf, _ = run(_held(settings, codex, outside.laid(settings)))
     choices, proxies = outside.read(settings, _kept)
     used = in_use(shelf, choices)
     rows = []

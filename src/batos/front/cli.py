@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from batos import __version__
 from batos.errors import BatosError, InternalError
@@ -20,17 +21,27 @@ from batos.front.console import Console, Terminated
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
 VERBS: dict[str, tuple[str, str]] = {
     "genesis": ("batos.front.genesis", "Bring models and image to what the codex says."),
-    "ask": ("batos.front.missions", "Ask, and wait for the answer."),
-    "missions": ("batos.front.missions", "List the newest missions."),
-    "show": ("batos.front.missions", "Show a mission: states, calls, tokens, provenance, prompts."),
-    "resume": ("batos.front.missions", "Run what an ended process left undone."),
-    "inspect": ("batos.front.missions", "Look at an object of the image, or at one of its slots."),
+    "ask": ("batos.front.asking", "Ask, and wait for the answer."),
+    "status": ("batos.front.status", "Show how it stands with the server, on one screen."),
+    "submit": ("batos.front.asking", "Give it a question, and go on without waiting."),
+    "wait": ("batos.front.asking", "Wait for a mission's end."),
+    "missions": ("batos.front.reading", "List the newest missions, or follow them."),
+    "show": ("batos.front.reading", "Show a mission: states, calls, tokens, provenance, prompts."),
+    "cancel": ("batos.front.steering", "Cancel a mission."),
+    "pause": ("batos.front.steering", "Pause a mission."),
+    "resume": ("batos.front.steering", "Let a mission go on, or run what was left undone."),
+    "send": ("batos.front.asking", "Send a message to an object of the image."),
+    "inspect": ("batos.front.reading", "Look at an object of the image, or at one of its slots."),
     "codex": ("batos.front.codex", "Show, check and compare the codex: who the personas are."),
     "adapters": ("batos.front.adapters", "List, check and choose the adapters that personas think with."),
     "doctor": ("batos.front.upkeep", "Check Ollama, models, codex and image, and say what to do."),
     "budget": ("batos.front.budget", "Show what the models take of the card, and the window that fits."),
     "ps": ("batos.front.upkeep", "Show which models are in memory and which are on disk."),
     "config": ("batos.front.upkeep", "Show every setting, its value and where it came from."),
+    "completion": ("batos.front.completion", "Print what makes a shell complete all this."),
+    "serve": ("batos.front.serve", "Hold the image open, run missions and answer clients."),
+    "token": ("batos.front.access", "Show how a program of this machine gets in."),
+    "keys": ("batos.front.access", "List, make and revoke the keys of clients elsewhere."),
     "emulator": ("batos.front.stand_in", "Run the stand-in for the Ollama daemon (it is not a model)."),
 }
 
@@ -42,14 +53,21 @@ class Verbs(click.Group):
         """In the order in which a newcomer needs them."""
         return list(VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load the verb."""
         if cmd_name not in VERBS:
+            if ctx.resilient_parsing:
+                return None  # a shell completes, it does not complain
             near = difflib.get_close_matches(cmd_name, VERBS, 1)
             ctx.fail(f"There is no verb {cmd_name!r}{f'; did you mean {near[0]!r}?' if near else '.'}")
         found = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
         assert isinstance(found, click.Command)
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs and options that begin so; none is loaded for it."""
+        verbs = [CompletionItem(name, help=what) for name, (_, what) in VERBS.items() if name.startswith(incomplete)]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them from the table above."""

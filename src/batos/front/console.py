@@ -151,13 +151,17 @@ class Console:
         said = wrong.format_message()
         if isinstance(wrong, click.exceptions.NoArgsIsHelpError) and isinstance(wrong.ctx.command, click.Group):
             said = f"`{path}` needs one of: {', '.join(wrong.ctx.command.list_commands(wrong.ctx))}"
+        remedy = f"See `{path} --help`."
+        takes = context is not None and any(isinstance(each, click.Argument) for each in context.command.params)
+        if isinstance(wrong, click.NoSuchOption) and takes:
+            remedy = f"What begins with a dash and is no option stands behind two: {path} -- '{wrong.option_name} ...'"
         if self.as_json:
             field = getattr(getattr(wrong, "param", None), "name", None)
-            error = {"code": "usage", "message": said, "remedy": f"See `{path} --help`."}
+            error = {"code": "usage", "message": said, "remedy": remedy}
             self._fault({**error, "retry": False, **({"field": field} if field else {})})
             return
         self.say(f"error: {said}")
-        self.say(f"       See `{path} --help`.")
+        self.say(f"       {remedy}")
 
 
 def pour(stream: TextIO, text: str) -> None:

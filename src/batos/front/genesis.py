@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from batos.events import Events
 from batos.front.bars import Bars
 from batos.front.console import Console, counted, size
-from batos.front.options import Called, common, run
+from batos.front.doors import Opened, door
+from batos.front.options import Called, reaching, run
 from batos.front.upkeep import tell_findings
-from batos.genesis import budgetcheck
-from batos.genesis.convergence import GenesisReport
-from batos.genesis.plan import Plan
-from batos.inference.budget import Table
-from batos.uvm import open_uvm
 
 _SHOWN = 12  # names of models in one line
 
@@ -25,54 +20,58 @@ _SHOWN = 12  # names of models in one line
 @click.command()
 @click.option("--plan", "plan_only", is_flag=True, help="Show what would be done; only copy the codex.")
 @click.option("--prune", is_flag=True, help="Delete the models of ours that nothing is made of any more.")
-@common
+@reaching
 def genesis(called: Called, plan_only: bool, prune: bool) -> int:
     """Bring models and image to what codex and adapters say. A second run changes nothing."""
-    return run(_genesis(called, plan_only=plan_only, prune=prune))
+    opened = door(called)
+    if plan_only:
+        _tell_plan(called.console, run(_planned(opened, prune=prune)))
+        return 0
+    report = run(_genesis(called, opened, prune=prune))
+    _tell_genesis(called.console, report, quiet=called.quiet)
+    return 0 if all(finding["ok"] for finding in report["audit"]) else 1
 
 
-async def _genesis(called: Called, *, plan_only: bool, prune: bool) -> int:
-    console = called.console
-    async with open_uvm(called.settings, Events(log=True)) as uvm:
-        if plan_only:
-            plan = await uvm.plan(prune=prune)
-            _tell_plan(console, plan, await budgetcheck.table_of(plan, called.settings, uvm.bridge))
-            return 0
-        bars = Bars(console, quiet=called.quiet)
+async def _planned(opened: Opened, *, prune: bool) -> dict[str, Any]:
+    async with opened as way:
+        return await way.call("genesis", {"plan": True, "prune": prune})
+
+
+async def _genesis(called: Called, opened: Opened, *, prune: bool) -> dict[str, Any]:
+    bars = Bars(called.console, quiet=called.quiet)
+    async with opened as way:
         try:
-            report = await uvm.genesis(bars.hear, prune=prune)
+            return await way.call("genesis", {"prune": prune}, bars.heard)
         except asyncio.CancelledError:
             bars.close()
-            console.say("What was pulled and made so far is kept: `batos genesis` goes on from there.")
+            kept = "The server goes on with it" if way.served else "What was pulled and made so far is kept"
+            called.console.say(f"{kept}: `batos genesis` goes on from there.")
             raise
         finally:
             bars.close()
-    _tell_genesis(console, report, quiet=called.quiet)
-    return 0 if all(finding.ok for finding in report.findings) else 1
 
 
-def _tell_plan(console: Console, plan: Plan, table: Table) -> None:
+def _tell_plan(console: Console, plan: Mapping[str, Any]) -> None:
     if console.as_json:
-        console.document({**plan.as_dict(), "budget": table.as_dict()})
+        console.document(plan)
         return
-    if not plan.steps:
+    if not plan["steps"]:
         console.write("Nothing is to be done.")
-    for step in plan.steps:
-        optional = " (optional)" if step.optional else ""
-        weight = f", {size(step.size)}" if step.kind in ("pull", "upload") else ""
-        console.write(f"{step.label}{weight}{optional}: {step.reason}")
-    console.write("\n".join(["", *table.lines()]))
-    if table.fits is False:
+    for step in plan["steps"]:
+        optional = " (optional)" if step["optional"] else ""
+        weight = f", {size(step['size'])}" if step["kind"] in ("pull", "upload") else ""
+        console.write(f"{step['label']}{weight}{optional}: {step['reason']}")
+    console.write("\n".join(["", *plan["budget"]["lines"]]))
+    if plan["budget"]["fits"] is False:
         console.write("The models do not fit: genesis would refuse to make them. `batos budget` says what would.")
     _tell_stale(console, plan)
 
 
-def _tell_stale(console: Console, plan: Plan) -> None:
+def _tell_stale(console: Console, plan: Mapping[str, Any]) -> None:
     """Name the models that nothing is made of any more and that are not about to be deleted."""
-    deleted = {step.name for step in plan.of_kind("delete")}
-    left = [name for name in plan.stale if name not in deleted]
-    own = {} if plan.known is None else plan.known.models
-    ours, others = [name for name in left if name in own], [name for name in left if name not in own]
+    deleted = {step["name"] for step in plan["steps"] if step["kind"] == "delete"}
+    left = [name for name in plan["stale"] if name not in deleted]
+    ours, others = [name for name in left if name in plan["ours"]], [name for name in left if name not in plan["ours"]]
     if ours:
         console.say(f"Nothing is made any more of {_few(ours)}.")
         console.say(
@@ -87,27 +86,27 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _tell_genesis(console: Console, report: GenesisReport, *, quiet: bool) -> None:
+def _tell_genesis(console: Console, report: Mapping[str, Any], *, quiet: bool) -> None:
     if console.as_json:
-        console.document(report.as_dict())
+        console.document(report)
         return
-    findings = [finding.as_dict() for finding in report.findings]
+    findings = report["audit"]
     wrong = [finding for finding in findings if not finding["ok"]]
     if not quiet:
         console.write(_summary(report))
         passed = len(findings) - len(wrong)
         console.write(f"ALFRED's System Integrity Audit: {counted(passed, 'check')} passed, {len(wrong)} failed.")
-        _tell_stale(console, report.plan)
+        _tell_stale(console, report["plan"])
     tell_findings(console, wrong)
 
 
-def _summary(report: GenesisReport) -> str:
-    done: dict[str, Any] = {}
-    for step in report.done:
-        done[step.kind] = done.get(step.kind, 0) + 1
+def _summary(report: Mapping[str, Any]) -> str:
+    done: dict[str, int] = {}
+    for step in report["done"]:
+        done[step["kind"]] = done.get(step["kind"], 0) + 1
     words = {"pull": "model", "upload": "adapter", "create": "model", "delete": "model"}
     verbs = {"pull": "pulled", "upload": "handed over", "create": "made", "delete": "deleted"}
     told = [f"{counted(done[kind], words[kind])} {verbs[kind]}" for kind in words if kind in done]
-    if report.changes:
-        told.append(f"{counted(len(report.changes), 'change')} of the image")
+    if report["changes"]:
+        told.append(f"{counted(len(report['changes']), 'change')} of the image")
     return f"{', '.join(told)}." if told else "Nothing had to be done."

@@ -12,7 +12,7 @@ from batos.front.protocol import error_of
 from batos.front.voices import changes_lines, voices_lines
 
 #: Events that a program is told of while a mission runs.
-_TOLD = frozenset({"mission", "inference", "vram"})
+_TOLD = frozenset({"mission", "inference", "vram", "connection"})
 
 
 @dataclass(slots=True)
@@ -76,6 +76,11 @@ class Teller:
         elif event == "genesis.step" and (keys["status"] == "success" or str(keys["step"]).startswith("leave out")):
             # What was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
             self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
+        elif event == "connection.lost":
+            self._close_line()
+            self.console.say("The server is gone; the mission is in the image, and this waits for it to come back.")
+        elif event == "connection.restored":
+            self.console.say("The server is back.")
         elif event == "mission.routed":
             self.console.say(route_text(keys), dim=True)
         elif event == "mission.state":

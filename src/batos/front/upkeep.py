@@ -45,11 +45,9 @@ def ps(called: Called) -> int:
 
     Models of one base and the same adapters share a runner: all of them are hot, whichever made it load.
     """
-    # Before the loop runs, which it would hold.
-    from batos.inference import opening
-    from batos.inference.placement import Bases, where_of
+    from batos.front.residency import models
 
-    hot, cold = run(_models(called))
+    hot, cold = run(models(called.settings))
     if called.console.as_json:
         called.console.document({"hot": hot, "cold": cold})
         return 0
@@ -67,36 +65,6 @@ def _where(runner: dict[str, Any]) -> str:
     if runner["where"] == "spilled":
         return f"SPILLED: {size(runner['size_vram'])} of it on the GPU, {window}"
     return f"on the {'GPU' if runner['where'] == 'card' else 'CPU'}, {window}"
-
-
-async def _models(called: Called) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    from batos.inference import opening
-    from batos.inference.placement import Bases, where_of
-
-    settings = called.settings
-    async with opening.bridge(settings) as bridge:
-        runners, rows = await bridge.ps(), await bridge.list()
-        bases = Bases(bridge)
-        serves: dict[str, list[str]] = {each.name: [] for each in runners}
-        cold = []
-        for row in rows:
-            runner = await bases.runner(row.name, row.digest, runners)
-            if runner is None:
-                cold.append({"name": row.name, "size": row.size})
-            else:
-                serves[runner.name].append(row.name)
-    hot = [
-        {
-            "name": each.name,
-            "size": each.size,
-            "size_vram": each.size_vram,
-            "where": where_of(each, runners),
-            "context_length": each.context_length,
-            "serves": serves[each.name],
-        }
-        for each in runners
-    ]
-    return hot, cold
 
 
 @click.command()

@@ -1,0 +1,129 @@
+"""The verbs that give it something to do: ask, submit, wait, send."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from batos.errors import BatosError
+from batos.front.briefing import Wish, brief_options
+from batos.front.completion import mission_ids, object_names
+from batos.front.doors import Door, Opened, door
+from batos.front.errand import Errand
+from batos.front.options import Called, reaching, run
+from batos.front.telling import Teller
+
+
+def _teller(called: Called, wish: Wish) -> Teller:
+    live = called.console.out.isatty() if wish.stream is None else wish.stream
+    return Teller(called.console, quiet=called.quiet, stream=live, voices=wish.voices)
+
+
+@click.command()
+@click.argument("text")
+@brief_options
+@reaching
+def ask(called: Called, wish: Wish, text: str) -> int:
+    """Ask, and wait for the answer. TEXT is the question; - reads it from stdin.
+
+    A question that begins with a dash stands behind two: batos ask -- "-5 degrees, is that cold?"
+    """
+    brief, files = wish.brief(text, called.settings, "batos ask"), wish.files(called.settings)
+    errand = Errand(_teller(called, wish))
+    return run(_ask(door(called), errand, brief, files), errand.parting)
+
+
+async def _ask(opened: Opened, errand: Errand, brief: dict[str, Any], files: Any) -> int:
+    async with opened as way:
+        return await errand.run(way, "submit", {"brief": await _whole(way, brief, files)})
+
+
+async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]:
+    """The brief with its attachments, whose bytes go first."""
+    return {**brief, "attachments": await way.attach(files)} if files else brief
+
+
+@click.command()
+@click.argument("text")
+@brief_options
+@reaching
+def submit(called: Called, wish: Wish, text: str) -> int:
+    """Give it a question and go; the mission's id is all that is written. TEXT is the question; - is stdin.
+
+    The mission is durable then. A server runs it by itself; without one it is queued until `batos resume` or
+    `batos serve`.
+    """
+    brief, files = wish.brief(text, called.settings, "batos submit"), wish.files(called.settings)
+    return run(_submit(called, door(called), brief, files))
+
+
+async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: Any) -> int:
+    async with opened as way:
+        told = await way.call("submit", {"brief": await _whole(way, brief, files), "follow": False})
+        served = way.served
+    if called.console.as_json:
+        called.console.document({"mission": told["mission"], "status": told["status"], "served": served})
+        return 0
+    called.console.write(str(told["mission"]))
+    if not called.quiet:
+        then = "`batos wait` waits for it" if served else "no server runs: `batos resume` or `batos serve` runs it"
+        called.console.say(f"It is {told['status']}; {then}.", dim=True)
+    return 0
+
+
+@click.command()
+@click.argument("mission", shell_complete=mission_ids)
+@click.option("--seconds", type=click.FloatRange(min=0), help="At most so long; then exit 7, and the mission goes on.")
+@click.option("--voices", is_flag=True, help="Show each part beside the answer.")
+@click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
+@reaching
+def wait(called: Called, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
+    """Wait for a MISSION's end, or `last`'s, and tell it as `ask` does. Ctrl-C leaves it running."""
+    errand = Errand(_teller(called, Wish(voices=voices, stream=stream)))
+    args = {"mission": mission, "user": called.settings.asker, **({} if seconds is None else {"seconds": seconds})}
+    return run(_wait(door(called), errand, args))
+
+
+async def _wait(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
+    async with opened as way:
+        return await errand.wait(way, args)
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("receiver", metavar="OBJECT", shell_complete=object_names)
+@click.argument("selector")
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1)
+@click.option("--voices", is_flag=True, help="Show each part beside the answer.")
+@reaching
+def send(called: Called, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool) -> int:
+    """Send a message to an OBJECT of the image, and wait for what it answers.
+
+    Each of ARGS is JSON where it is JSON (12, true, '["a"]', '"12"'), else a text as it stands. It is a mission like
+    any other: what it cost is told, and `batos show` has it later.
+    """
+    errand = Errand(_teller(called, Wish(voices=voices, stream=False)))
+    message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
+    return run(_send(door(called), errand, {**message, "user": called.settings.asker}), errand.parting)
+
+
+async def _send(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
+    async with opened as way:
+        return await errand.run(way, "send", args)
+
+
+def argument(text: str) -> Any:
+    """A value from the command line.
+
+    >>> argument("12"), argument("twelve"), argument('"12"'), argument("NaN")
+    (12, 'twelve', '12', 'NaN')
+    """
+    try:
+        return json.loads(text, parse_constant=_no_json)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_json(word: str) -> BatosError:
+    raise ValueError(f"{word} is no JSON")

@@ -1,0 +1,80 @@
+"""A mission that somebody waits for at a door: told until its end, and cancelled when they stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from batos.errors import BatosError, Refused
+from batos.front.doors import Door
+from batos.front.telling import Teller
+
+#: Seconds in which a mission that was cancelled tells its end; its status is durable before.
+_LEAVING = 10.0
+
+
+@dataclass(slots=True)
+class Errand:
+    """One mission after another, each told by `teller`; `mission` is the last one that was accepted."""
+
+    teller: Teller
+    mission: str = ""
+    _accepted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self, door: Door, verb: str, args: Mapping[str, Any]) -> int:
+        """Ask for a mission (`submit`, `send`) and wait for its end; gives the exit code that it deserves.
+
+        Cancelled: the mission is cancelled with it, and what it cost is told. Raises what kept it from being accepted.
+        """
+        self.mission = ""
+        self._accepted.clear()
+        asked = asyncio.ensure_future(door.call(verb, {**args, "follow": True}, self.teller.hear, self._acknowledge))
+        try:
+            # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
+            return self.teller.ended(await asyncio.shield(asked))
+        except asyncio.CancelledError:
+            await self._cancel(door, asked)
+            raise
+        except BatosError:
+            if self.mission:
+                self.parting()
+            raise
+
+    async def wait(self, door: Door, args: Mapping[str, Any]) -> int:
+        """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
+        return self.teller.ended(await door.call("wait", {**args, "follow": True}, self.teller.hear))
+
+    def parting(self) -> None:
+        """Say how what was begun is found again."""
+        if self.mission:
+            self.teller.console.say(f"{self.mission} is in the image: `batos show {self.mission}`.")
+
+    def _acknowledge(self, told: Mapping[str, Any]) -> None:
+        self.mission = str(told["mission"])
+        self._accepted.set()
+
+    async def _cancel(self, door: Door, asked: asyncio.Future[dict[str, Any]]) -> None:
+        """Cancel the mission, or the question where none came of it."""
+        accepted = asyncio.ensure_future(self._accepted.wait())
+        try:
+            # It may be durable and its acknowledgement still on the way.
+            both: set[asyncio.Future[Any]] = {asked, accepted}
+            await asyncio.wait(both, timeout=_LEAVING, return_when=asyncio.FIRST_COMPLETED)
+            if not self.mission:
+                return
+            with suppress(Refused):  # it has just ended by itself
+                await door.call("cancel", {"mission": self.mission})
+            await asyncio.wait({asked}, timeout=_LEAVING)
+            if asked.done() and asked.exception() is None:
+                self.teller.cancelled(asked.result())
+        except BatosError as error:
+            self.teller.console.say(f"It could not be cancelled: {error.message}")
+            self.parting()
+        finally:
+            for each in (accepted, asked):
+                each.cancel()
+                with suppress(asyncio.CancelledError, BatosError):
+                    await each

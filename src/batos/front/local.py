@@ -1,0 +1,94 @@
+"""The door without a server: the image opened in this process, behind the dispatcher that a server has too."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from batos.cognition.brief import File
+from batos.config import Settings
+from batos.errors import NoServer
+from batos.events import Events
+from batos.front.calls import Acknowledged, Hear
+from batos.front.dispatch import Dispatcher
+from batos.front.protocol import PIECE_BYTES, read_args
+from batos.front.uploads import Uploads
+from batos.uvm import UVM, Seams, open_uvm
+
+#: Nobody goes on with these by themselves while no server runs.
+_IDLE = frozenset({"queued", "running", "waiting", "paused"})
+
+
+class LocalDoor:
+    """A door over an open UVM. A mission runs here only while somebody waits for it."""
+
+    served = False
+
+    def __init__(self, uvm: UVM, dispatcher: Dispatcher) -> None:
+        self.uvm = uvm
+        self._dispatcher = dispatcher
+        self._begun: set[str] = set()
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+    ) -> dict[str, Any]:
+        """As Door has it; NoServer for what only a server can do."""
+        if verb == "status":
+            read_args(verb, args or {})
+            raise NoServer("no server runs, so there is nothing under way")
+        if verb == "wait":
+            await self._check(args or {})
+        return await self._dispatcher.handle(verb, args or {}, hear or _ignored, acknowledged or _ignored)
+
+    async def _check(self, args: Mapping[str, Any]) -> None:
+        """Refuse to wait for what nobody is at work on."""
+        found = await self._dispatcher.handle(
+            "show", {name: args[name] for name in ("mission", "user") if name in args}, _ignored, _ignored
+        )
+        if found["status"] in _IDLE and found["id"] not in self._begun:
+            raise NoServer(
+                f"no server runs, so nobody is at work on {found['id']} ({found['status']})",
+                remedy=f"Start one with `batos serve`, or run it here: `batos resume {found['id']}`.",
+            )
+
+    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+        """As Door has it."""
+        for file in files:
+            for offset in range(0, len(file.data), PIECE_BYTES):
+                piece = base64.b64encode(file.data[offset : offset + PIECE_BYTES]).decode()
+                args = {"sha256": file.ref.sha256, "offset": offset, "data": piece}
+                if "size" in await self.call("attach", args):
+                    break  # it is whole, or the image has it
+        return [file.ref.model_dump() for file in files]
+
+    async def left_behind(self) -> list[str]:
+        """As Door has it."""
+        return await self.uvm.recover()
+
+    async def begin(self, mission: str) -> None:
+        """As Door has it."""
+        self._begun.add(mission)
+        await self.uvm.begin(mission)
+
+
+def _ignored(*_told: Any) -> None:
+    """Nobody listens."""
+
+
+@asynccontextmanager
+async def opened(settings: Settings, seams: Seams | None = None) -> AsyncIterator[LocalDoor]:
+    """The door over the settings' image; whatever runs when it is closed goes back to the queue."""
+    async with open_uvm(settings, Events(log=True), seams) as uvm:
+        # A folder of its own: a server of the same home has one too.
+        uploads = Uploads(settings.home / f"uploads-{os.getpid()}", settings.attachment_bytes)
+        try:
+            yield LocalDoor(uvm, Dispatcher(uvm, uploads, works=False))
+        finally:
+            await uploads.close()

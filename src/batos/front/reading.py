@@ -1,0 +1,93 @@
+"""The verbs that read: missions, show, inspect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from batos.front.completion import mission_ids, object_names
+from batos.front.console import table
+from batos.front.doors import Opened, door
+from batos.front.following import follow
+from batos.front.options import Called, reaching, run
+from batos.front.shown import mission_text, prompts_text
+
+STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")
+
+
+@click.command()
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
+@click.option("--mine", is_flag=True, help="Only those that you asked.")
+@click.option("--follow", "-f", "following", is_flag=True, help="Then every change as it happens, until Ctrl-C.")
+@reaching
+def missions(called: Called, limit: int, status: str | None, mine: bool, following: bool) -> int:
+    """List the newest missions; --follow watches the server's."""
+    args: dict[str, Any] = {"limit": limit}
+    if status is not None:
+        args["status"] = status
+    if mine:
+        args["user"] = called.settings.asker
+    if following:
+        return run(follow(called, door(called, "required"), args))
+    tell_lines(called, run(asked(door(called), "missions", args))["missions"])
+    return 0
+
+
+def tell_lines(called: Called, found: list[dict[str, Any]]) -> None:
+    """A list of missions."""
+    if called.console.as_json:
+        called.console.document({"missions": found})
+    elif found:
+        rows = [[line["id"], line["status"], line["accepted_at"], line["text"]] for line in found]
+        called.console.write(table(rows, ("mission", "status", "accepted", "question")))
+    else:
+        called.console.say('There is no mission yet. Ask something: batos ask "..."')
+
+
+@click.command()
+@click.argument("mission", shell_complete=mission_ids)
+@click.option("--prompts", is_flag=True, help="Every call with the exact prompt that was sent.")
+@click.option("--voices", is_flag=True, help="Each part of the answer.")
+@reaching
+def show(called: Called, mission: str, prompts: bool, voices: bool) -> int:
+    """Show a MISSION: states, calls, tokens, provenance; `last` is your newest."""
+    opened = door(called)
+    found, served = run(_show(opened, {"mission": mission, "user": called.settings.asker, "prompts": prompts}))
+    if called.console.as_json:
+        called.console.document(found)
+        return 0
+    called.console.write(mission_text(found, voices=voices, served=served))
+    if prompts:
+        called.console.write(prompts_text(found["prompts"]))
+    return 0
+
+
+async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    async with opened as way:
+        return await way.call("show", args), way.served
+
+
+@click.command()
+@click.argument("object", required=False, shell_complete=object_names)
+@reaching
+def inspect(called: Called, object: str | None) -> int:
+    """Look at OBJECT: a root name, oid:0x2a, a mission, a conversation; OBJECT.SLOT for one slot.
+
+    Without OBJECT: the names of the root.
+    """
+    found = run(asked(door(called), "inspect", {"object": object} if object else {}))
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(json.dumps(found, ensure_ascii=False, indent=2))
+    return 0
+
+
+async def asked(opened: Opened, verb: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """One thing asked at a door that is closed after it."""
+    async with opened as way:
+        return await way.call(verb, args)

@@ -1,0 +1,95 @@
+"""The verb `status`: how it stands with a running server, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from batos.front.bars import lasting
+from batos.front.console import size, table
+from batos.front.doors import door
+from batos.front.options import Called, reaching, run
+from batos.front.reading import asked
+from batos.front.telling import placement_text
+
+#: How many running missions and failures fit a screen.
+_SHOWN = 8
+
+
+@click.command()
+@reaching
+def status(called: Called) -> int:
+    """Show how it stands with the server: queue, running missions, totals, models in memory, newest failures.
+
+    Exit 6 when no server runs.
+    """
+    found = run(asked(door(called, "required"), "status", {}))
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(status_text(found, datetime.now(UTC)))
+    return 0
+
+
+def status_text(found: Mapping[str, Any], now: datetime) -> str:
+    """The screen; what an older or newer server does not tell is left out."""
+    lines = [*_standing(found, now), *_running(found.get("running", ()), now)]
+    lines += [f"totals   {told}" for told in _totals(found.get("counters") or {})]
+    lines += [f"memory   {placement_text(each)}" for each in found.get("vram", ())]
+    failures = found.get("failures", ())[:_SHOWN]
+    if failures:
+        lines.append("newest failures")
+        lines += [f"  {each['mission']}  {_reason(each)}" for each in failures]
+    return "\n".join(lines)
+
+
+def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    server, image, ollama = (found.get(name) or {} for name in ("server", "image", "ollama"))
+    if server:
+        up = f", up {_since(server['since'], now)}" if "since" in server else ""
+        yield f"server   {server.get('bind', '?')}, process {server.get('pid', '?')}{up}"
+    if image:
+        known = image.get("bytes") is not None
+        yield f"image    {image['uri']}" + (f", {size(image['bytes'])}" if known else "")
+    if ollama:
+        version = ollama.get("version")
+        yield f"ollama   {ollama['host']}, " + (f"version {version}" if version else "which does not answer")
+    if found.get("queue"):
+        yield f"queue    {found['queue']['waiting']:,} of {found['queue']['limit']:,} wait"
+    told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)
+    yield f"missions {told or 'none yet'}"
+
+
+def _running(running: Any, now: datetime) -> Iterator[str]:
+    if not running:
+        return
+    rows = [
+        [each["id"], each.get("state") or "", ", ".join(each.get("personas") or ()), _since(each.get("since"), now),
+         str(each.get("calls", "")), each.get("text", "")]
+        for each in running[:_SHOWN]
+    ]  # fmt: skip
+    yield table(rows, ("running", "state", "personas", "for", "calls", "question"))
+    if len(running) > _SHOWN:
+        yield f"and {len(running) - _SHOWN} more"
+
+
+def _since(moment: str | None, now: datetime) -> str:
+    return lasting(max(0.0, (now - datetime.fromisoformat(moment)).total_seconds())) if moment else "?"
+
+
+def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
+    told = [
+        f"{value:,.0f} {name.replace('_', ' ')}" for name, value in counters.items() if isinstance(value, int | float)
+    ]
+    if told:
+        yield ", ".join(told)
+
+
+def _reason(failure: Mapping[str, Any]) -> str:
+    reason = failure.get("reason") or {}
+    return (
+        f"{failure.get('at', '')}  {reason.get('code', failure.get('status', 'failed'))}: {reason.get('message', '')}"
+    )

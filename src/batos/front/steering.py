@@ -1,0 +1,87 @@
+"""The verbs that stop missions and let them go on: cancel, pause, resume."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from batos.front.completion import mission_ids
+from batos.front.doors import Door, Opened, door
+from batos.front.errand import Errand
+from batos.front.options import Called, reaching, run
+from batos.front.reading import asked
+from batos.front.telling import Teller
+
+
+@click.command()
+@click.argument("mission", shell_complete=mission_ids)
+@reaching
+def cancel(called: Called, mission: str) -> int:
+    """Cancel a MISSION, at once if it runs; `last` is your newest. What it paid for stays paid."""
+    return _steered(called, "cancel", mission)
+
+
+@click.command()
+@click.argument("mission", shell_complete=mission_ids)
+@reaching
+def pause(called: Called, mission: str) -> int:
+    """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` goes on with it."""
+    return _steered(called, "pause", mission)
+
+
+def _steered(called: Called, verb: str, mission: str) -> int:
+    told = run(asked(door(called), verb, {"mission": mission, "user": called.settings.asker}))
+    _tell(called, told)
+    return 0
+
+
+def _tell(called: Called, told: dict[str, Any]) -> None:
+    if called.console.as_json:
+        called.console.document(told)
+    elif not called.quiet:
+        called.console.write(f"{told['id']} is {told['status']}.")
+
+
+@click.command()
+@click.argument("mission", required=False, shell_complete=mission_ids)
+@reaching
+def resume(called: Called, mission: str | None) -> int:
+    """Let a paused or parked MISSION go on; what was paid for is not paid again. `last` is your newest.
+
+    Without MISSION: run what an ended process left undone, and what `submit` queued while no server ran. A server
+    takes that up by itself. Ctrl-C puts what has no answer yet back into the queue.
+    """
+    teller = Teller(called.console, quiet=called.quiet, stream=False, voices=False)
+    return run(_resume(called, door(called), Errand(teller), mission))
+
+
+async def _resume(called: Called, opened: Opened, errand: Errand, only: str | None) -> int:
+    async with opened as way:
+        if only is None:
+            waiting = await way.left_behind()
+            if not waiting:
+                called.console.say("The server runs what waits." if way.served else "Nothing waits.")
+            return await _run_all(called, way, errand, waiting)
+        if only in await way.left_behind():
+            return await _run_all(called, way, errand, [only])
+        told = await way.call("resume", {"mission": only, "user": called.settings.asker})
+        if way.served:
+            _tell(called, told)
+            return 0
+        return await _run_all(called, way, errand, [str(told["id"])])
+
+
+async def _run_all(called: Called, way: Door, errand: Errand, missions: list[str]) -> int:
+    """Run missions in this process, one after another; gives the worst exit code."""
+    codes, ended = [0], []
+    for mission in missions:
+        await way.begin(mission)
+        if called.console.as_json:
+            ended.append(await way.call("wait", {"mission": mission, "follow": True}, errand.teller.hear))
+        else:
+            codes.append(await errand.wait(way, {"mission": mission}))
+    if called.console.as_json:
+        called.console.document({"missions": ended})
+        return 0 if all(each["status"] == "done" for each in ended) else 1
+    return max(codes)

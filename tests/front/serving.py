@@ -1,0 +1,50 @@
+"""A server in this process for tests: over an open UVM, on free ports of this machine, with its note in the home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from batos.front import note
+from batos.front.addresses import listening
+from batos.front.client import Client
+from batos.front.dispatch import Dispatcher
+from batos.front.keys import Keyring
+from batos.front.server import Server
+from batos.front.uploads import Uploads
+from batos.uvm import UVM
+
+ANYWHERE = "tcp://127.0.0.1:*"
+
+
+@asynccontextmanager
+async def serving(uvm: UVM) -> AsyncIterator[Server]:
+    """A server over a UVM; `client_of` finds it."""
+    home = uvm.settings.home
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    uploads = Uploads(home / "uploads", uvm.settings.attachment_bytes)
+    server = Server(Dispatcher(uvm, uploads), Keyring(home))
+    async with server.serving(listening(ANYWHERE, "bind"), listening(ANYWHERE, "events")) as places:
+        born = note.born(os.getpid()) or ""
+        left = note.Note(
+            pid=os.getpid(),
+            born=born,
+            started="2026-11-21T00:00:00Z",
+            bind=places.bind.near,
+            events=places.events.near,
+            bind_by=places.bind_by,
+            events_by=places.events_by,
+            batos="0",
+        )
+        note.write(home, left)
+        try:
+            yield server
+        finally:
+            note.remove(home, left)
+            await uploads.close()
+
+
+def client_of(uvm: UVM) -> Client:
+    """A client of the server of a UVM's home."""
+    return Client.at(uvm.settings.home)
