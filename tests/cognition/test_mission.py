@@ -100,6 +100,10 @@ async def test_an_ancestor_that_failed_is_gone_on_with(mind: Mind) -> None:
     mind.script.woven = woven
     again = await ask(mind.uvm, ancestor=mission)
     assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (1, 4)
+    # It reads from the journal why the earlier one failed, and says so.
+    (earlier,) = again["provenance"]["earlier"]
+    assert (earlier["mission"], earlier["code"], earlier["message"]) == (mission, "stream_cut", "cut")
+    assert (await ask(mind.uvm))["provenance"]["earlier"] == []
 
 
 async def test_another_question_is_not_served_by_an_ancestor(mind: Mind) -> None:

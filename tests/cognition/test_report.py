@@ -60,7 +60,8 @@ async def test_a_done_mission_has_all_of_the_contract(mind: Mind) -> None:
     assert shown["cost"].keys() == COST
     assert shown["tid"].startswith("tid:0x")
     assert all(each.keys() == {"state", "at"} for each in shown["states"])
-    assert all(each.keys() == {"facet", "name", "query", "answer", "known", "citations"} for each in shown["voices"])
+    voice = {"facet", "persona", "name", "query", "answer", "known", "citations"}
+    assert all(each.keys() == voice for each in shown["voices"])
 
 
 async def test_a_failed_mission_has_its_reason_and_what_it_cost(mind: Mind) -> None:

@@ -216,6 +216,7 @@ class Conductor:
             doom=transaction.doom,
             ratios=ratios,
             question=brief.text,
+            failures=preparing.failures_of(self.journal, alike),
             name=council.NAME if route.effort == "council" else persona.name.lower(),
         )
 

@@ -107,6 +107,16 @@ def ratios_of(root: Any, journal: Journal, attempts: Sequence[str]) -> dict[str,
     return ratios
 
 
+def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    """Why these missions' attempts failed, as the journal has it; of each the newest first."""
+    return tuple(
+        {"mission": mission, "at": note["at"], **{key: note["failed"][key] for key in ("code", "message")}}
+        for mission in attempts
+        for note in reversed(journal.notes(mission))
+        if "failed" in note
+    )
+
+
 async def passages_of(root: Any, brief: MissionBrief) -> tuple[Passage, ...]:
     """The passages of the brief's files; long files are read and cut aside."""
     kept = root[roots.ATTACHMENTS]

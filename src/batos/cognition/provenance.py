@@ -59,6 +59,7 @@ def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
         "combined": synthesis.combined,
         "changes": changes.told(running, synthesis),
         "gate": _gate(synthesis),
+        "earlier": list(running.failures),
         "read_at": running.read_at,
     }
 

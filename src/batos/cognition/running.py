@@ -165,6 +165,8 @@ class Running:
     question: str
     #: The mind's place in sample paths: `brick`, `council`, or `council/brick` within it.
     name: str
+    #: Why earlier attempts at the same question failed, nearest first: read from the journal.
+    failures: tuple[Mapping[str, Any], ...] = ()
     #: What the mind that this one is a part of recalled; None for the mission's own, which recalls.
     inherited: Evidence | None = None
     #: (holder, selector) of every intent interpreted and every method run.
