@@ -157,10 +157,10 @@ class Control:
     async def recover(self) -> list[str]:
         """Settle what an earlier process left behind; the ids of the missions that wait to be begun."""
         left = await self._recovery.all(self._workers.has)
-        for place in (*left.waiting, *left.standing):
-            self._workers.heed(place)
-        self._places.update({place.mission: place for place in left.waiting})
-        return [place.mission for place in left.waiting]
+        late = {place.mission for place in (*left.waiting, *left.standing) if not self._workers.heed(place)}
+        await asyncio.gather(*(self._workers.expire(mission) for mission in late))
+        self._places = {place.mission: place for place in left.waiting if place.mission not in late}
+        return list(self._places)
 
 
 def _not_begun(mission: str, word: StatusWord) -> Refused:

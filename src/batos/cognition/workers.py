@@ -108,17 +108,20 @@ class Workers:
         """Let a mission wait for its turn; one that is here already, or comes while all stops, is left as it is."""
         if self.stopping or self.has(place.mission):
             return
-        if place.deadline is not None and self.alarms.passed(place.deadline):
+        if self.heed(place):
+            self._queue.put(place)
+            self._go_on()
+        else:
             self._ring(place.mission)
-            return
-        self.heed(place)
-        self._queue.put(place)
-        self._go_on()
 
-    def heed(self, place: Place) -> None:
-        """End the mission when its deadline passes, whether it runs, waits or stands still."""
-        if place.deadline is not None:
-            self.alarms.set(place.mission, place.deadline)
+    def heed(self, place: Place) -> bool:
+        """End the mission when its deadline passes, whether it runs, waits or stands still; False: it has passed."""
+        if place.deadline is None:
+            return True
+        if self.alarms.passed(place.deadline):
+            return False
+        self.alarms.set(place.mission, place.deadline)
+        return True
 
     def _go_on(self) -> None:
         while not self.stopping and len(self._running) < self._trade.at_once:
@@ -241,9 +244,10 @@ class Workers:
             settling.set_result(None)
 
     def _ring(self, mission: str) -> None:
-        self._group.create_task(self._expire(mission))
+        self._group.create_task(self.expire(mission))
 
-    async def _expire(self, mission: str) -> None:
+    async def expire(self, mission: str) -> None:
+        """End a mission whose deadline has passed, unless it has ended."""
         try:
             with self._image.snapshot() as root:
                 deadline = self._image.find(root, mission)[0].value["deadline"]
