@@ -1,10 +1,12 @@
-"""A server in this process for tests: over an open UVM, on free ports of this machine, with its note in the home."""
+"""For tests of doors: a server in this process, with its note in the home, and a bridge that answers when it may."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from batos.front import note
 from batos.front.addresses import listening
@@ -13,6 +15,8 @@ from batos.front.dispatch import Dispatcher
 from batos.front.keys import Keyring
 from batos.front.server import Server
 from batos.front.uploads import Uploads
+from batos.inference.bridge import ChatRequest
+from batos.testing import ScriptedBridge, plain_reply
 from batos.uvm import UVM
 
 ANYWHERE = "tcp://127.0.0.1:*"
@@ -48,3 +52,17 @@ async def serving(uvm: UVM) -> AsyncIterator[Server]:
 def client_of(uvm: UVM) -> Client:
     """A client of the server of a UVM's home."""
     return Client.at(uvm.settings.home)
+
+
+class Waiting(ScriptedBridge):
+    """A bridge that answers when it may."""
+
+    def __init__(self) -> None:
+        super().__init__(plain_reply)
+        self.asked, self.may = asyncio.Event(), asyncio.Event()
+
+    async def think(self, request: ChatRequest, *given: Any, **more: Any) -> Any:
+        """After `may` was set."""
+        self.asked.set()
+        await self.may.wait()
+        return await super().think(request, *given, **more)

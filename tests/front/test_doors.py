@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.front.serving import client_of, serving
+from tests.front.serving import Waiting, client_of, serving
 
 from batos.cognition.brief import as_file
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
@@ -19,8 +19,7 @@ from batos.front.dispatch import Dispatcher
 from batos.front.doors import Door, Served
 from batos.front.local import LocalDoor
 from batos.front.uploads import Uploads
-from batos.inference.bridge import ChatRequest
-from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
+from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
 REFLEX = {"text": "Why do I worry?", "effort": "reflex", "persona": "ROBIN", "user": "ada"}
@@ -52,20 +51,6 @@ class Heard:
         for event, keys in self.events:
             said = "" if event == "mission.retracted" else said + keys.get("text", "") if "token" in event else said
         return said
-
-
-class Waiting(ScriptedBridge):
-    """A bridge that answers when it may."""
-
-    def __init__(self) -> None:
-        super().__init__(plain_reply)
-        self.asked, self.may = asyncio.Event(), asyncio.Event()
-
-    async def think(self, request: ChatRequest, *given: Any, **more: Any) -> Any:
-        """After `may` was set."""
-        self.asked.set()
-        await self.may.wait()
-        return await super().think(request, *given, **more)
 
 
 class Doors(ABC):

@@ -12,9 +12,6 @@ from batos.errors import BatosError, Refused
 from batos.front.doors import Door
 from batos.front.telling import Teller
 
-#: Seconds in which a mission that was cancelled tells its end; its status is durable before.
-_LEAVING = 10.0
-
 
 @dataclass(slots=True)
 class Errand:
@@ -22,6 +19,8 @@ class Errand:
 
     teller: Teller
     mission: str = ""
+    #: Seconds in which a mission that was cancelled tells its end; its status is durable before.
+    patience: float = 10.0
     _accepted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, door: Door, verb: str, args: Mapping[str, Any]) -> int:
@@ -62,12 +61,12 @@ class Errand:
         try:
             # It may be durable and its acknowledgement still on the way.
             both: set[asyncio.Future[Any]] = {asked, accepted}
-            await asyncio.wait(both, timeout=_LEAVING, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(both, timeout=self.patience, return_when=asyncio.FIRST_COMPLETED)
             if not self.mission:
                 return
             with suppress(Refused):  # it has just ended by itself
                 await door.call("cancel", {"mission": self.mission})
-            await asyncio.wait({asked}, timeout=_LEAVING)
+            await asyncio.wait({asked}, timeout=self.patience)
             if asked.done() and asked.exception() is None:
                 self.teller.cancelled(asked.result())
         except BatosError as error:

@@ -55,8 +55,9 @@ def tell_lines(called: Called, found: list[dict[str, Any]]) -> None:
 @reaching
 def show(called: Called, mission: str, prompts: bool, voices: bool) -> int:
     """Show a MISSION: states, calls, tokens, provenance; `last` is your newest."""
-    opened = door(called)
-    found, served = run(_show(opened, {"mission": mission, "user": called.settings.asker, "prompts": prompts}))
+    # People are shown a line a call in any case.
+    args = {"mission": mission, "user": called.settings.asker, "prompts": prompts or not called.console.as_json}
+    found, served = run(_show(door(called), args))
     if called.console.as_json:
         called.console.document(found)
         return 0

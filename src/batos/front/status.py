@@ -49,7 +49,7 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
 def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     server, image, ollama = (found.get(name) or {} for name in ("server", "image", "ollama"))
     if server:
-        up = f", up {_since(server['since'], now)}" if "since" in server else ""
+        up = f", up {_since(server['started'], now)}" if "started" in server else ""
         yield f"server   {server.get('bind', '?')}, process {server.get('pid', '?')}{up}"
     if image:
         known = image.get("bytes") is not None
