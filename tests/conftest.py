@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -43,6 +44,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("live") is not None:
             item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    """The thousands of items live to the end, so that every full collection would look through them for nothing."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

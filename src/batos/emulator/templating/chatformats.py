@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 NEAR = 100  # edits from which on a template is no longer taken for the one it is nearest to
 
@@ -193,6 +194,7 @@ _PHI3 = Format(
 FORMATS = (_CHATML, _ZEPHYR, _OPENCHAT, _MISTRAL, _LLAMA2, _GEMMA, _LLAMA3, _PHI3)
 
 
+@lru_cache(maxsize=64)
 def nearest(text: str) -> Format | None:
     """The format of which some text is nearest to a chat template, if it is fewer than NEAR edits away."""
     found, least = None, NEAR
