@@ -282,9 +282,13 @@ class UVM:
         return report.prompts_report(self.journal.read([mission]))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
-        """A conversation's turns by position, and what stands for its older ones; for `user` alone, if one is named."""
+        """A conversation's turns by position (`last` is the newest), and what stands for its older ones in prompts.
+
+        For `user` alone, if one is named.
+        """
         with self.image.snapshot() as root:
-            return conversations.page(root, conversation, start, limit, user)
+            name = conversations.named(root, conversation, user or self.settings.asker)
+            return conversations.page(root, name, start, limit, user)
 
     def status(self) -> dict[str, Any]:
         """One screen's worth of what goes on, without asking Ollama."""

@@ -59,10 +59,8 @@ def _conversation(root: Any, name: object, user: str, now: datetime) -> object:
     """The conversation that a brief means: `new`, `last` (the user's newest) or one that is there."""
     if name == "new":
         return conversation_id(now)
-    found = conversations.newest(root, user) if name == "last" else name
-    if found is None:
-        raise NotFound("there is no conversation yet", field="conversation", remedy="Begin one with `new`.")
-    conversations.mine(root, str(found), user)
+    found = conversations.named(root, str(name), user)
+    conversations.mine(root, found, user)
     return found
 
 

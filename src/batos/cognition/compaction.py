@@ -90,7 +90,9 @@ def due(root: Any, mission: str) -> dict[str, Any] | str | None:
     Only a person's turn does: neither what happens inside the mind nor a message. Loads no more turns than the high
     mark holds.
     """
-    record, _, thought = root[roots.MISSIONS][mission]
+    record, _, thought = root[roots.MISSIONS].get(mission) or (None, None, None)
+    if record is None or thought is None:
+        return None
     asked, slots = record.value, own_slots(thought)
     name = asked.get("conversation")
     if name is None or "message" in asked or "answer" not in slots or asked["origin"]["door"] in _BACKGROUND:

@@ -146,6 +146,14 @@ def _meant(root: Any, brief: MissionBrief, conversation: UvmObject | None) -> Tu
     return replace(found, position=position)
 
 
+def named(root: Any, name: str, user: str) -> str:
+    """The id that is meant: `last` is the user's newest; NotFound if there is none."""
+    found = newest(root, user) if name == "last" else name
+    if found is None:
+        raise NotFound("there is no conversation yet", field="conversation", remedy="Begin one with `new`.")
+    return found
+
+
 def page(root: Any, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
     """Turns verbatim by position, for doors: `start` from 1, or from the end if it is negative.
 

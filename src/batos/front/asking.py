@@ -37,7 +37,14 @@ def ask(called: Called, wish: Wish, text: str) -> int:
 
 async def _ask(opened: Opened, errand: Errand, brief: dict[str, Any], files: Any) -> int:
     async with opened as way:
-        return await errand.run(way, "submit", {"brief": await _whole(way, brief, files)})
+        code = await errand.run(way, "submit", {"brief": await _whole(way, brief, files)})
+        begun = await way.afterwards(errand.mission) if code == 0 and "conversation" in brief else None
+        if begun is not None:
+            errand.teller.console.say(
+                f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True
+            )
+            await way.call("wait", {"mission": begun})
+        return code
 
 
 async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]:

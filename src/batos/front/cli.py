@@ -22,6 +22,7 @@ from batos.front.console import Console, Terminated
 VERBS: dict[str, tuple[str, str]] = {
     "genesis": ("batos.front.genesis", "Bring models and image to what the codex says."),
     "ask": ("batos.front.asking", "Ask, and wait for the answer."),
+    "chat": ("batos.front.chat", "Talk: questions and answers in one conversation."),
     "status": ("batos.front.status", "Show how it stands with the server, on one screen."),
     "submit": ("batos.front.asking", "Give it a question, and go on without waiting."),
     "wait": ("batos.front.asking", "Wait for a mission's end."),

@@ -98,6 +98,8 @@ class Dispatcher:
         self.uvm = uvm
         self.uploads = uploads
         self._works = works
+        if works:
+            uvm.afterwards.keep(uvm.events)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: What `hello` and `status` say of the server that this serves.
         self.about: Mapping[str, Any] = {}

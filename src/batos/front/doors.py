@@ -45,6 +45,10 @@ class Door(Protocol):
         """Run a queued mission in this process; nothing where a server does."""
         ...
 
+    async def afterwards(self, mission: str) -> str | None:
+        """Begin in this process what an answered turn made due, and its id; a server sees to that by itself."""
+        ...
+
 
 #: A door that is opened by `async with`, inside the loop.
 Opened: TypeAlias = AbstractAsyncContextManager[Door]
@@ -113,3 +117,6 @@ class Served:
 
     async def begin(self, mission: str) -> None:
         """The server began it."""
+
+    async def afterwards(self, mission: str) -> None:
+        """The server sees to it."""

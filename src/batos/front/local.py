@@ -77,6 +77,13 @@ class LocalDoor:
         self._begun.add(mission)
         await self.uvm.begin(mission)
 
+    async def afterwards(self, mission: str) -> str | None:
+        """As Door has it."""
+        begun = await self.uvm.afterwards.begin(mission)
+        if begun is not None:
+            self._begun.add(begun)
+        return begun
+
 
 def _ignored(*_told: Any) -> None:
     """Nobody listens."""

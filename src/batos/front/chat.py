@@ -1,0 +1,129 @@
+"""The verb chat: a conversation at a terminal or through a pipe, through a server or in this process."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import click
+
+from batos.errors import BatosError, UsageError
+from batos.front.alongside import Alongside, Interrupted
+from batos.front.briefing import Wish, brief_options
+from batos.front.chatting import COMMANDS, Chat, history_text
+from batos.front.console import Terminated
+from batos.front.doors import door
+from batos.front.options import Called, reaching
+from batos.front.typed import Source, source
+
+_WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
+
+
+@click.command()
+@brief_options
+@click.option("--history", is_flag=True, help="Only show the conversation's turns, word for word, and leave.")
+@click.option("--start", type=int, default=-20, show_default=True,
+              help="With --history: the first turn's position; negative counts from the end.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True,
+              help="With --history: how many turns at most.")  # fmt: skip
+@click.option("--recompact", is_flag=True, help="Only drop the summaries of older turns, make them anew, and leave.")
+@reaching
+def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, recompact: bool) -> int:
+    """Talk. Each question is a turn of one conversation: a new one, or that of --conversation.
+
+    On a terminal lines are edited and remembered, and /help lists what else can be typed. From a pipe each line is a
+    question, and with --json each turn is a document; the exit code is then that of the last turn that failed.
+    """
+    fields = dict(wish.fields)
+    conversation = str(fields.pop("conversation", "last" if history or recompact else "new"))
+    if wish.paths and "-" in wish.paths:
+        raise UsageError("stdin is what the chat reads", field="file", remedy="Put the text in a file.")
+    live = called.console.out.isatty() if wish.stream is None else wish.stream
+    chat = Chat(called, fields, conversation, voices=wish.voices, stream=live)
+    chat.attach(wish.paths)
+    with _terminable(), Alongside(door(called)) as way:
+        if history:
+            page = way.do(lambda door: chat.page(door, start, limit))
+            _shown(called, page, history_text(page))
+            return 0
+        if recompact:
+            return way.do(lambda door: chat.compact(door, "recompact_"))
+        return _talk(called, chat, way)
+
+
+def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:
+    if called.console.as_json:
+        called.console.document(data)
+    else:
+        called.console.write(text)
+
+
+def _talk(called: Called, chat: Chat, way: Alongside) -> int:
+    """Message after message until there is none; what fails is told, and the chat goes on."""
+    console = called.console
+    interactive = sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
+    messages = source(called.settings.home / "chat_history", interactive=interactive)
+    if interactive and not called.quiet:
+        console.say(_WELCOME, dim=True)
+    code = 0
+    try:
+        while chat.goes_on:
+            try:
+                text = _next(messages, chat, interactive=interactive)
+                code = _one(chat, way, text) or code
+            except EOFError:
+                break
+            except Interrupted:
+                code = 130
+            except BatosError as error:
+                console.error(error)
+                code = error.exit_code
+    finally:
+        messages.close()
+    if interactive:
+        console.say("")
+        chat.part()
+    return 0 if interactive else code
+
+
+def _next(messages: Source, chat: Chat, *, interactive: bool) -> str:
+    """The next message; on a terminal Ctrl-C clears the line."""
+    try:
+        return messages.read(chat.prompt)
+    except KeyboardInterrupt:
+        if not interactive:
+            raise
+        chat.console.say("")
+        return ""
+
+
+def _one(chat: Chat, way: Alongside, text: str) -> int:
+    """One message, as a question or as a command; the exit code that it deserves."""
+    if not text.strip():
+        return 0
+    if not text.startswith("/") or text.startswith("//"):
+        asked = text[1:] if text.startswith("//") else text
+        return way.do(lambda door: chat.turn(door, asked))
+    name, _, rest = text[1:].partition(" ")
+    command = COMMANDS.get(name)
+    if command is None:
+        return chat.unknown(name)
+    return way.do(lambda door: command.run(chat, door, rest.strip()))
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the verb as elsewhere, wherever the main thread stands."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

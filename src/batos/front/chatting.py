@@ -1,0 +1,328 @@
+"""A chat as it stands: its conversation, how questions are asked, what was spent; and the commands that change it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from batos.cognition.brief import Combine, Effort, File, PersonaName
+from batos.errors import BatosError, NotFound, UsageError
+from batos.front.briefing import Wish
+from batos.front.console import counted, wrapped
+from batos.front.doors import Door
+from batos.front.errand import Errand
+from batos.front.options import Called
+from batos.front.telling import Teller, cost_text
+
+_SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "from_journal", "wasted")
+
+
+#: What is told while `ask` waits and only stands in the way of a talk.
+_UNTOLD: Final = frozenset({"mission.accepted", "mission.routed", "mission.state"})
+
+
+class Talker(Teller):
+    """Tells turns: under an answer stands a line, not the page that `ask` shows."""
+
+    def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
+        if event not in _UNTOLD:
+            super()._progress(event, keys)
+
+    def answer(self, mission: Mapping[str, Any]) -> None:
+        """A turn that is done."""
+        if self.console.as_json or self.voices:
+            super().answer(mission)
+            return
+        self._close_line()
+        if self._streamed.strip() != str(mission["answer"]).strip():
+            self.console.write(str(mission["answer"]))
+        if not self.quiet:
+            self.console.say(f"\n{turn_line(mission)}\n", dim=True)
+
+
+class Chat:
+    """A conversation through a door, and how its next question is asked."""
+
+    def __init__(
+        self, called: Called, fields: Mapping[str, Any], conversation: str, *, voices: bool, stream: bool
+    ) -> None:
+        self.console = called.console
+        self.goes_on = True
+        self.fields = dict(fields)
+        self.conversation = conversation
+        self.voices = voices
+        self._settings = called.settings
+        self._quiet = called.quiet
+        self._stream = stream
+        self._files: list[File] = []
+        self._last: Mapping[str, Any] | None = None
+        self._spent: dict[str, float] = dict.fromkeys(_SUMS, 0)
+        self._turns = 0
+        #: The compaction that goes on in this process, if one was begun.
+        self._compaction: str | None = None
+
+    @property
+    def prompt(self) -> str:
+        """What stands before what is typed."""
+        return f"{str(self.fields.get('persona', 'you')).lower()}> "
+
+    # -- turns
+
+    def attach(self, paths: Sequence[str]) -> None:
+        """Files for the next question; BriefError names the one that is no text."""
+        self._files += Wish(paths=tuple(paths)).files(self._settings)
+
+    async def turn(self, door: Door, text: str) -> int:
+        """Ask, tell the answer as it comes, and see to what it leads to; the exit code that it deserves."""
+        errand = Errand(Talker(self.console, self._quiet, self._stream, self.voices))
+        brief: dict[str, Any] = {
+            **self.fields,
+            "text": text,
+            "user": self._settings.asker,
+            "conversation": self.conversation,
+            "origin": {"door": "cli", "client": "batos chat"},
+        }
+        if self._files:
+            brief["attachments"] = await door.attach(self._files)
+        try:
+            code = await errand.run(door, "submit", {"brief": brief})
+        finally:
+            if errand.mission:
+                self._files = []
+                await self._note(door, errand.mission)
+        if code == 0:
+            self._compaction = await door.afterwards(errand.mission)
+        return code
+
+    async def _note(self, door: Door, mission: str) -> None:
+        """Keep what the turn was: its conversation, its cost."""
+        with suppress(BatosError):  # the turn was told; what is known of it is not worth another error
+            self._last = found = await door.call("show", {"mission": mission})
+            self.conversation = str(found["brief"]["conversation"])
+            self._turns += 1
+            for name in _SUMS:
+                self._spent[name] += found.get("cost", {}).get(name, 0)
+
+    def part(self) -> None:
+        """What to know when one leaves."""
+        if self._turns and not self._quiet:
+            self.console.say(f"Go on with: batos chat --conversation {self.conversation}", dim=True)
+
+    # -- commands: each gives an exit code
+
+    def unknown(self, name: str) -> int:
+        """A command that there is not."""
+        near = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = f"; did you mean /{near[0]}?" if near else ""
+        raise UsageError(f"there is no /{name}{hint}", remedy="/help lists them; a question with a slash begins //.")
+
+    async def page(self, door: Door, start: int, limit: int) -> dict[str, Any]:
+        """Turns by position; NotFound before the first."""
+        name = self.conversation
+        if name == "new":
+            raise NotFound("this conversation has no turn yet", field="conversation", remedy="Ask something first.")
+        return await door.call("turns", {"conversation": name, "start": start, "limit": limit})
+
+    async def compact(self, door: Door, selector: str) -> int:
+        """Send the conversation a message, and tell what it made."""
+        name = (await self.page(door, -1, 1))["conversation"]
+        message = {"receiver": name, "selector": selector, "arguments": [], "user": self._settings.asker}
+        shown = await door.call("send", {**message, "follow": True}, self._hear)
+        if shown["status"] != "done":
+            return Talker(self.console, self._quiet, False, False).ended(shown)
+        result = shown["provenance"]["message"]["result"]
+        self._tell(result, compacted_text(result, cost_text(shown)))
+        return 0
+
+    def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        if event == "inference.end" and not self._quiet:
+            self.console.say(f"  {keys['path'].partition('/')[2].partition('/')[0]} recorded", dim=True)
+
+    def _tell(self, data: Mapping[str, Any], text: str) -> None:
+        if self.console.as_json:
+            self.console.document(data)
+        else:
+            self.console.write(text)
+
+    async def _help(self, door: Door, rest: str) -> int:
+        commands = {name: command.what for name, command in COMMANDS.items()}
+        self._tell({"commands": commands}, "\n".join(f"/{name.ljust(14)} {what}" for name, what in commands.items()))
+        return 0
+
+    async def _quit(self, door: Door, rest: str) -> int:
+        self.goes_on = False
+        return 0
+
+    async def _voices(self, door: Door, rest: str) -> int:
+        self.voices = _choice("voices", rest, ("on", "off")) == "on" if rest else not self.voices
+        self._tell({"voices": self.voices}, f"Voices are {'shown' if self.voices else 'not shown'}.")
+        return 0
+
+    async def _persona(self, door: Door, rest: str) -> int:
+        return self._set("persona", rest.upper(), get_args(PersonaName))
+
+    async def _effort(self, door: Door, rest: str) -> int:
+        return self._set("effort", rest.lower(), get_args(Effort))
+
+    async def _combine(self, door: Door, rest: str) -> int:
+        policy = dict(self.fields.pop("policy", {}))
+        if rest.lower() in ("", "auto"):
+            policy.pop("combine", None)
+        else:
+            policy["combine"] = _choice("combine", rest.lower(), get_args(Combine))
+        if policy:
+            self.fields["policy"] = policy
+        chosen = policy.get("combine", "auto")
+        self._tell({"combine": chosen}, f"Parts are combined: {chosen}.")
+        return 0
+
+    def _set(self, field: str, value: str, known: Sequence[str]) -> int:
+        """A field of the next briefs; `auto` or nothing leaves it to the router."""
+        if value.lower() in ("", "auto"):
+            self.fields.pop(field, None)
+        else:
+            self.fields[field] = _choice(field, value, known)
+        chosen = self.fields.get(field, "auto")
+        self._tell({field: chosen}, f"The {field} is {'left to the router' if chosen == 'auto' else chosen}.")
+        return 0
+
+    async def _file(self, door: Door, rest: str) -> int:
+        if rest:
+            self.attach([rest])
+        names = [file.ref.name for file in self._files]
+        self._tell({"files": names}, f"With the next question: {', '.join(names) or 'no file'}.")
+        return 0
+
+    async def _history(self, door: Door, rest: str) -> int:
+        start, _, limit = rest.partition(" ")
+        try:
+            first, most = int(start or -10), int(limit or 10)
+        except ValueError:
+            raise UsageError("/history takes the first turn's position and how many", remedy="/history 1 20") from None
+        page = await self.page(door, first, max(1, min(1_000, most)))
+        self._tell(page, history_text(page))
+        return 0
+
+    async def _conversation(self, door: Door, rest: str) -> int:
+        if rest:
+            before, self.conversation = self.conversation, rest
+            try:
+                self.conversation = (await self.page(door, -1, 1))["conversation"]
+            except BatosError:
+                self.conversation = before
+                raise
+        self._tell({"conversation": self.conversation}, f"This is {self.conversation}.")
+        return 0
+
+    async def _new(self, door: Door, rest: str) -> int:
+        self.conversation = "new"
+        self._tell({"conversation": "new"}, "A new conversation begins with the next question.")
+        return 0
+
+    async def _undo(self, door: Door, rest: str) -> int:
+        raise UsageError("/undo comes with a later version", remedy="A turn stays as it is; /new begins another talk.")
+
+    async def _compact(self, door: Door, rest: str) -> int:
+        which = _choice("compact", rest, ("afresh",)) if rest else ""
+        return await self.compact(door, "recompact_" if which else "compact_")
+
+    async def _cost(self, door: Door, rest: str) -> int:
+        spent = {name: round(value, 3) if name == "seconds" else int(value) for name, value in self._spent.items()}
+        text = f"{counted(self._turns, 'turn')}: {cost_text({'cost': spent})}." if self._turns else "Nothing was asked."
+        self._tell({"turns": self._turns, "cost": spent}, text)
+        return 0
+
+    async def _recalled(self, door: Door, rest: str) -> int:
+        if self._last is None or "answer" not in self._last:
+            raise NotFound("there is no answer yet", remedy="Ask something first.")
+        provenance = self._last["provenance"]
+        data = {"recalled": provenance["recalled"], "omitted": provenance["omitted"], "compaction": self._compaction}
+        self._tell(data, recalled_text(provenance, self._compaction))
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is typed behind a slash: what it does, and how that is said."""
+
+    run: Callable[[Chat, Door, str], Coroutine[Any, Any, int]]
+    what: str
+
+
+def _choice(name: str, value: str, known: Sequence[str]) -> str:
+    if value not in known:
+        raise UsageError(f"/{name} is one of {', '.join(known)}, not {value!r}", field=name, remedy="/help")
+    return value
+
+
+def turn_line(mission: Mapping[str, Any]) -> str:
+    """A line under an answer: who, how, what it cost, what was left out."""
+    route, omitted = mission["route"], mission["provenance"]["omitted"]
+    who = ", ".join(route["personas"])
+    left = [counted(omitted[what], what[:-1]) for what in ("turns", "passages") if omitted[what]]
+    gone = f"; {' and '.join(left)} left out for want of room" if left else ""
+    faults = "" if mission["provenance"]["gate"]["ok"] else "; the gate still finds faults: /voices"
+    return f"{who}, {route['effort']}; {cost_text(mission)}{gone}{faults}"
+
+
+def history_text(page: Mapping[str, Any]) -> str:
+    """A page of turns, word for word, with what stands for older ones in prompts."""
+    lines = [f"{page['conversation']}: {counted(page['count'], 'turn')}"]
+    for each in page["turns"]:
+        lines += ["", f"{each['position']}. {each['mission']}, {each['at']}", wrapped(each["question"])]
+        lines += [f"   {', '.join(each['personas'])}:", wrapped(each["answer"])]
+    if page["next"] is not None:
+        lines += ["", f"The next is {page['next']}."]
+    if page["compactions"]:
+        lines += ["", "In prompts these stand for older turns:"]
+    for each in page["compactions"]:
+        lines += [
+            f"   turns {each['turns'][0]} to {each['turns'][1]}, by {each['by']}:",
+            wrapped(each["text"], "     "),
+        ]
+    return "\n".join(lines)
+
+
+def compacted_text(result: Mapping[str, Any], cost: str) -> str:
+    """What a compaction made."""
+    covered, whole = result["covered"], result["turns"]
+    stands = f"{counted(result['summaries'], 'summary').replace('summarys', 'summaries')} of turns 1 to {covered}"
+    done = f"{stands} of {whole}; {counted(len(result['made']), 'piece')} made, {cost}." if covered else ""
+    return " ".join(each for each in (done, result["note"]) if each)
+
+
+def recalled_text(provenance: Mapping[str, Any], compaction: str | None) -> str:
+    """Which turns the last answer was shown, and as what."""
+    recalled = provenance["recalled"]
+    turns = [str(each["turn"]) if each["turn"] else each["mission"] for each in recalled if "turn" in each]
+    views = [each for each in recalled if "turns" in each]
+    lines = [f"word for word: {', '.join(turns) or 'no turn'}"]
+    lines += [
+        f"{'a summary' if each['by_model'] else 'first sentences'} of turns {each['turns'][0]} to {each['turns'][1]}"
+        for each in views
+    ]
+    lines.append(f"left out: {counted(provenance['omitted']['turns'], 'turn')}")
+    if compaction is not None:
+        lines.append(f"older turns are being compacted by {compaction}")
+    return "\n".join(lines)
+
+
+COMMANDS: Final[dict[str, Command]] = {
+    "help": Command(Chat._help, "Show this."),
+    "quit": Command(Chat._quit, "Leave; so does Ctrl-D."),
+    "voices": Command(Chat._voices, "Show each part beside the answers, or not: on, off."),
+    "persona": Command(Chat._persona, "Who answers from now on: a name, or auto."),
+    "effort": Command(Chat._effort, "How hard: reflex, cycle, council, or auto."),
+    "combine": Command(Chat._combine, "How parts become one answer: select, vote, weave, or auto."),
+    "file": Command(Chat._file, "Attach a text file to the next question: PATH."),
+    "history": Command(Chat._history, "Show turns word for word: the first one's position, how many."),
+    "recalled": Command(Chat._recalled, "Show which turns the last answer was shown, and what was compacted."),
+    "conversation": Command(Chat._conversation, "Show which conversation this is, or go on with another: ID, last."),
+    "new": Command(Chat._new, "Begin a new conversation."),
+    "undo": Command(Chat._undo, "Take the last turn back: comes with a later version."),
+    "compact": Command(Chat._compact, "Compact older turns now; with `afresh` drop the summaries and make them anew."),
+    "cost": Command(Chat._cost, "Show what this chat has spent."),
+}

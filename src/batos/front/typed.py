@@ -1,0 +1,115 @@
+"""What a person types or a pipe brings, a message at a time: edited and remembered on a terminal, a line elsewhere."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from batos.cognition.brief import TEXT_LIMIT
+from batos.errors import BriefError
+
+#: Messages that are remembered.
+REMEMBERED = 1_000
+#: Seconds within which a line that follows another was pasted with it.
+_PASTED = 0.03
+#: Bytes of a line that is still looked at; the rest of a longer one is passed over.
+_LONGEST = 4 * TEXT_LIMIT + 2
+
+
+class Source(Protocol):
+    """Where messages come from."""
+
+    def read(self, prompt: str) -> str:
+        """The next message; EOFError at the end, KeyboardInterrupt on Ctrl-C, BriefError for what is no text."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        ...
+
+
+class Typed:
+    """A person at a terminal: readline's editing, and a history that only its owner may read.
+
+    Lines that were pasted together are one message; a line that ends in a backslash goes on in the next.
+    """
+
+    def __init__(self, history: Path) -> None:
+        self._history = history
+        try:
+            import readline
+        except ImportError:  # a Python without it still reads lines
+            self._readline = None
+            return
+        self._readline = readline
+        readline.parse_and_bind("set enable-bracketed-paste on")
+        readline.set_history_length(REMEMBERED)
+        with suppress(OSError):  # there is none yet, or it cannot be read
+            readline.read_history_file(history)
+
+    def read(self, prompt: str) -> str:
+        """As Source has it."""
+        lines = [input(prompt)]
+        while True:
+            if lines[-1].endswith("\\"):
+                lines[-1] = lines[-1][:-1]
+                lines.append(input("... "))
+            elif select.select([sys.stdin], [], [], _PASTED)[0]:
+                try:
+                    lines.append(input())
+                except EOFError:
+                    break
+            else:
+                break
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        """As Source has it."""
+        if self._readline is None:
+            return
+        with suppress(OSError):  # a full disk costs the history, nothing else
+            os.close(os.open(self._history, os.O_WRONLY | os.O_CREAT, 0o600))
+            self._history.chmod(0o600)
+            self._readline.write_history_file(self._history)
+
+
+class Piped:
+    """A pipe or a file: each line is a message, empty ones are none."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def read(self, prompt: str) -> str:
+        """As Source has it; nothing prompts a pipe."""
+        while True:
+            data = self._stream.readline(_LONGEST)
+            if not data:
+                raise EOFError
+            whole = data
+            while not whole.endswith(b"\n") and len(whole) == _LONGEST:
+                whole = self._stream.readline(_LONGEST)
+            try:
+                text = data.decode("utf-8", "strict" if len(data) < _LONGEST else "ignore").strip()
+            except UnicodeDecodeError as error:
+                raise BriefError(
+                    f"a line on stdin is not UTF-8 (byte {error.start})", field="text", remedy="Convert it to UTF-8."
+                ) from error
+            if text:
+                return text
+
+    def close(self) -> None:
+        """As Source has it."""
+
+
+def source(history: Path, *, interactive: bool) -> Source:
+    """The terminal where a person sits, else stdin as it comes; BriefError if it is closed."""
+    if interactive:
+        return Typed(history)
+    # Python has none when the process was started with it closed, whatever its types say.
+    if sys.stdin is None:
+        raise BriefError("stdin is closed", field="text", remedy="Give it a question a line, or a terminal.")
+    return Piped(sys.stdin.buffer)
