@@ -12,8 +12,10 @@ import zmq.asyncio
 
 #: Replies of which the network's own queue takes a peer's fill; longer ones are handed over one at a time.
 LARGE = 64 * 1024
-#: Replies and bytes that wait for a slow reader; what does not fit is lost, but an end is always told.
-WAITING, WAITING_BYTES = 256, 4 * 2**20
+#: Events, and their bytes, that wait for a slow reader; what does not fit is lost.
+EVENTS, EVENT_BYTES = 256, 2**20
+#: Bytes of all that waits for it, ends among them; of an end that does not fit, it is told that it was lost.
+BYTES = 32 * 2**20
 
 Outcome: TypeAlias = Literal["sent", "full", "gone"]
 
@@ -46,8 +48,11 @@ class Outbox:
         return self._bytes
 
     def room(self, size: int) -> bool:
-        """Whether so many more bytes may wait, if they have to."""
-        return len(self._waiting) < WAITING and self._bytes + size <= WAITING_BYTES
+        """Whether an end of so many bytes may wait, if it has to."""
+        return not self._waiting or self._bytes + size <= BYTES
+
+    def _spare(self, size: int) -> bool:
+        return len(self._waiting) < EVENTS and self._bytes + size <= EVENT_BYTES
 
     def put(self, frames: list[bytes], left: Callable[[], None] | None = None) -> Outcome:
         """Send, or keep where there is room ("full": it waits or is lost); `left` is called when it has gone out.
@@ -58,7 +63,7 @@ class Outbox:
         if outcome == "sent":
             if left is not None:
                 left()
-        elif outcome == "full" and (left is not None or self.room(len(frames[-1]))):
+        elif outcome == "full" and (left is not None or self._spare(len(frames[-1]))):
             self._waiting.append(_Waiting(frames, left))
             self._bytes += len(frames[-1])
         return outcome

@@ -9,12 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
 import zmq
 import zmq.asyncio
 
 from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
-from batos.front import protocol
+from batos.front import logs, protocol
 from batos.front.addresses import Address
 from batos.front.auth import Gate
 from batos.front.bulletin import Bulletin
@@ -28,8 +27,6 @@ from batos.image.ids import utc_now
 #: Milliseconds for which the last replies are still sent when the server stops.
 _LINGER = 500
 
-_log = structlog.get_logger("batos")
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -42,6 +39,8 @@ class Limits:
     size: int = 64 * 2**20
     #: Longest frame that is read at all; who sends a longer one is cut off, who sends less is told the limit.
     frame: int = 2 * protocol.MESSAGE_BYTES
+    #: Bytes that wait for all slow readers together.
+    held: int = 128 * 2**20
     #: Between the signs of life that a peer with requests under way is sent.
     beat: float = 5.0
     #: Between looks at peers who read slowly, and at keys that were revoked.
@@ -92,12 +91,11 @@ class Server:
         """
         self._thread = threading.get_ident()
         context = zmq.asyncio.Context()
-        self._gate = Gate(context, self._keyring)
+        self._gate, self._router = Gate(context, self._keyring), context.socket(zmq.ROUTER)
         tasks: list[asyncio.Task[None]] = []
         try:
             # Before anything is bound: nobody may come in unasked.
             tasks.append(asyncio.create_task(self._gate.run(), name="gate"))
-            self._router = context.socket(zmq.ROUTER)
             places, bulletin = self._open(context, bind, events)
             loops = (self._listen(), self._look(), self._beat(), self._watch_keys(bulletin))
             tasks += [asyncio.create_task(each) for each in loops]
@@ -108,11 +106,11 @@ class Server:
                 unsubscribe()
                 await self._stop(tasks)
                 bulletin.close()
-                self._router.close(linger=_LINGER)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._router.close(linger=_LINGER)
             self._gate.close()
             # In a thread: it waits for the last replies, and for ever if a socket were left open.
             await asyncio.to_thread(context.term)
@@ -144,8 +142,8 @@ class Server:
             frames = await self._router.recv_multipart(copy=False)
             try:
                 self._take(frames)
-            except Exception:  # whatever one message does, the next one is taken
-                _log.exception("a message could not be taken")
+            except Exception as error:  # whatever one message does, the next one is taken
+                logs.fault(error, loud=False)
             # One at a time, and those who work on what came before have their turn.
             await asyncio.sleep(0)
 
@@ -206,7 +204,7 @@ class Server:
         except BatosError as error:
             frames = talk.say("error", error=error.as_dict())
         except Exception as error:  # a fault of ours is told as one, and harms nobody else
-            _log.exception("internal error", shown_at="debug")
+            logs.fault(error, loud=False)
             told = InternalError(f"{type(error).__name__}: {error}")
             frames = talk.say("error", error=told.as_dict())
         if self._peers.get(talk.peer.identity) is talk.peer:
@@ -228,7 +226,8 @@ class Server:
         )
         talk.ending = True
         # A result may be long, and nobody else is to wait while it is written down.
-        return talk.fitting(await asyncio.to_thread(protocol.encoded, talk.reply("result", data=result)))
+        written = await asyncio.to_thread(protocol.encoded, talk.reply("result", data=result))
+        return talk.fitting(written, self._limits.held - self.held)
 
     def _tell(self, talk: Talk, frames: list[bytes]) -> None:
         if not talk.single and self._peers.get(talk.peer.identity) is talk.peer:

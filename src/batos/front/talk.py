@@ -50,9 +50,9 @@ class Talk:
         """The next reply, as it goes over the wire."""
         return self.frames(encoded(self.reply(kind, **fields)))
 
-    def fitting(self, data: bytes) -> list[bytes]:
-        """The last reply; where a reader so slow has no room for it, a short one in its place that says so."""
-        if self.peer.outbox.stuck and not self.peer.outbox.room(len(data)):
+    def fitting(self, data: bytes, spare: int) -> list[bytes]:
+        """The last reply; where a reader so slow has no room for it, or all have not, a short one that says so."""
+        if not self.peer.outbox.room(len(data)) or (self.peer.outbox.stuck and len(data) > spare):
             lost = Busy("the reply was lost: this client reads too slowly", remedy="Ask for it: `show` or `wait`.")
             return self.say("error", error=lost.as_dict())
         return self.frames(data)

@@ -1,0 +1,147 @@
+"""The verb `serve`: the image held open for every client of its home, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+import structlog
+
+from batos import __version__
+from batos.config import Settings
+from batos.errors import ImageBusy
+from batos.events import Events
+from batos.front import note
+from batos.front.addresses import Address, listening
+from batos.front.dispatch import Dispatcher
+from batos.front.keys import Keyring
+from batos.front.note import Note
+from batos.front.options import Called, common, run
+from batos.front.server import Places, Server
+from batos.front.uploads import Uploads
+from batos.image.ids import iso, utc_now
+from batos.uvm import UVM, Seams, open_uvm
+
+_log = structlog.get_logger("batos")
+
+
+@click.command()
+@click.option("--bind", metavar="ADDRESS", help="Where requests are taken; beyond loopback clients need a key.")
+@click.option("--events", metavar="ADDRESS", help="Where watchers are told of events.")
+@common
+def serve(called: Called) -> int:
+    """Hold the image open, run missions and answer clients, until Ctrl-C.
+
+    What runs then goes back to the queue and goes on with the next start; a second Ctrl-C stops at once. Clients on
+    this machine find the server by its home; `batos keys new NAME` makes a key for one elsewhere.
+    """
+    return run(_serve(called))
+
+
+async def _serve(called: Called) -> int:
+    async with served(called.settings) as (uvm, places):
+        _tell(called, places)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None:
+                task.uncancel()  # it was told to stop, and it does so in order
+        called.console.say("Stopping: what runs goes back to the queue. Again: stop at once.")
+        await uvm.stop()
+    _log.info("server stopped")
+    return 0
+
+
+@asynccontextmanager
+async def served(settings: Settings, seams: Seams | None = None) -> AsyncIterator[tuple[UVM, Places]]:
+    """A server of the settings' home, which has begun what an earlier one left; it really listens.
+
+    ConfigError: it cannot listen where the settings say; ImageBusy: the home has a server, or its image an owner.
+    """
+    home = settings.home
+    bind, events = listening(settings.bind, "bind"), listening(settings.events, "events")
+    other = note.running(home)
+    if other is not None:
+        raise ImageBusy(str(home), f"the server of process {other.pid}")
+    ring = Keyring(home)
+    _make_all(ring)
+    async with open_uvm(settings, Events(log=True), seams) as uvm:
+        left = await uvm.recover()
+        uploads = Uploads(home / "uploads", settings.attachment_bytes)
+        dispatcher = Dispatcher(uvm, uploads)
+        async with Server(dispatcher, ring).serving(bind, events) as places:
+            mine = _note(places)
+            dispatcher.about = _about(settings, mine)
+            await asyncio.to_thread(note.write, home, mine)
+            try:
+                _log.info("server started", left_behind=len(left), **dispatcher.about)
+                for mission in left:
+                    await uvm.begin(mission)
+                yield uvm, places
+            finally:
+                note.remove(home, mine)
+                await uploads.close()
+
+
+def _make_all(ring: Keyring) -> None:
+    """The first start makes what every client will need."""
+    ring.token()
+    ring.server()
+    ring.own()
+
+
+def _note(places: Places) -> Note:
+    pid = os.getpid()
+    return Note(
+        pid=pid,
+        born=note.born(pid) or "",
+        started=iso(utc_now()),
+        bind=places.bind.near,
+        events=places.events.near,
+        bind_by=places.bind_by,
+        events_by=places.events_by,
+        batos=__version__,
+    )
+
+
+def _about(settings: Settings, mine: Note) -> dict[str, Any]:
+    return {
+        "pid": mine.pid,
+        "started": mine.started,
+        "home": str(settings.home),
+        "bind": mine.bind,
+        "events": mine.events,
+        "user": settings.asker,
+    }
+
+
+def _tell(called: Called, places: Places) -> None:
+    home = called.settings.home
+    if called.console.as_json:
+        called.console.document(
+            {
+                "pid": os.getpid(),
+                "home": str(home),
+                "bind": str(places.bind),
+                "events": str(places.events),
+                "bind_by": places.bind_by,
+                "events_by": places.events_by,
+            }
+        )
+        return
+    if called.quiet:
+        return
+    called.console.write(f"serving {home}")
+    called.console.write(f"requests at {_guarded(places.bind, places.bind_by)}")
+    called.console.write(f"events at   {_guarded(places.events, places.events_by)}")
+    called.console.say("Clients of this home find it by itself; `batos token` and `batos keys` say how others do.")
+    called.console.say("Ctrl-C stops it: what runs goes back to the queue.")
+
+
+def _guarded(address: Address, by: str) -> str:
+    return f"{address} ({'with the token of the home' if by == 'plain' else 'with a key'})"
