@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias
 from tests.genesis.loras import gguf_adapter, halves, peft_adapter
 
 from batos.config import Settings
+from batos.front import note
 from batos.genesis.adapters import repository
 from batos.inference.bridge import Bridge
 from batos.uvm import open_uvm
@@ -206,8 +206,14 @@ async def open_files(patient: Patient) -> None:
 NO_PROCESS = 2**22 + 1
 
 
+def left(pid: int) -> note.Note:
+    """The note of a server."""
+    where = "tcp://127.0.0.1:7717"
+    return note.Note(pid, note.born(pid) or "", "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0")
+
+
 async def stale_note(patient: Patient) -> None:
-    (patient.home / "server.json").write_text(json.dumps({"pid": NO_PROCESS}), encoding="utf-8")
+    note.write(patient.home, left(NO_PROCESS))
 
 
 async def strange_note(patient: Patient) -> None:

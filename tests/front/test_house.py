@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.front.ailing import left
 
 from batos.config import Settings
-from batos.front import house
+from batos.front import house, note
 from batos.genesis.integrity import Finding
 
 NEVER = 2**60
@@ -51,7 +52,7 @@ def test_another_machines_disk_is_not_looked_at(blob: str) -> None:
 def test_a_server_that_runs(tmp_path: Path) -> None:
     """A note of a process that is there, or that belongs to somebody else, is believed."""
     for pid in (os.getpid(), 1):
-        (tmp_path / "server.json").write_text(f'{{"pid": {pid}}}', encoding="utf-8")
+        note.write(tmp_path, left(pid))
         found = {each.id: each for each in house.findings(Settings(home=tmp_path))}
         assert found["home.server"].ok
         assert str(pid) in found["home.server"].what

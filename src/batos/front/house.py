@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from batos.config import Settings
+from batos.front import note
 from batos.front.console import size
 from batos.genesis.integrity import Finding
 
@@ -22,7 +22,7 @@ LEAST_STORE = 2**30
 SLACK = 60.0
 
 #: What in the home holds what people asked and were told.
-_OURS = ("*.fs", "*.fs.*", "token", "server.json", "blobs", "logs", "logs/*", "codex")
+_OURS = ("*.fs", "*.fs.*", "token", "server.json", "blobs", "logs", "logs/*", "codex", "keys", "keys/*", "uploads*")
 
 
 def findings(settings: Settings) -> Iterator[Finding]:
@@ -97,25 +97,12 @@ def writable(home: Path, may: Callable[[Path, int], bool] = os.access) -> Findin
 
 def _server(home: Path) -> Finding:
     """A server's note is there as long as it runs; one that was left behind is found by its process."""
-    note = home / "server.json"
-    try:
-        pid = json.loads(note.read_bytes())["pid"]
-        if type(pid) is not int:
-            raise TypeError("a process is a number")
-    except FileNotFoundError:
+    path = home / note.NAME
+    if not path.exists():
         return Finding("home.server", True, "no server is said to run")
-    except (OSError, ValueError, KeyError, TypeError):
-        return Finding("home.server", False, f"{note} cannot be understood", f"Remove {note}.")
-    if _runs(pid):
-        return Finding("home.server", True, f"a server runs as process {pid}")
-    return Finding("home.server", False, f"{note} names process {pid}, which does not run", f"Remove {note}.")
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except PermissionError:  # it does, as somebody else
-        return True
-    except (ProcessLookupError, OverflowError):
-        return False
-    return True
+    left = note.read(home)
+    if left is None:
+        return Finding("home.server", False, f"{path} cannot be understood", f"Remove {path}.")
+    if note.running(home) == left:
+        return Finding("home.server", True, f"a server runs as process {left.pid}, at {left.bind}")
+    return Finding("home.server", False, f"{path} names process {left.pid}, which does not run", f"Remove {path}.")
