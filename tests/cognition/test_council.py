@@ -200,7 +200,7 @@ async def test_the_daemon_is_asked_with_one_beginning(tmp_path: Path) -> None:
         await uvm.genesis()
         await uvm.ask({"text": QUESTION, "effort": "council"}, [LAMP])
         bodies = [each["body"] for each in emulator.requests if each["path"] == "/api/chat"]
-    assert len(bodies) >= CALLS
+    assert len(bodies) >= CALLS - 1, "the last weave is not needed when all say the same"
     assert len({prefix(body["messages"]) for body in bodies}) == 1
     assert len({(body["options"]["num_ctx"], body["keep_alive"]) for body in bodies if "keep_alive" in body}) <= 1
 
