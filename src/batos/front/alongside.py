@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from batos import loopwatch
 from batos.front.doors import Door, Opened
 
 T = TypeVar("T")
+
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(Exception):
@@ -35,7 +39,12 @@ class Alongside:
         self._thread = threading.Thread(target=self._run, name="batos-door")
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        # Threads inherit what is blocked: a signal that came to another one would not wake the main one from a read.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            self._thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         try:
             self._loop, self._door = self._ready.result()
         except BaseException:

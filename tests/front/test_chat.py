@@ -1,0 +1,321 @@
+"""The verb chat: through pipes, at a terminal, and what Ctrl-C does while an answer is on its way."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import pty
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cognition.talks import exchanges, is_record, recording, talk
+from tests.front.processes import User
+
+from batos import config
+from batos.errors import BatosError, NotFound
+from batos.front.alongside import Alongside, Interrupted
+from batos.front.chatting import COMMANDS, Chat, history_text, recalled_text
+from batos.front.console import Console
+from batos.front.doors import Door
+from batos.front.local import LocalDoor, opened
+from batos.front.options import Called
+from batos.front.typed import Piped
+from batos.inference.bridge import Answer, ChatRequest
+from batos.testing import ScriptedBridge, plain_reply
+from batos.uvm import Seams
+
+REFLEX = ("chat", "--effort", "reflex")
+
+
+def documents(out: str) -> list[dict[str, Any]]:
+    """The documents on stdout, without the events between them."""
+    return [found for found in map(json.loads, out.splitlines()) if "event" not in found]
+
+
+# -- through pipes
+
+
+def test_each_line_of_a_pipe_is_a_turn_of_one_conversation(user: User) -> None:
+    """With --json a document a turn; the second is shown the first; blank lines are none; what fails is told too."""
+    ran = user.run(*REFLEX, "--json", "-q", stdin="Where is the pier?\n\n \n/effort absurd\nAnd who built it?\n")
+    first, wrong, second = documents(ran.out)
+    assert (first["ok"], wrong["ok"], second["ok"], ran.code) == (True, False, True, 2)
+    assert wrong["error"]["field"] == "effort"
+    assert second["data"]["brief"]["conversation"] == first["data"]["brief"]["conversation"]
+    assert [each["mission"] for each in second["data"]["provenance"]["recalled"]] == [first["data"]["id"]]
+
+
+def test_commands_are_answered_in_a_pipe_too(user: User) -> None:
+    """History, cost and what was recalled are documents like the turns; two slashes begin a question."""
+    lines = "//etc is what?\n/history\n/cost\n/recalled\n/new\n/history\n"
+    ran = user.run(*REFLEX, "--json", "-q", stdin=lines)
+    turn, history, cost, recalled, new, none = documents(ran.out)
+    assert turn["data"]["brief"]["text"] == "/etc is what?"
+    assert [each["question"] for each in history["data"]["turns"]] == ["/etc is what?"]
+    assert (cost["data"]["turns"], cost["data"]["cost"]["calls"]) == (1, 1)
+    assert recalled["data"]["omitted"]["turns"] == 0
+    assert new["data"] == {"conversation": "new"}
+    assert none["error"]["code"] == "not_found"
+
+
+def test_a_conversation_goes_on_and_is_read_by_position(user: User) -> None:
+    """--conversation last goes on with the newest; --history shows its turns word for word without asking anything."""
+    user.run(*REFLEX, "-q", stdin="One?\nTwo?\n")
+    ran = user.run(*REFLEX, "-q", "--conversation", "last", stdin="Three?\n")
+    assert ran.code == 0
+    page = user.run("chat", "--history", "--json", "--start", "2", "--limit", "5")
+    assert [each["question"] for each in documents(page.out)[0]["data"]["turns"]] == ["Two?", "Three?"]
+    told = user.run("chat", "--history", "--start", "-1")
+    assert "3 turns" in told.out
+    assert "Three?" in told.out
+    assert "Two?" not in told.out
+
+
+def test_what_is_wrong_is_said_and_no_control_character_passes(user: User) -> None:
+    """Unknown commands name the near one, /undo says that it comes, and what was typed cannot move a cursor."""
+    ran = user.run(*REFLEX, stdin="/histry\n/undo\nsay \x1b[31mred\x07\n/history\n")
+    assert "did you mean /history?" in ran.err
+    assert "/undo comes with a later version" in ran.err
+    assert "\x1b" not in ran.out + ran.err
+    assert "\x07" not in ran.out
+    assert "say [31mred" in ran.out
+
+
+def test_a_pipe_that_is_no_text_or_too_long_costs_that_line_alone() -> None:
+    """A line that is not UTF-8 is named; the rest of an endless one is passed over; the next is read."""
+    source = Piped(io.BytesIO(b"\xff\xfe\n" + b"x" * 300_000 + b"\nlast"))
+    with pytest.raises(BatosError, match="byte 0"):
+        source.read("")
+    assert len(source.read("")) > 20_000
+    assert source.read("") == "last"
+    with pytest.raises(EOFError):
+        source.read("")
+
+
+def test_without_stdin_or_with_a_file_of_it_it_says_so(user: User) -> None:
+    """Stdin is the chat's: it can be no file, and a closed one is no chat."""
+    assert user.run("chat", "--file", "-", stdin="x\n").code == 2
+    closed = user.run("chat", shell="<&-")
+    assert closed.code == 2
+    assert "stdin is closed" in closed.err
+
+
+# -- at a terminal
+
+
+class Terminal:
+    """`batos chat` at a terminal of its own."""
+
+    def __init__(self, pid: int, fd: int) -> None:
+        self.pid = pid
+        self._fd = fd
+        self.seen = ""
+
+    def type(self, text: str) -> None:
+        """Keys that a person presses."""
+        os.write(self._fd, text.encode())
+
+    def expect(self, text: str) -> str:
+        """Wait until it is shown; what was shown up to there."""
+        until = time.monotonic() + 40
+        while text not in self.seen:
+            assert time.monotonic() < until, f"{text!r} was not shown: {self.seen!r}"
+            if select.select([self._fd], [], [], 1)[0]:
+                self.seen += os.read(self._fd, 65_536).decode(errors="replace")
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def code(self) -> int:
+        """Its exit code."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@contextmanager
+def terminal(user: User, *arguments: str) -> Iterator[Terminal]:
+    """The chat with its terminal; it is ended if the test did not."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        command = [sys.executable, "-m", "batos", *arguments]
+        os.execve(sys.executable, command, {**user.environ(), "TERM": "xterm"})
+    try:
+        yield Terminal(pid, fd)
+    finally:
+        try:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass  # it has ended
+        os.close(fd)
+
+
+def test_at_a_terminal_lines_are_edited_and_remembered(user: User) -> None:
+    """Ctrl-C clears the line, a paste is one message, Ctrl-D leaves, and the history is its owner's alone."""
+    with terminal(user, *REFLEX) as shown:
+        shown.expect("you> ")
+        shown.type("half of it")
+        shown.expect("half of it")
+        shown.type("\x03")
+        shown.expect("you> ")
+        shown.type("first\nsecond\n")
+        shown.expect("1 call")
+        shown.expect("you> ")
+        shown.type("/history\n")
+        assert "1 turn" in shown.expect("second")
+        shown.expect("you> ")
+        shown.type("\x04")
+        shown.expect("Go on with: batos chat --conversation c-")
+        assert shown.code() == 0
+    kept = user.home / "chat_history"
+    assert "/history" in kept.read_text()
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+# -- in this process
+
+
+@contextmanager
+def at_hand(home: Path, bridge: ScriptedBridge) -> Iterator[tuple[Alongside, Chat, io.StringIO]]:
+    """A chat in this process over a scripted bridge, its door, and what it has written."""
+    out = io.StringIO()
+    loaded = config.load({}, {"home": str(home), "image": "memory://chat", "user": "tester"})
+    home.mkdir(parents=True, exist_ok=True)
+    called = Called(loaded, Console.of(out, io.StringIO(), as_json=False), quiet=True)
+    chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
+    with Alongside(opened(loaded.settings, Seams(bridge=bridge))) as way:
+        way.do(lambda door: _local(door).uvm.genesis())
+        yield way, chat, out
+
+
+def _local(door: Door) -> LocalDoor:
+    assert isinstance(door, LocalDoor)
+    return door
+
+
+def typed(way: Alongside, chat: Chat, name: str, rest: str = "") -> int:
+    """A command."""
+    return way.do(lambda door: COMMANDS[name].run(chat, door, rest))
+
+
+class Stopped(ScriptedBridge):
+    """Presses Ctrl-C when it is asked, and never answers; once."""
+
+    pressed = False
+
+    async def think(
+        self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+    ) -> Answer:
+        """As scripted after the first time."""
+        if not self.pressed:
+            self.pressed = True
+            main = threading.main_thread().ident
+            assert main is not None
+            signal.pthread_kill(main, signal.SIGINT)
+            await asyncio.Event().wait()
+        return await super().think(request, on_token, stream=stream)
+
+
+def test_ctrl_c_cancels_the_answer_and_keeps_the_chat(tmp_path: Path) -> None:
+    """The mission under way is cancelled, is no turn, and the next question is answered in the same conversation."""
+    with at_hand(tmp_path / "home", Stopped()) as (way, chat, _):
+        with pytest.raises(Interrupted):
+            way.do(lambda door: chat.turn(door, "Stop me?"))
+        conversation = chat.conversation
+        assert conversation.startswith("c-")
+        assert way.do(lambda door: chat.turn(door, "And now?")) == 0
+        assert chat.conversation == conversation
+        page = way.do(lambda door: chat.page(door, 1, 10))
+        assert [each["question"] for each in page["turns"]] == ["And now?"]
+        found = way.do(lambda door: door.call("missions", {"limit": 9}))["missions"]
+        assert sorted(each["status"] for each in found) == ["cancelled", "done"]
+
+
+def test_work_that_fails_raises_in_the_main_thread(tmp_path: Path) -> None:
+    """What a door raises comes through, and it is still open."""
+    with at_hand(tmp_path / "home", ScriptedBridge()) as (way, chat, _):
+        with pytest.raises(NotFound):
+            way.do(lambda door: door.call("show", {"mission": "m-none"}))
+        assert way.do(lambda door: chat.turn(door, "Still there?")) == 0
+
+
+def test_a_door_that_does_not_open_is_an_error_of_the_verb(tmp_path: Path) -> None:
+    """Whatever keeps the image shut is raised where the chat begins."""
+    (tmp_path / "no-folder").write_text("")
+    image = f"file://{tmp_path}/no-folder/image.fs"
+    settings = config.load({}, {"home": str(tmp_path / "home"), "image": image}).settings
+    with pytest.raises(BatosError, match="no-folder"), Alongside(opened(settings)):
+        pass
+
+
+def test_commands_change_how_the_next_question_is_asked(tmp_path: Path) -> None:
+    """Persona, effort, combine and files are those of the next brief; auto leaves them to the router again."""
+    with at_hand(tmp_path / "home", ScriptedBridge()) as (way, chat, _):
+        for name, rest in (("persona", "robin"), ("combine", "vote"), ("voices", "on"), ("voices", "")):
+            assert typed(way, chat, name, rest) == 0
+        (tmp_path / "lamp.txt").write_text("The lamp is wound every four hours.")
+        typed(way, chat, "file", str(tmp_path / "lamp.txt"))
+        way.do(lambda door: chat.turn(door, "How?"))
+        brief = way.do(lambda door: door.call("show", {"mission": "last"}))["brief"]
+        assert (brief["persona"], brief["policy"]["combine"]) == ("ROBIN", "vote")
+        assert [each["name"] for each in brief["attachments"]] == ["lamp.txt"]
+        typed(way, chat, "persona", "auto")
+        typed(way, chat, "combine", "auto")
+        way.do(lambda door: chat.turn(door, "And then?"))
+        brief = way.do(lambda door: door.call("show", {"mission": "last"}))["brief"]
+        assert "persona" not in brief
+        assert brief["attachments"] == []
+        assert chat.prompt == "you> "
+
+
+def test_a_long_conversation_is_compacted_while_the_person_types(tmp_path: Path) -> None:
+    """A turn that makes it due begins it; nobody waits for it, and the next answer is shown the summary."""
+    bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
+    with at_hand(tmp_path / "home", bridge) as (way, chat, out):
+        chat.conversation = way.do(lambda door: talk(_local(door).uvm, exchanges(20)))
+        way.do(lambda door: chat.turn(door, "And now?"))
+        typed(way, chat, "recalled")
+        begun = out.getvalue().rpartition("compacted by ")[2].strip()
+        way.do(lambda door: _local(door).uvm.ended(begun))
+        way.do(lambda door: chat.turn(door, "And then?"))
+        typed(way, chat, "recalled")
+        assert "a summary of turns 1 to" in out.getvalue()
+        assert any(is_record(request) for request in bridge.history)
+
+
+def test_compaction_on_demand_says_what_it_made(tmp_path: Path) -> None:
+    """/compact makes what is due, and afresh makes it anew; before the first turn there is nothing."""
+    bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
+    with at_hand(tmp_path / "home", bridge) as (way, chat, out):
+        with pytest.raises(NotFound):
+            typed(way, chat, "compact")
+        chat.conversation = way.do(lambda door: talk(_local(door).uvm, exchanges(20)))
+        assert typed(way, chat, "compact") == 0
+        assert "1 summary of turns 1 to" in out.getvalue()
+        assert typed(way, chat, "compact", "afresh") == 0
+        assert len([request for request in bridge.history if is_record(request)]) == 2
+
+
+def test_texts_of_pages_and_recalls() -> None:
+    """A page names its next one and what stands for older turns; a recall says what was word for word."""
+    turn = {"position": 3, "mission": "m-3", "at": "then", "question": "Q?", "answer": "A.", "personas": ["BABS"]}
+    made = {"turns": [1, 2], "by": "first sentences", "text": "So."}
+    page = {"conversation": "c-1", "count": 9, "turns": [turn], "next": 4, "compactions": [made]}
+    told = history_text(page)
+    assert "The next is 4." in told
+    assert "turns 1 to 2, by first sentences:" in told
+    recalled = [
+        {"turns": [1, 2], "by_model": False, "trust": "model"},
+        {"mission": "m-3", "turn": 3},
+        {"mission": "m-x", "turn": 0},
+    ]
+    told = recalled_text({"recalled": recalled, "omitted": {"turns": 1}}, None)
+    assert told.splitlines() == ["word for word: 3, m-x", "first sentences of turns 1 to 2", "left out: 1 turn"]
