@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "genesis": ("batos.front.genesis", "Bring models and image to what the codex says."),
     "ask": ("batos.front.asking", "Ask, and wait for the answer."),
     "chat": ("batos.front.chat", "Talk: questions and answers in one conversation."),
+    "serve": ("batos.front.serve", "Hold the image open, run missions and answer clients."),
     "status": ("batos.front.status", "Show how it stands with the server, on one screen."),
     "submit": ("batos.front.asking", "Give it a question, and go on without waiting."),
     "wait": ("batos.front.asking", "Wait for a mission's end."),
@@ -39,10 +40,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "budget": ("batos.front.budget", "Show what the models take of the card, and the window that fits."),
     "ps": ("batos.front.upkeep", "Show which models are in memory and which are on disk."),
     "config": ("batos.front.upkeep", "Show every setting, its value and where it came from."),
-    "completion": ("batos.front.completion", "Print what makes a shell complete all this."),
-    "serve": ("batos.front.serve", "Hold the image open, run missions and answer clients."),
     "token": ("batos.front.access", "Show how a program of this machine gets in."),
     "keys": ("batos.front.access", "List, make and revoke the keys of clients elsewhere."),
+    "completion": ("batos.front.completion", "Print what makes a shell complete all this."),
     "emulator": ("batos.front.stand_in", "Run the stand-in for the Ollama daemon (it is not a model)."),
 }
 
