@@ -27,7 +27,7 @@ def _allowed(uvm: UVM, mission: str) -> set[bytes]:
     with uvm.image.snapshot() as root:
         parts = root[roots.MISSIONS][mission]
         attachment = root[roots.ATTACHMENTS][LAMP.ref.sha256]
-        trees = [root[name] for name in (roots.MISSIONS, roots.UNFOLDED, roots.ATTACHMENTS)]
+        trees = [root[name] for name in (roots.MISSIONS, roots.UNFOLDED, roots.ATTACHMENTS, roots.TALLY)]
         return {each._p_oid for each in (*parts, attachment, *trees)}
 
 
@@ -53,6 +53,19 @@ def nothing_but_the_failure(uvm: UVM, word: str) -> Iterator[Callable[[str], Non
 def _replace_bridge(mind: Mind, bridge: ScriptedBridge) -> None:
     bridge.rows = mind.bridge.rows
     mind.uvm.bridge = bridge
+
+
+@pytest.mark.parametrize("at", [1, 2, 5, 13, 22])
+async def test_ollama_stopping_in_a_council_leaves_nothing(mind: Mind, at: int) -> None:
+    """The same where the parts are personas: in the first decomposition, within the personas, or at the last weave."""
+    _replace_bridge(mind, FailingBridge(Script(), at, lambda: OllamaUnreachable("nothing listens")))
+    mission = await submit(mind.uvm, effort="council")
+    with nothing_but_the_failure(mind.uvm, "failed") as ran:
+        ran(mission)
+        with pytest.raises(OllamaUnreachable):
+            await mind.uvm.run(mission)
+    assert mind.uvm.mission(mission)["states"][-1]["state"] == "FAILED"
+    assert len([record for record in mind.uvm.journal.read([mission]) if record.state == "done"]) == at - 1
 
 
 @pytest.mark.parametrize("at", range(1, CALLS + 1))
