@@ -129,7 +129,7 @@ async def test_a_done_mission_is_not_run_again(mind: Mind) -> None:
     assert _counted(mind) == counted
 
 
-@pytest.mark.parametrize("word", ["failed", "cancelled", "parked", "undone"])
+@pytest.mark.parametrize("word", ["failed", "cancelled", "undone"])
 async def test_an_ended_mission_is_refused_and_told_how_to_go_on(mind: Mind, word: Any) -> None:
     """A mission that has ended stays as it ended; `--ancestor` uses what it paid for."""
     mission = await submit(mind.uvm)
