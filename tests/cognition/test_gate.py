@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
 
-from batos.cognition import gate, languages
+from batos.cognition import answering, gate, languages
 from batos.cognition.citing import Quoted
 from batos.cognition.evidence import Evidence, Turn, passages
-from batos.cognition.gate import Draft, Ground
+from batos.cognition.ground import Draft, Ground
+from batos.cognition.running import Said
 
 GERMAN = (
     "Der Wärter zieht das Uhrwerk alle vier Stunden auf. Das Öl von 1.200 Kannen trägt Frau Lund über 86 Stufen."
@@ -26,6 +28,15 @@ LAMP = Evidence(passages([("lamp.txt", "a" * 64, DOCUMENT)]))
 MANY = Evidence(passages([(name, "a" * 64, text) for name, text in (("de", GERMAN), ("zh", CHINESE), ("ru", RUSSIAN))]))
 
 
+MET = (
+    "Ludwig van Beethoven met Anna Lund and Jean-Luc O'Brien on 3 March 2021 at 14:30. Maria de la Cruz and J. R. R."
+    " Tolkien came to the Bank of Norway. Professor Müller gave 1,250,000 kr to 120 members."
+)
+PEOPLE = Evidence(passages([("people", "a" * 64, MET)]))
+TORN = "The well-\nknown clock\u00adwork is old. “No lamp burns for ever.” 灯塔守护人每四小时给钟\n上一次发条。"
+BROKEN = Evidence(passages([("b", "a" * 64, TORN)]))
+
+
 def draft(
     answer: str,
     citations: tuple[Quoted, ...] = (Quoted(1, WINDS),),
@@ -36,13 +47,21 @@ def draft(
     open_queries: tuple[int, ...] = (),
 ) -> Draft:
     """A draft of three sub-queries."""
-    ground = Ground(question, evidence, frozenset({"robin", "bat", "os"}))
+    ground = Ground(question, evidence, frozenset({"robin", "bat", "os"}), today="2026-11-21")
     return Draft(answer, citations, frozenset(unanswered), ground, 3, frozenset(open_queries))
+
+
+def cut(answer: str) -> Draft:
+    """A draft that reached the length at which its schema cuts."""
+    return replace(draft(answer), cut=True)
 
 
 def faults(check: str, given_: Draft) -> list[str]:
     """What one check finds."""
-    return list(getattr(gate, check)(given_))
+    return list(CHECKS[check](given_))
+
+
+CHECKS = {check.__name__: check for check in gate.CHECKS}
 
 
 RIGHT: list[tuple[str, Draft]] = [
@@ -84,7 +103,46 @@ RIGHT: list[tuple[str, Draft]] = [
     ("names", draft("Zwei Liter Wasser und ein Kilogramm Mehl sind für die Frau Lund.", evidence=MANY)),
     ("names", draft("Масло несёт Иван Петрович? Нет, его несёт Ивана Петрова друг.", evidence=MANY)),
     ("names", draft("Somebody like Marie Curie did.", evidence=Evidence())),
+    ("schema", draft("It burns.")),
+    ("schema", draft("It burns")),
+    ("schema", cut("It burns.")),
+    ("schema", draft('{"hours": 4}', question="Give me JSON: how many hours?")),
+    ("schema", draft("`<think>` is what a model may write, [sic] and {so} on.")),
+    ("citation_exists", draft("As document 1 says, it burns [1].")),
+    ("citation_exists", draft("array[7] of [2021], [a link](x) [9](y)")),
+    ("quotations", draft('It says "the keeper winds the\nclockwork every four hours" and then "x" and "y".')),
+    ("quotations", draft("‘the keeper winds the clockwork every four hours’")),
+    ("quotations", draft("the keepers' lamp and the owners' oil are not the same as the others' oil")),
+    ("quotations", draft('"**The keeper winds the clockwork** every four hours"')),
+    ("quotations", draft('"[He] winds the clockwork every four hours […] the wick is trimmed"')),
+    ("quotations", draft(f"> {WINDS} [1]\n> — lamp.txt")),
+    ("quotations", draft('a 6" pipe and a 12" pipe are not the same as the 8" one')),
+    ("quotations", draft('"The well-known clockwork is old"', evidence=BROKEN)),
+    ("quotations", draft("“‘No lamp burns for ever’”", evidence=BROKEN)),
+    ("quotations", draft("『灯塔守护人每四小时给钟上一次发条』", evidence=BROKEN)),
+    ("citation_verbatim", draft("x", (Quoted(1, "灯塔守护人每四小时给钟上一次发条"),), evidence=BROKEN)),
+    ("marked", draft(CHINESE, (Quoted(2, "油由安娜·伦德搬上来"),), evidence=MANY)),
+    ("numbers", draft("1.25 million kr, or 1.250.000, for each of 120 members.", evidence=PEOPLE)),
+    ("numbers", draft("Um 14.30 Uhr, at 2:30 pm, on 03.03.2021.", evidence=PEOPLE)),
+    ("numbers", draft("120 members × 12 = 1,440 a year; 120 and 120 make 240.", evidence=PEOPLE)),
+    ("numbers", draft("Step 12: see document 1 [1].\n**13.** Rest.\n(14) Sleep.")),
+    ("numbers", draft("It is 2026 now.")),
+    ("numbers", draft("Eighty-six of the steps are in the yard, and that is it.")),
+    ("days", draft("On March 3rd, 2021, or 2021-03-03, or im März 2021.", evidence=PEOPLE)),
+    ("days", draft("Today is 21 November 2026.")),
+    ("days", draft("You may 12 times march 10 miles.")),
+    ("days", draft("On 1 May 1999.", evidence=Evidence())),
+    ("names", draft("It was Ludwig van Beethoven, and Jean-Luc O’Brien’s friend Maria de la Cruz.", evidence=PEOPLE)),
+    ("names", draft("J.R.R. Tolkien and Prof. Dr. Müller at the Bank of Norway.", evidence=PEOPLE)),
+    ("names", draft("In March Anna Lund came. Yesterday Anna Lund left. Both Anna Lund and I.", evidence=PEOPLE)),
+    ("names", draft("WARNING NOTICE: read this.\n| Some Head | Other Head |")),
     ("language", draft("The keeper winds the clockwork, and the lamp burns on through the night.")),
+    (
+        "language",
+        draft("Fyrvokteren trekker opp urverket, og han er ikke alene.", question="Hvordan er det om natten?"),
+    ),
+    ("language", draft("Latarnik nakręca mechanizm co cztery godziny.", question="Jak to jest i co z tym jest?")),
+    ("language", draft("番人は四時間ごとに巻きます。", question="ランプはどうやって灯し続けますか？")),
     ("language", draft("Der Wärter zieht das Uhrwerk auf und die Lampe brennt.", question="Wie brennt die Lampe?")),
     ("language", draft("灯由发条带动，所以一直亮着。", question="灯为什么亮？")),
     ("language", draft("Смотритель заводит часы.", question="Кто заводит часы?")),
@@ -98,6 +156,44 @@ WRONG: list[tuple[str, Draft, str]] = [
     ("length", draft(""), "empty"),
     ("length", draft(" \n "), "empty"),
     ("length", draft("x" * (gate.LONGEST + 1)), "4001"),
+    ("schema", draft('{"answer": "It burns."}'), "JSON"),
+    ("schema", draft("[1, 2, 3]"), "JSON"),
+    ("schema", draft("<think>Hm.</think> It burns."), "<think>"),
+    ("schema", draft("It burns.<|eot_id|>"), "eot_id"),
+    ("schema", cut("It burns because the"), "in the middle"),
+    ("citation_exists", draft("As document 7 says, it burns."), "no document 7"),
+    ("citation_exists", draft("It burns [1, 5]."), "no document 5"),
+    ("quotations", draft('It says "the keeper sleeps\nthe whole night long" and then.'), "sleeps"),
+    ("quotations", draft("‘the keeper sleeps the whole night long’"), "sleeps"),
+    ("quotations", draft("'the keeper sleeps the whole night long'"), "sleeps"),
+    ("quotations", draft("> The keeper sleeps the whole night long\n"), "sleeps"),
+    ("quotations", draft('"[He] sleeps the whole night long"'), "sleeps"),
+    ("quotations", draft("『灯塔守护人整夜都在睡觉什么也不做』", evidence=BROKEN), "整夜"),
+    ("marked", draft(CHINESE, (Quoted(3, "Смотритель"),), evidence=MANY), "document 2"),
+    ("numbers", draft("1.26 million kr.", evidence=PEOPLE), "1.26"),
+    ("numbers", draft("120 billion members.", evidence=PEOPLE), "120"),
+    ("numbers", draft("At 14:45.", evidence=PEOPLE), "45"),
+    ("numbers", draft("7 % of them."), "7"),
+    ("numbers", draft("40 × 131 = 5240"), "131"),
+    ("numbers", draft("There are twenty-seven of them in the yard, and that is it."), "twenty-seven"),
+    ("days", draft("On 4 March 2021.", evidence=PEOPLE), "4 March 2021"),
+    ("days", draft("Am 3. April 2021.", evidence=PEOPLE), "3. April 2021"),
+    ("days", draft("On 2022-03-03.", evidence=PEOPLE), "2022-03-03"),
+    ("names", draft("It was Ludwig van Berghoven.", evidence=PEOPLE), "Berghoven"),
+    ("names", draft("Berta Lund carries it."), "Berta Lund"),
+    ("names", draft("Painted by Vincent van Gogh.", evidence=PEOPLE), "Vincent van Gogh"),
+    ("names", draft("It is Jean-Paul O'Brien's.", evidence=PEOPLE), "Jean-Paul"),
+    ("names", draft("Frau Dr. Huber sagt das, und es ist so.", evidence=MANY), "Huber"),
+    (
+        "language",
+        draft("守护人每四小时给钟上一次发条，这样灯就不会熄灭。", question="ランプはどうやって灯し続けますか？"),
+        "Chinese",
+    ),
+    (
+        "language",
+        draft("El guardián da cuerda al mecanismo, y es así.", question="Como é que isto não para e o que é?"),
+        "Spanish",
+    ),
     ("answered", draft("x", open_queries=(2, 3), unanswered=(3,)), "Sub-question 2"),
     ("answered", draft("x", unanswered=(7,)), "no sub-question 7"),
     ("citation_exists", draft("x", (Quoted(4, WINDS),)), "no document 4"),
@@ -146,8 +242,7 @@ def test_a_check_catches_what_is_wrong(check: str, given_: Draft, named: str) ->
 
 def test_every_check_has_a_case_of_both_kinds() -> None:
     """No check stands untested on either side."""
-    checks = {check.__name__ for check in gate.CHECKS}
-    assert {check for check, _ in RIGHT} == {check for check, _, _ in WRONG} == checks
+    assert {check for check, _ in RIGHT} == {check for check, _, _ in WRONG} == CHECKS.keys()
 
 
 word = st.text("abcdefghijklmnopqrstuvwxyzäöü", min_size=2, max_size=8)
@@ -276,9 +371,46 @@ def test_languages_are_told_by_their_small_words(text: str, language: str | None
 
 
 @pytest.mark.parametrize(
-    "text", ["\n" * 4_000, "\n " * 2_000, "1," * 2_000, "1+1" * 1_300, '"' * 4_000, "**" * 2_000, "Dr. " * 1_000]
+    "text",
+    [
+        "\n" * 4_000,
+        "\n " * 2_000,
+        "1," * 2_000,
+        "1+1" * 1_300,
+        "12 " * 1_300,
+        "9^" * 2_000,
+        "(" * 4_000,
+        '"' * 4_000,
+        '"a ' * 1_300,
+        "'a " * 1_300,
+        "> " * 2_000,
+        ">\n" * 2_000,
+        "[1," * 1_300,
+        "**" * 2_000,
+        "Dr. " * 1_000,
+        "A. " * 1_300,
+        "Aa " * 1_300,
+        "Aa van " * 600,
+        "1.1.20" * 600,
+        "1 May " * 600,
+        "1 万" * 1_300,
+        "〇十" * 2_000,
+        "twenty-" * 500,
+        "<|" * 2_000,
+        "灯" * 4_000,
+        "[" * 4_000,
+    ],
 )
 async def test_no_answer_holds_the_loop(text: str) -> None:
     """An answer that was made to be slow is judged like any other: the watch over this test's loop would tell."""
-    judged = gate.judge(draft(text))
+    given_ = draft(text)
+    judged = await answering.judge_alone(Said(given_.answer, given_.citations), given_.ground)
     assert judged.checked
+
+
+async def test_no_document_holds_the_loop() -> None:
+    """A table of ten thousand numbers is read aside."""
+    table = "\n".join(f"{number:,}; {number / 7:.2f} kg; {number % 100} %" for number in range(2_500))
+    ground = draft("x", evidence=Evidence(passages([("t", "a" * 64, table)]))).ground
+    judged = await answering.judge_alone(Said("It is 2,499.", (Quoted(1, "1; 0.14 kg"),)), ground)
+    assert judged.ok

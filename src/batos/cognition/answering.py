@@ -9,7 +9,8 @@ from typing import Any
 from batos.cognition import decisions, gate, prompt
 from batos.cognition.aside import aside
 from batos.cognition.asking import Question, Replied, infer
-from batos.cognition.gate import Draft, Ground, Verdict
+from batos.cognition.gate import Verdict
+from batos.cognition.ground import Draft, Ground
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.inference.partial import AnswerStream
 from batos.inference.schema import Decision
@@ -21,7 +22,8 @@ _OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "archit
 
 def ground_of(running: Running, synthesis: Synthesis) -> Ground:
     """What the answer may rest on; a mind within another is asked what that one made of the mission's question."""
-    return Ground(synthesis.question, synthesis.recalled, _OWN_NAMES, running.brief.text if running.inner else "")
+    asked = running.brief.text if running.inner else ""
+    return Ground(synthesis.question, synthesis.recalled, _OWN_NAMES, asked=asked, today=running.scene.asked_at[:10])
 
 
 async def say(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> Said:
@@ -116,10 +118,10 @@ async def judge_alone(said: Said, ground: Ground) -> Verdict:
 
 
 def _draft(said: Said, ground: Ground, queries: int, open_queries: frozenset[int]) -> Draft:
-    return Draft(said.answer, said.citations, said.unanswered, ground, queries, open_queries)
+    return Draft(said.answer, said.citations, said.unanswered, ground, queries, open_queries, said.cut)
 
 
 async def _judged(draft: Draft) -> Verdict:
-    """Long evidence is searched aside."""
-    size = len(draft.answer) + sum(len(passage.text) for passage in draft.ground.passages)
+    """A long answer, and long evidence, is judged aside: a character costs more there than where it is only read."""
+    size = 24 * len(draft.answer) + 4 * sum(len(passage.text) for passage in draft.ground.passages)
     return await aside(size, lambda: gate.judge(draft))

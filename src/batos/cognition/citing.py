@@ -11,10 +11,12 @@ from typing import Any
 from batos.cognition.evidence import Evidence, Passage
 
 # What stands around a quotation, not in it.
-_AROUND = ' \t\r\n"“”„«»….'
+_AROUND = ' \t\r\n"“”„«»‹›‘….'
 _ALIKE = ("'’‘ʼ´`", '"“”„«»', "-‐‑–—−")
 _VARIANTS = {character: f"[{re.escape(kinds)}]" for kinds in _ALIKE for character in kinds}
 _CLUSTER = re.compile("[\u0300-\u036f]+|[^\u0300-\u036f][\u0300-\u036f]*")
+# What may stand within a word that a line's end or an invisible mark broke: a passage of a PDF, an unspaced script.
+_BROKEN = "[\u00ad\u200b\u2060\ufeff]*(?:-?\\n[ \\t]*)?"
 _GROUP = re.compile(r"\d[.,]\Z")
 _LETTER = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
@@ -34,8 +36,8 @@ class Quoted:
 def locate(quote: str, text: str) -> tuple[int, int] | None:
     """Where the quotation stands in the text, as (start, end), whole words only; None if it does not.
 
-    Typography may differ: kinds of quotes, apostrophes, dashes, blanks, composed accents, and quotes or dots around
-    the whole. No letter may, and no word may be left out.
+    Typography may differ: kinds of quotes, apostrophes, dashes, blanks, composed accents, words that a line's end
+    breaks, and quotes or dots around the whole. No letter may, and no word may be left out.
     """
     bare = quote.strip(_AROUND)
     if not bare:
@@ -87,7 +89,7 @@ def _inside(before: str, after: str) -> bool:
 
 def _pattern(bare: str) -> str:
     words = bare.replace("...", "…").split()
-    body = r"\s+".join("".join(map(_either, _CLUSTER.findall(word))) for word in words)
+    body = r"\s+".join(_BROKEN.join(map(_either, _CLUSTER.findall(word))) for word in words)
     begin = r"(?<!\w)(?<!\d[.,])" if words[0][0].isdigit() else r"(?<!\w)" if _LETTER.match(words[0]) else ""
     end = r"(?!\w)" if _LETTER.match(words[-1][-1]) else ""
     return f"{begin}{body}{end}"

@@ -1,12 +1,14 @@
-"""Numbers as people write them: read in every way that they can be meant, and sums that an answer shows worked out."""
+"""Numbers as people write them: with groups, scales and units, read in every way in which they can be meant."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from decimal import Decimal, DivisionByZero, InvalidOperation
-from itertools import islice, product
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from batos.cognition import numerals
 
 # Digits with what groups them; not what belongs to a word (B12, v2.5) or goes on a longer number. The bounds keep
 # hostile texts from taking long.
@@ -14,43 +16,134 @@ _BLANK = " \u00a0\u202f\u2009"
 _FIGURE = rf"(?:\d{{1,3}}(?:[{_BLANK}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d{{1,40}}(?:[.,]\d{{1,40}}){{0,12}})"
 _NUMBER = re.compile(rf"(?<!\w)(?<!\d[.,]){_FIGURE}")
 _GROUPS = re.compile(rf"[{_BLANK}'’]")
-_UNIT = r"(?:\s?[%€$£°]|\s?[^\W\d_]{1,12})?"
-_TERM = rf"\s*[-+−–×x*·/÷:]\s*{_FIGURE}{_UNIT}"
-_SUM = re.compile(rf"(?<!\w)({_FIGURE}{_UNIT}(?:{_TERM}){{1,16}})\s*[=≈]\s*[€$£]?\s*({_FIGURE})")
-_SIGN = {"+": "+", "-": "-", "−": "-", "–": "-", "×": "*", "x": "*", "*": "*", "·": "*", "/": "/", "÷": "/", ":": "/"}
-_TOKEN = re.compile(rf"({_FIGURE})|\s*([-+−–×x*·/÷:])\s*(?=\d)")
-#: Ways to read one sum that are tried; each figure has at most two.
-_READINGS = 64
 
-_SAID = {
-    10: "ten zehn dix diez dieci",
-    11: "eleven elf onze once undici",
-    12: "twelve zwölf douze doce dodici dozen dutzend",
-    13: "thirteen dreizehn treize trece",
-    14: "fourteen vierzehn quatorze catorce",
-    15: "fifteen fünfzehn quinze quince",
-    16: "sixteen sechzehn seize dieciséis",
-    17: "seventeen siebzehn",
-    18: "eighteen achtzehn",
-    19: "nineteen neunzehn",
-    20: "twenty zwanzig vingt veinte venti",
-    30: "thirty dreißig trente treinta trenta",
-    40: "forty vierzig quarante cuarenta quaranta",
-    50: "fifty fünfzig cinquante cincuenta cinquanta half halb halbe",
-    60: "sixty sechzig soixante sesenta",
-    70: "seventy siebzig setenta",
-    80: "eighty achtzig ochenta",
-    90: "ninety neunzig noventa",
-    100: "hundred hundert cent cien cento",
-    1000: "thousand tausend mille mil",
+#: What multiplies a number, by its power of ten; of a word with two meanings both are tried.
+_SCALES = {
+    3: "thousand k tsd tausend mille mil tusen duizend тыс тысяч тысячи हज़ार",
+    5: "lakh lakhs लाख",
+    6: "million millions m mn mio mill millionen millón millones milhão milhões milione milioni miljoen millioner млн"
+    " миллион миллиона миллионов",
+    7: "crore crores करोड़",
+    9: "billion billions bn mrd milliard milliards milliarde milliarden miliardo miliardi miljard milliarder млрд"
+    " миллиард миллиарда миллиардов bilhão bilhões",
+    12: "trillion trillions billion billionen billón billones трлн",
 }
-_WORDS = {word: Decimal(value) for value, said in _SAID.items() for word in said.split()}
-_WORD = re.compile(r"[^\W\d_]+")
+_POWERS: dict[str, tuple[int, ...]] = {}
+for _power, _said in _SCALES.items():
+    for _word in _said.split():
+        _POWERS[_word] = (*_POWERS.get(_word, ()), _power)
+_SIGNS = {"千": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
+#: Scales that are a unit as well: what is meant may also be the number itself.
+_ALSO_UNITS = {"k", "m", "mil", "mille"}
+
+#: Units that are read as multiples of one another: (what they measure, how much of it).
+_UNITS = {
+    word: (kind, Decimal(factor))
+    for kind, units in {
+        "length": {"mm": "0.001", "cm": "0.01", "dm": "0.1", "m": "1", "km": "1000"},
+        "mass": {"mg": "0.001", "g": "1", "kg": "1000", "t": "1000000"},
+        "volume": {"ml": "0.001", "cl": "0.01", "dl": "0.1", "l": "1"},
+        "time": {"ms": "0.001", "s": "1", "min": "60", "h": "3600"},
+        "data": {"kb": "1000", "mb": "1000000", "gb": "1000000000", "tb": "1000000000000"},
+    }.items()
+    for word, factor in units.items()
+}
+_LONG_UNITS = {
+    "mm": "millimetre millimeter millimetres millimeters",
+    "cm": "centimetre centimeter centimetres centimeters zentimeter centimètres",
+    "m": "metre meter metres meters mètre mètres metro metros metri",
+    "km": "kilometre kilometer kilometres kilometers kilomètres kilómetros",
+    "g": "gram grams gramm gramme grammes gramos grammi",
+    "kg": "kilo kilos kilogram kilograms kilogramm kilogrammes kilogramos",
+    "t": "tonne tonnes ton tons tonnen toneladas",
+    "l": "litre liter litres liters litros litri",
+    "s": "second seconds sekunde sekunden seconde secondes segundos sek sec",
+    "min": "minute minutes minuten minutos minuti",
+    "h": "hour hours stunde stunden heure heures hora horas ore std",
+}
+_UNITS.update({word: _UNITS[unit] for unit, said in _LONG_UNITS.items() for word in said.split()})
+
+_AFTER = re.compile(
+    rf"[-{_BLANK}]?(?:(?P<sign>[千万萬만億亿억])|(?P<word>[^\W\d_]{{1,12}}(?![^\W_]))|(?P<mark>[%‰€$£¥]))"
+)
+_CURRENCY = re.compile(r"(?:[$€£¥₹]|\b(?:usd|eur|gbp|chf|kr|rs)\.?)\s?\Z", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|approx|nearly|almost|over|some|more than|less than|under|circa|ca|"
+    r"rund|etwa|ungefähr|knapp|gut|über|fast|mehr als|weniger als|environ|près de|presque|plus de|moins de|unos|unas|"
+    r"casi|alrededor de|más de|menos de|quasi|più di|meno di|cerca de|mais de|"
+    r"ongeveer|bijna|около|почти|более|менее)\.?|"
+    r"[≈~≃]|[约約]|大约|およそ|लगभग)\s*(?:[$€£¥₹]|[a-z]{2,3}\.? )?\s?\Z",
+    re.IGNORECASE,
+)
+_SHORT_YEAR = re.compile(r"(?:['’‘]|(?<!\d)(?:19|20)\d\d\s?[-–/])\Z")
 
 
-def found(text: str) -> list[str]:
-    """The numbers of a text as they stand in it, each once, in order."""
-    return list(dict.fromkeys(_NUMBER.findall(_plain(text))))
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number where it stands in a text; `values` is what it can mean, none for what is no number (a version).
+
+    `readings` are its values without the scale that follows it, which is a power of ten in `scales`; `measured` those
+    values that a unit makes comparable.
+    """
+
+    text: str
+    start: int
+    end: int
+    values: frozenset[Decimal]
+    readings: frozenset[Decimal]
+    scales: frozenset[int] = frozenset()
+    measured: frozenset[tuple[str, Decimal]] = frozenset()
+    percent: bool = False
+    about: bool = False
+    #: Whether it may be a count of things, such as an answer makes on its way.
+    counts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The numbers of a text, as others are looked up in it."""
+
+    values: frozenset[Decimal] = frozenset()
+    written: frozenset[str] = frozenset()
+    measured: frozenset[tuple[str, Decimal]] = frozenset()
+    scales: frozenset[int] = field(default_factory=frozenset)
+
+
+def find(text: str) -> list[Figure]:
+    """The numbers of a text as they stand in it, in order."""
+    text = plain(text)
+    return [
+        _figure(text, found.start(), found.end(), text[max(0, found.start() - 24) : found.start()])
+        for found in _NUMBER.finditer(text)
+    ]
+
+
+def _figure(text: str, start: int, end: int, before: str = "") -> Figure:
+    """The number at a place; without what stands before it, nothing is told of what that says."""
+    written = text[start:end]
+    readings_, after = readings(written), _AFTER.match(text, end)
+    sign, word, mark = (after["sign"], (after["word"] or "").casefold(), after["mark"]) if after else (None, "", None)
+    scales = (_SIGNS[sign],) if sign else _POWERS.get(word, ())
+    values = {value.scaleb(power) for value in readings_ for power in scales} or set(readings_)
+    if not scales or word in _ALSO_UNITS:
+        values |= readings_
+    if before and len(written) == 2 and _SHORT_YEAR.search(before):
+        values |= {century + int(written) for century in (Decimal(1900), Decimal(2000))}
+    unit = _UNITS.get(word)
+    measured = frozenset((unit[0], value * unit[1]) for value in readings_) if unit else frozenset()
+    counted = len(written) == 1 and not (scales or unit or mark or _CURRENCY.search(before))
+    return Figure(
+        written,
+        start,
+        end,
+        frozenset(values),
+        readings_,
+        frozenset(scales),
+        measured,
+        mark == "%" or word in ("percent", "prozent"),
+        bool(before) and _ABOUT.search(before) is not None,
+        counted,
+    )
 
 
 def readings(figure: str) -> frozenset[Decimal]:
@@ -72,6 +165,8 @@ def readings(figure: str) -> frozenset[Decimal]:
         meant.add(Decimal(f"{head}.{tail[0]}"))
     if grouped:
         meant.add(Decimal("".join((head, *tail))))
+    elif marks[0] == "," and len(tail[-1]) == 3 and all(len(each) == 2 for each in tail[:-1]) and len(head) <= 2:
+        meant.add(Decimal("".join((head, *tail))))  # 12,50,000 as in India
     return frozenset(meant)
 
 
@@ -82,73 +177,63 @@ def _mixed(digits: str, marks: Sequence[str]) -> frozenset[Decimal]:
     return frozenset({Decimal(digits.replace(marks[0], "").replace(marks[-1], "."))})
 
 
-def known(text: str) -> frozenset[Decimal | str]:
-    """Every value that a text has, in every reading, spelled numbers too; what is no number as it is written."""
-    text = _plain(text)
-    values: set[Decimal | str] = set()
-    for figure in set(_NUMBER.findall(text)):
-        values |= readings(figure) or {figure}
-        values.update(Decimal(part) for part in re.split(r"\D", figure) if part)
-    values.update(_WORDS[word] for word in {each.casefold() for each in _WORD.findall(text)} & _WORDS.keys())
-    return frozenset(values)
+def known(text: str) -> Known:
+    """Every value that a text has, in every reading, with and without scale, spelled numbers too."""
+    values: set[Decimal] = set(numerals.spelled(text))
+    written: set[str] = set()
+    measured: set[tuple[str, Decimal]] = set()
+    scales: set[int] = set()
+    text = plain(text)
+    for found in _NUMBER.finditer(text):
+        figure = _figure(text, found.start(), found.end())
+        values |= figure.values | figure.readings
+        measured |= figure.measured
+        if not figure.readings:
+            written.add(figure.text)
+        values.update(Decimal(part) for part in re.split(r"\D", figure.text) if part)
+    for word in set(re.findall(r"[^\W\d_]+|[千万萬만億亿억]", text.casefold())):
+        scales.update(_POWERS.get(word, ()))
+        scales.update({_SIGNS[word]} if word in _SIGNS else ())
+    return Known(frozenset(values), frozenset(written), frozenset(measured), frozenset(scales))
 
 
-def is_known(figure: str, values: frozenset[Decimal | str]) -> bool:
-    """Whether one of the values is meant; small counts need no source, and a date is known by its parts."""
-    meant = readings(figure)
-    if not meant or _GROUPS.search(figure):
-        # No number, or several that only stand beside each other: then each of them is known.
-        parts = [Decimal(part) for part in re.split(r"\D", figure) if part]
-        if figure in values or all(part < 10 or part in values for part in parts):
+def is_known(figure: Figure, there: Known) -> bool:
+    """Whether one of its values is there, in another unit or rounded if it says so; small counts need no source.
+
+    A scale that the text names anywhere (the head of a table) may belong to any of its numbers.
+    """
+    if not figure.readings:
+        return figure.text in there.written
+    if figure.values & there.values or figure.counts:
+        return True
+    if figure.measured & there.measured or (figure.scales & there.scales and figure.readings & there.values):
+        return True
+    if _GROUPS.search(figure.text):
+        # Several numbers that only stand beside each other: then each of them is known.
+        parts = [Decimal(part) for part in re.split(r"\D", figure.text) if part]
+        if all(part < 10 or part in there.values for part in parts):
             return True
-    return bool(meant & values) or any(value < 10 and value == value.to_integral_value() for value in meant)
+    return figure.about and rounds(figure.values, there.values)
 
 
-def computed(text: str) -> frozenset[Decimal | str]:
-    """The results of the sums that a text shows and that are right: `3 × 40 km = 120 km` gives 120."""
-    results: set[Decimal | str] = set()
-    for terms, result in _SUM.findall(_plain(text)):
-        for value in _values(terms):
-            results.update(meant for meant in readings(result) if _is_about(value, meant))
-    return frozenset(results)
+def rounds(shown: Iterable[Decimal], values: Iterable[Decimal]) -> bool:
+    """Whether one of the values is what is shown, rounded to its last digit that is not a nought."""
+    steps = [(value, Decimal(5).scaleb(_exponent(value.normalize()) - 1)) for value in shown if value]
+    return any(abs(value - each) <= step for each in values for value, step in steps)
 
 
-def _values(terms: str) -> Iterator[Decimal]:
-    """What a sum makes, for every way to read its figures."""
-    tokens = _TOKEN.findall(terms)
-    figures = [readings(figure) for figure, _ in tokens if figure]
-    signs = [_SIGN[sign] for _, sign in tokens if sign]
-    if len(signs) != len(figures) - 1 or not all(figures):
-        return
-    for chosen in islice(product(*figures), _READINGS):
-        try:
-            yield _worked_out(list(chosen), list(signs))
-        except (DivisionByZero, InvalidOperation):
-            continue  # a sum that divides by zero shows nothing
-
-
-def _worked_out(values: list[Decimal], signs: list[str]) -> Decimal:
-    total, product_, sign = Decimal(0), values[0], "+"
-    for operation, value in zip([*signs, "+"], [*values[1:], Decimal(0)], strict=True):
-        if operation == "*":
-            product_ *= value
-        elif operation == "/":
-            product_ /= value
-        else:
-            total += product_ if sign == "+" else -product_
-            product_, sign = value, operation
-    return total
-
-
-def _is_about(value: Decimal, shown: Decimal) -> bool:
+def is_about(value: Decimal, shown: Decimal) -> bool:
     """Whether `shown` is the value, rounded to the digits that it has."""
-    exponent = shown.as_tuple().exponent
-    places = -exponent if isinstance(exponent, int) else 0
-    return abs(value - shown) <= Decimal("0.5").scaleb(-places)
+    return abs(value - shown) <= Decimal(5).scaleb(_exponent(shown) - 1)
 
 
-def _plain(text: str) -> str:
-    """Full-width and other scripts' digits as the usual ones; what else NFKC would change stays."""
+def _exponent(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
+
+
+def plain(text: str) -> str:
+    """Full-width and other scripts' digits as the usual ones, character for character; what else is there stays."""
     if text.isascii():
         return text
-    return "".join(str(unicodedata.digit(each)) if each.isdigit() and not each.isascii() else each for each in text)
+    return "".join(str(unicodedata.decimal(each)) if each.isdecimal() and not each.isascii() else each for each in text)

@@ -22,6 +22,16 @@ _SMALL = {
     " ma anche",
     "Portuguese": "o a os as e é um uma de do da que para com não se por como mais no na em dos das são ao qual você"
     " foi está quem",
+    "Swedish": "och att det som en är av för på den till inte med har om hur vad när jag du eller ett vid från kan",
+    "Danish or Norwegian": "og at det som en er av af for på den til ikke med har om hvordan hva hvad når jeg du eller"
+    " et ved fra kan han blir bliver sig seg der",
+    "Polish": "i w na z do się że jest nie to jak co o po przez od dla czy ale za są gdy lub być który która",
+    "Czech": "a v na se je že s z do to jak co o po pro od ale za jsou když nebo být který která si aby",
+    "Turkish": "ve bir bu ne için ile da de mi nasıl olarak çok daha gibi kadar ama en değil olan her sonra",
+    "Finnish": "ja on ei se että kun mutta tai niin kuin miten mitä joka ovat myös jos sen hän ole kanssa",
+    "Hungarian": "a az és hogy nem egy is van ez mit hogyan de vagy meg ha csak mint már ki amikor",
+    "Romanian": "și în de la cu nu este o un pe să ce cum care din mai când sau prin sunt după pentru",
+    "Indonesian": "dan yang di ke dari untuk dengan ini itu adalah tidak bagaimana apa pada dalam akan atau oleh",
     "Dutch": "de het een en is van niet met voor op zijn dat die er te aan wat hoe ik je wordt naar ook om bij",
 }
 _SMALL_WORDS = {language: frozenset(listed.split()) for language, listed in _SMALL.items()}
@@ -31,6 +41,9 @@ SMALL_WORDS = frozenset().union(*_SMALL_WORDS.values())
 #: A sample is enough to tell.
 _SAMPLE = 4_000
 _EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC", "HANGUL", "BOPOMOFO"}
+
+_KANA, _HANGUL = re.compile("[\u3041-\u30fa]"), re.compile("[\uac00-\ud7a3]")
+_HAN, _CHINESE = re.compile("[\u3400-\u9fff]"), re.compile("[的了吗么这们哪为着呢吧们個這嗎們為]")
 
 # A question that names a language may be about to ask for it.
 _NAMES_LANGUAGE = re.compile(
@@ -60,16 +73,32 @@ def main_scripts(text: str) -> frozenset[str]:
 
 
 def guess(text: str) -> str | None:
-    """The language by its small words; None where they do not tell clearly.
+    """The language by its small words, of Chinese, Japanese and Korean by their letters; None where it is not clear.
 
     >>> guess("How does the keeper know that the lamp is burning?")
     'English'
     """
+    if eastern := _eastern(text[:_SAMPLE]):
+        return eastern
     said = words(text[:_SAMPLE])
-    hits = {language: sum(1 for word in said if word in small) for language, small in _SMALL_WORDS.items()}
-    first, second = sorted(hits, key=lambda language: -hits[language])[:2]
-    clear = hits[first] >= 2 and hits[first] * 6 >= len(said) and hits[first] * 2 >= hits[second] * 3
-    return first if clear else None
+    hits = {language: [word for word in said if word in small] for language, small in _SMALL_WORDS.items()}
+    first, second = sorted(hits, key=lambda language: -len(hits[language]))[:2]
+    most, next_most = len(hits[first]), len(hits[second])
+    # Related languages share small words: who has all of the other's and more is it too.
+    clear = 2 * most >= 3 * next_most or (most > 2 and set(hits[second]) < set(hits[first]))
+    return first if clear and most >= 2 and most * 6 >= len(said) else None
+
+
+def _eastern(text: str) -> str | None:
+    """Japanese has kana, Korean hangul, Chinese its own particles; None where other letters are the most."""
+    kana, hangul, han = (len(kind.findall(text)) for kind in (_KANA, _HANGUL, _HAN))
+    if 2 * (kana + hangul + han) <= sum(1 for letter in text if letter.isalpha()):
+        return None
+    if 10 * kana >= kana + han and kana:
+        return "Japanese"
+    if hangul > han:
+        return "Korean"
+    return "Chinese" if not kana and _CHINESE.search(text) else None
 
 
 def names_language(text: str) -> bool:

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.cognition import asking, gate, prompt
+from batos.cognition import asking, occurring, prompt
 from batos.cognition.asking import Question
 from batos.cognition.evidence import SENTENCE_END, Evidence, Passage, Turn, mark
-from batos.cognition.gate import Draft, Ground
+from batos.cognition.ground import Draft, Ground
 from batos.cognition.prompt import Voice
 from batos.cognition.running import Running
 from batos.errors import ContextOverflow, DecisionInvalid, Runaway
@@ -209,7 +209,7 @@ def faults_of(text: str, source: str) -> Iterator[str]:
         yield "It is longer than what it records."
     ground = Ground("", Evidence((Passage(1, "turns", "", 0, source),)), _OWN_NAMES)
     draft = Draft(text, (), frozenset(), ground)
-    for check in (gate.numbers, gate.names):
+    for check in (occurring.numbers, occurring.days, occurring.names):
         for fault in check(draft):
             yield fault.replace("is in no document", "is in none of these turns")
 

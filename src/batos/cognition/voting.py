@@ -47,9 +47,9 @@ def ballot(answer: str, question: str) -> Ballot:
     verdict = True if head in _YES else False if head in _NO else None
     asked = figures.known(question)
     numbers = tuple(
-        frozenset(figures.readings(each) or {each})
-        for each in figures.found(answer)
-        if not (figures.readings(each) or {each}) & asked
+        frozenset[object](each.values or {each.text})
+        for each in figures.find(answer)
+        if not (each.values & asked.values or each.text in asked.written)
     )
     said = words(answer.replace("\u2019", "'"))
     own = frozenset(word for word in said if word not in languages.SMALL_WORDS and not word[0].isdigit())

@@ -1,0 +1,111 @@
+"""Dates and times of day, however they are written: what two texts can be compared by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_MONTHS = (
+    "january jan januar jänner janvier enero gennaio gen janeiro januari января",
+    "february feb februar février fév febrero febbraio fevereiro februari февраля",
+    "march mar märz mars marzo março maart марта",
+    "april apr avril abril aprile апреля",
+    "may mai mayo maggio maio mei мая",
+    "june jun juni juin junio giugno junho июня",
+    "july jul juli juillet julio luglio julho июля",
+    "august aug août agosto augustus августа",
+    "september sep sept septembre septiembre settembre setembro сентября",
+    "october oct oktober okt octobre octubre ottobre outubro октября",
+    "november nov novembre noviembre novembro ноября",
+    "december dec dezember dez décembre déc diciembre dicembre dezembro декабря",
+)
+_MONTH = {word: number for number, said in enumerate(_MONTHS, start=1) for word in said.split()}
+_NAME = "|".join(sorted(_MONTH, key=len, reverse=True))
+_DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.)?"
+_FORMS = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?<![\d.-])(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?![\d-])",
+        r"(?<![\d./])(?P<a>\d{1,2})(?P<sign>[./])\s?(?P<b>\d{1,2})(?P=sign)\s?(?P<y>\d{4}|\d\d)(?![\d./]*\d)",
+        r"(?<!\d)(?P<y>\d{4})\s?年\s?(?P<m>\d{1,2})\s?月(?:\s?(?P<d>\d{1,2})\s?日)?",
+        rf"(?<![\w.]){_DAY}\s(?:of\s|de\s|d')?(?P<name>{_NAME})\b\.?(?:,?\s(?:de\s|del\s)?(?P<y>\d{{4}})\b)?",
+        rf"(?<!\w)(?P<name>{_NAME})\b\.?\s(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s(?P<y>\d{{4}})\b)?(?![:.,]\d)",
+        rf"(?<!\w)(?P<name>{_NAME})\b\.?,?\s(?:de\s|del\s)?(?P<y>\d{{4}})\b",
+    )
+]
+_TIME = re.compile(
+    r"(?<![\d.,:])(?P<h>[01]?\d|2[0-4])(?:[:.h]|\sh\s)(?P<m>[0-5]\d)(?![\d.,:]*\d)(?:\s?(?P<half>[ap])\.?m\b)?",
+    re.IGNORECASE,
+)
+#: Names of months that are other words where they are not capitalised.
+_CAPITALISED = frozenset({"may", "march", "mar", "sept", "dec", "set", "gen", "august"})
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A date where it stands in a text, in the ways that it can be read: (year, month, day), 0 for what is not said."""
+
+    text: str
+    start: int
+    end: int
+    readings: frozenset[tuple[int, int, int]]
+
+
+def find(text: str) -> list[Day]:
+    """The dates of a text, none within another."""
+    found: list[Day] = []
+    taken: set[int] = set()
+    for form in _FORMS:
+        for each in form.finditer(text):
+            readings = frozenset(_read(each))
+            if readings and not taken.intersection(range(each.start(), each.end())):
+                taken.update(range(each.start(), each.end()))
+                found.append(Day(each[0], each.start(), each.end(), readings))
+    return sorted(found, key=lambda day: day.start)
+
+
+def known(text: str) -> frozenset[tuple[int, int, int]]:
+    """Every date of a text in every reading."""
+    return frozenset(reading for day in find(text) for reading in day.readings)
+
+
+def is_known(day: Day, there: frozenset[tuple[int, int, int]], years: frozenset[int]) -> bool:
+    """Whether a date is there, or its parts: its day and month in some date, its year among the years of the text."""
+    return any(_is_there(reading, there, years) for reading in day.readings)
+
+
+def _is_there(reading: tuple[int, int, int], there: frozenset[tuple[int, int, int]], years: frozenset[int]) -> bool:
+    year, month, day = reading
+    for other in there:
+        same_month = month == other[1] and (not day or day == other[2])
+        if same_month and (not year or year == other[0] or (not other[0] and year in years)):
+            return True
+    return False
+
+
+def _read(found: re.Match[str]) -> Iterator[tuple[int, int, int]]:
+    parts = found.groupdict()
+    if parts.get("name") in _CAPITALISED:
+        return
+    year = int(parts["y"] or 0)
+    if parts.get("a"):
+        pairs = {(int(parts["b"]), int(parts["a"]))}
+        if parts["sign"] == "/":
+            pairs.add((int(parts["a"]), int(parts["b"])))
+    else:
+        month = _MONTH[parts["name"].casefold()] if parts.get("name") else int(parts["m"])
+        pairs = {(month, int(parts.get("d") or 0))}
+    years = (year,) if len(parts["y"] or "") != 2 else (1900 + year, 2000 + year)
+    yield from ((each, *pair) for each in years for pair in pairs if 1 <= pair[0] <= 12 and pair[1] <= 31)
+
+
+def times(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """The times of day of a text: (hour of 24, minute), and where it stands: 14:30, 14.30, 14h30, 2:30 pm."""
+    found = []
+    for each in _TIME.finditer(text):
+        hour = int(each["h"])
+        if each["half"]:
+            hour = hour % 12 + (12 if each["half"].casefold() == "p" else 0)
+        found.append(((hour, int(each["m"])), each.span()))
+    return found

@@ -1,0 +1,135 @@
+"""Numbers written in words and in Chinese characters, as far as they are told without grammar: up to a hundred."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+#: The words for 1 to 9, then 10 to 19, then 20, 30 ... 90, by language.
+_CODES = {"English": "en", "German": "de", "French": "fr", "Spanish": "es", "Italian": "it", "Dutch": "nl"}
+_ONES = {
+    "en": "one two three four five six seven eight nine",
+    "de": "ein zwei drei vier fünf sechs sieben acht neun",
+    "fr": "un deux trois quatre cinq six sept huit neuf",
+    "es": "uno dos tres cuatro cinco seis siete ocho nueve",
+    "it": "uno due tre quattro cinque sei sette otto nove",
+    "nl": "een twee drie vier vijf zes zeven acht negen",
+}
+_TEENS = {
+    "en": "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+    "de": "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
+    "fr": "dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf",
+    "es": "diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
+    "it": "dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove",
+    "nl": "tien elf twaalf dertien veertien vijftien zestien zeventien achttien negentien",
+}
+_TENS = {
+    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
+    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "fr": "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
+    "es": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+    "it": "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
+    "nl": "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
+}
+_OTHERS = {
+    12: "dozen dutzend douzaine docena dozzina dozijn",
+    50: "half halb halbe halben moitié mitad metà helft",
+    25: "quarter viertel cuarto kwart",
+    100: "hundred hundert cent cien ciento cento honderd",
+    1000: "thousand tausend mille mil duizend",
+}
+#: What is meant by a fraction's word beside its percentage.
+_FRACTIONS = {Decimal(50): Decimal("0.5"), Decimal(25): Decimal("0.25")}
+_SIGNS = {"½": ("0.5", "50"), "¼": ("0.25", "25"), "¾": ("0.75", "75")}
+
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_CHINESE = re.compile(r"[〇零一二两三四五六七八九十百千万亿]+")
+_DIGITS = {sign: value for value, signs in enumerate(("〇零", "一", "二两", "三", *"四五六七八九")) for sign in signs}
+_UNITS = {"十": 10, "百": 100, "千": 1_000}
+
+
+def _composed(language: str, tens: str, one: str) -> Iterator[str]:
+    """How tens and a one are written together: twenty-seven, siebenundzwanzig, veintisiete, treinta y siete."""
+    yield f"{tens}-{one}"
+    if language == "de":
+        yield f"{one}und{tens}"
+    elif language == "nl":
+        yield f"{one}{'ën' if one.endswith('e') else 'en'}{tens}"
+    elif language == "es":
+        yield f"veinti{one}" if tens == "veinte" else f"{tens} y {one}"
+    elif language == "it":
+        yield f"{tens[:-1] if one[0] in 'uo' else tens}{one}"
+    elif language == "fr":
+        yield f"{tens.removesuffix('s')}-{one}"
+
+
+def _words(language: str) -> Iterator[tuple[str, Decimal]]:
+    """The words from ten to ninety-nine."""
+    yield from ((word, Decimal(value)) for value, word in enumerate(_TEENS[language].split(), start=10))
+    for place, tens in enumerate(_TENS[language].split(), start=2):
+        yield tens, Decimal(10 * place)
+        for one, word in enumerate(_ONES[language].split(), start=1):
+            yield from ((written, Decimal(10 * place + one)) for written in _composed(language, tens, word))
+
+
+_BY_LANGUAGE = {language: dict(_words(language)) for language in _TEENS}
+_VALUES = {word: value for words in _BY_LANGUAGE.values() for word, value in words.items()}
+_VALUES |= {word: Decimal(value) for said in _ONES.values() for value, word in enumerate(said.split(), start=1)}
+_VALUES |= {word: Decimal(value) for value, said in _OTHERS.items() for word in said.split()}
+_SPACED = {tuple(word.split()): value for word, value in _VALUES.items() if " " in word}
+
+
+def spelled(text: str) -> frozenset[Decimal]:
+    """The values of the numbers that a text has in words, up to ninety-nine, and of Chinese ones.
+
+    >>> sorted(map(int, spelled("eighty-six steps; treinta y siete; 八十六")))
+    [7, 30, 37, 86]
+    """
+    found: set[Decimal] = set()
+    said = _WORD.findall(text.casefold())
+    for word in set(said):
+        values = {_VALUES[part] for part in ([word] if word in _VALUES else word.split("-")) if part in _VALUES}
+        found |= values
+        found.update(_FRACTIONS[value] for value in values & _FRACTIONS.keys())
+    if " y " in text:
+        found.update(_SPACED[three] for three in zip(said, said[1:], said[2:], strict=False) if three in _SPACED)
+    found.update(Decimal(value) for sign, values in _SIGNS.items() if sign in text for value in values)
+    found.update(Decimal(value) for value in map(chinese, set(_CHINESE.findall(text))) if value is not None)
+    return frozenset(found)
+
+
+def stated(text: str, language: str) -> dict[str, Decimal]:
+    """The number words from eleven on that a text in that language (by its English name) has, with their values.
+
+    >>> stated("Twenty-seven of them, once.", "English")
+    {'twenty-seven': Decimal('27')}
+    """
+    words = _BY_LANGUAGE.get(_CODES.get(language, ""), {})
+    found = {word: words[word] for word in _WORD.findall(text.casefold()) if word in words}
+    return {word: value for word, value in found.items() if value > 10}
+
+
+def chinese(numeral: str) -> int | None:
+    """The value of a Chinese numeral, digit by digit (二〇二三) or with units (一千二百); None if it is neither.
+
+    >>> chinese("二〇二三"), chinese("八十六"), chinese("一千二百"), chinese("十十")
+    (2023, 86, 1200, None)
+    """
+    if not any(sign in _UNITS or sign in "万亿" for sign in numeral):
+        return int("".join(str(_DIGITS[sign]) for sign in numeral)) if len(numeral) < 10 else None
+    total = section = digit = 0
+    last = 10_000
+    for sign in numeral:
+        if sign in _DIGITS:
+            digit = _DIGITS[sign]
+        elif sign in _UNITS:
+            if _UNITS[sign] >= last:
+                return None
+            last = _UNITS[sign]
+            section += (digit or 1) * last
+            digit = 0
+        else:
+            total = (total + section + digit) * (10_000 if sign == "万" else 100_000_000)
+            section, digit, last = 0, 0, 10_000
+    return total + section + digit
