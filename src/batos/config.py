@@ -65,7 +65,12 @@ class Settings(BaseModel):
     kv_type: Literal["f16", "q8_0", "q4_0"] = Field(
         default="f16", description="The daemon's OLLAMA_KV_CACHE_TYPE, for the budget."
     )
-    parallel: int = Field(default=1, ge=1, le=64, description="The daemon's OLLAMA_NUM_PARALLEL, for the budget.")
+    parallel: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="The daemon's OLLAMA_NUM_PARALLEL: for the budget, and so many calls of one mission at once.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="Least severe line on stderr."
     )
