@@ -46,8 +46,8 @@ class Machine:
         """Each state as it is entered; stop iterating to stop between two states.
 
         An exception in a state moves the cycle to FAILED, which dooms the transaction (of the mission's own mind: a
-        mind within it has nothing to doom), and is raised again. Between two states the mission may be held: its thought
-        is doomed like any that did not end, and its cycle stands where it stood, for nothing failed.
+        mind within it has nothing to doom), and is raised again. Between two states the mission may be held: its
+        thought is doomed like any that did not end, and its cycle stands where it stood, for nothing failed.
         """
         state = self._enter(cycle, "IDLE")
         yield state
