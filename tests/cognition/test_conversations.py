@@ -1,0 +1,180 @@
+"""Conversations: turns are kept word for word and read by position, however many there are, by their user alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cognition.conftest import Mind
+from tests.cognition.minds import ask, begun
+from tests.cognition.talks import exchanges, talk
+
+from batos.cognition import conversations
+from batos.errors import BriefError, NotFound
+from batos.image import roots
+
+PLAIN = {"answer": "It is so.", "unanswered": []}
+MANY, SOME = 10_000, 200
+#: Objects that are loaded to find one among thousands: the path through a tree, a bucket, the three of a mission.
+PATH = 24
+
+
+class Loads:
+    """Counts the objects that connections have loaded when they are closed; ZODB asks for no more of a monitor."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def closedConnection(self, connection: Any) -> None:  # noqa: N802 - ZODB's name
+        """A connection is given back."""
+        self.total += connection.getTransferCounts(True)[0]
+
+
+@pytest.fixture
+def plain(mind: Mind) -> Mind:
+    """A mind that answers without documents."""
+    mind.script.woven = dict(PLAIN)
+    return mind
+
+
+async def test_any_of_ten_thousand_turns_is_read_without_the_rest(plain: Mind) -> None:
+    """By position from either end, word for word; what is loaded is the way there and the turn, never the others.
+
+    A mission in such a conversation loads no more than one in a short conversation, but for the way.
+    """
+    said = [(f"Question {number}?", f"Answer {number}.") for number in range(1, MANY + 1)]
+    long, short = await talk(plain.uvm, said), await talk(plain.uvm, said[-SOME:])
+    with plain.uvm.image.snapshot() as root:
+        connection = root._p_jar
+        for start, position in ((1, 1), (5_000, 5_000), (-1, MANY), (-MANY, 1), (9_999, 9_999)):
+            connection.cacheMinimize()
+            connection.getTransferCounts(True)
+            page = conversations.page(root, long, start, 1)
+            loaded, _ = connection.getTransferCounts(True)
+            (turn,) = page["turns"]
+            assert (turn["position"], page["count"]) == (position, MANY)
+            assert (turn["question"], turn["answer"]) == said[position - 1]
+            assert loaded <= PATH
+    # The first mission measures the model's tokens, by which the next ones know their room.
+    await ask(plain.uvm, "And now?", (), effort="reflex", conversation=short)
+    loads: dict[str, int] = {}
+    db: Any = plain.uvm.image.db
+    for name, turns in ((short, SOME + 1), (long, MANY)):
+        db.cacheMinimize()
+        db.setActivityMonitor(monitor := Loads())
+        shown = await ask(plain.uvm, "And now?", (), effort="reflex", conversation=name)
+        loads[name] = monitor.total
+        recalled = len(shown["provenance"]["recalled"])
+        assert recalled + shown["provenance"]["omitted"]["turns"] == turns
+        assert 0 < recalled < SOME
+    assert loads[long] <= loads[short] + PATH
+
+
+@hypothesis.settings(max_examples=20, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@given(start=st.integers(-15, 15), limit=st.integers(1, 15))
+async def test_a_page_is_a_slice(mind: Mind, start: int, limit: int) -> None:
+    """Positions count from 1, negative ones from the end; a start before the first is the first; `next` goes on."""
+    name = await talk(mind.uvm, exchanges(9, 20))
+    page = mind.uvm.turns(name, start, limit)
+    first = max(1, 10 + start) if start < 0 else max(1, start)
+    expected = list(range(first, min(9, first + limit - 1) + 1))
+    assert [each["position"] for each in page["turns"]] == expected
+    assert page["next"] == (expected[-1] + 1 if expected and expected[-1] < 9 else None)
+
+
+async def test_a_page_of_long_turns_ends_early_and_says_where_it_goes_on(mind: Mind) -> None:
+    """A page is never too long to be sent; one turn is on it whatever its length."""
+    name = await talk(mind.uvm, [("Long?", "x" * 200_000)] * 4)
+    page = mind.uvm.turns(name, 1, 4)
+    assert ([each["position"] for each in page["turns"]], page["next"]) == ([1], 2)
+
+
+async def test_another_users_conversation_is_refused(mind: Mind) -> None:
+    """Whoever is named as the reader is its user, or learns nothing of it; `last` is the reader's newest."""
+    theirs = await talk(mind.uvm, exchanges(1), user="anna")
+    mine = await talk(mind.uvm, exchanges(2))
+    with pytest.raises(BriefError, match="another user's conversation"):
+        mind.uvm.turns(theirs, user="tester")
+    with pytest.raises(NotFound, match="there is no conversation"):
+        mind.uvm.turns("c-01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    assert mind.uvm.turns("last", user="anna")["conversation"] == theirs
+    assert mind.uvm.turns("last")["conversation"] == mine
+    with pytest.raises(NotFound, match="no conversation yet"):
+        mind.uvm.turns("last", user="berta")
+
+
+async def test_the_newest_conversation_is_found_from_the_end(mind: Mind) -> None:
+    """Older conversations are not loaded to find a user's newest."""
+    names = [await talk(mind.uvm, exchanges(1, 20)) for _ in range(30)]
+    with mind.uvm.image.snapshot() as root:
+        connection = root._p_jar
+        connection.cacheMinimize()
+        connection.getTransferCounts(True)
+        assert conversations.newest(root, "tester") == max(names)
+        assert connection.getTransferCounts(True)[0] < len(names)
+
+
+# -- replies
+
+
+async def test_a_reply_recalls_what_it_answers(plain: Mind) -> None:
+    """Without a conversation the exchange that is replied to is recalled; in one it comes last before the question."""
+    first = await ask(plain.uvm, "Where is the pier?", (), effort="reflex")
+    shown = await ask(plain.uvm, "And why there?", (), effort="reflex", in_reply_to=first["id"])
+    assert shown["provenance"]["recalled"] == [{"mission": first["id"], "turn": 0, "trust": "model"}]
+    assert [each["content"] for each in plain.bridge.history[-1].messages[2:4]] == ["Where is the pier?", "It is so."]
+    name = await talk(plain.uvm, exchanges(4))
+    second = plain.uvm.turns(name, 2, 1)["turns"][0]
+    shown = await ask(plain.uvm, "Who?", (), effort="reflex", conversation=name, in_reply_to=second["mission"])
+    assert [each["turn"] for each in shown["provenance"]["recalled"]] == [1, 3, 4, 2]
+    assert plain.bridge.history[-1].messages[-3]["content"] == second["question"]
+    assert shown["provenance"]["omitted"]["turns"] == 0
+
+
+async def test_a_reply_to_an_old_turn_is_recalled_beside_the_newest(plain: Mind) -> None:
+    """However far back the turn is, it is shown, and what lies between is counted."""
+    name = await talk(plain.uvm, exchanges(200, 400))
+    meant = plain.uvm.turns(name, 3, 1)["turns"][0]["mission"]
+    shown = await ask(plain.uvm, "Who?", (), effort="reflex", conversation=name, in_reply_to=meant)
+    turns = [each["turn"] for each in shown["provenance"]["recalled"]]
+    assert turns[-1] == 3
+    assert turns[:-1] == list(range(201 - len(turns[:-1]), 201))
+    assert shown["provenance"]["omitted"]["turns"] == 200 - len(turns)
+
+
+async def test_a_reply_is_to_a_mission_of_ones_own_that_has_an_answer(plain: Mind) -> None:
+    """What is not there, another user's, or not answered is refused, with the field that says so."""
+    theirs = await ask(plain.uvm, "Mine?", (), effort="reflex", user="anna")
+    waiting = await plain.uvm.submit({"text": "Later?"})
+    for mission in (theirs["id"], "m-01ARZ3NDEKTSV4RRFFQ69G5FAV", waiting):
+        with pytest.raises((BriefError, NotFound)) as raised:
+            await ask(plain.uvm, "Why?", (), effort="reflex", in_reply_to=mission)
+        assert raised.value.field == "in_reply_to"
+
+
+async def test_a_reply_without_room_is_left_out(plain: Mind) -> None:
+    """An exchange that is longer than the room is not cut: it is not shown, and the mission goes on."""
+    name = await talk(plain.uvm, [("x" * 19_000, "Yes."), ("Short?", "Yes.")])
+    meant = plain.uvm.turns(name, 1, 1)["turns"][0]["mission"]
+    shown = await ask(plain.uvm, "Why?", (), effort="reflex", conversation=name, in_reply_to=meant)
+    assert [each["turn"] for each in shown["provenance"]["recalled"]] == [2]
+    assert shown["provenance"]["omitted"]["turns"] == 1
+
+
+async def test_conversations_understand_messages_also_if_older_than_genesis(plain: Mind) -> None:
+    """One that was begun before there was anything to delegate to is brought to it by its next turn."""
+    name = await begun(plain.uvm)
+
+    def bare(root: Any) -> None:
+        conversation = root[roots.CONVERSATIONS][name]
+        conversation.__dict__["_parents"] = ()
+        conversation._p_changed = True
+
+    await plain.uvm.image.writer.apply(bare)
+    await ask(plain.uvm, "And now?", (), effort="reflex", conversation=name)
+    lineage = plain.uvm.inspect(name)["lineage"]
+    assert lineage[-1] == "traits_obj"
+    assert len(lineage) == 3
