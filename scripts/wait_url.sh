@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced: wait_url OUT ERR PID waits until the emulator has printed its address to OUT, and prints it.
 wait_url() {
     local url

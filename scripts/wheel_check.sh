@@ -7,7 +7,13 @@ python=${PYTHON:-python3.11}
 case $python in */*) python=$(cd "$(dirname "$python")" && pwd)/$(basename "$python") ;; esac
 work=$(mktemp -d)
 emulator=
-trap 'status=$?; [ -z "$emulator" ] || kill "$emulator" 2>/dev/null || true; rm -rf "$work"; exit $status' EXIT
+finish() {
+    local status=$?
+    [ -z "$emulator" ] || kill "$emulator" 2>/dev/null || true
+    rm -rf "$work"
+    exit "$status"
+}
+trap finish EXIT
 
 cd "$root"
 echo "Building the wheel ..."
