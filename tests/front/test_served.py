@@ -261,7 +261,7 @@ def test_a_server_that_dies(tmp_path: Path, grown: Path, slow: str) -> None:
     second = served(home)
     out, err = process.communicate(timeout=30)
     stopped(second)
-    assert process.returncode == 0, err
+    assert process.returncode == 0, out + err
     lines = [json.loads(line) for line in (told + out).splitlines()]
     names = [line.get("event") for line in lines]
     assert names.index("connection.lost") < names.index("connection.restored")

@@ -64,6 +64,8 @@ class Connection:
                         return
                     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                         raise Unauthorised(f"the server at {self.endpoint} does not know this client ({value})")
+                    if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:  # a server that is just ending does so too
+                        raise NoServer(f"what listens at {self.endpoint} has ended the connection")
                     if event & _FAILED:
                         raise Unauthorised(
                             f"what listens at {self.endpoint} takes no key of this kind, or is no server of BAT OS"
