@@ -418,6 +418,15 @@ async def test_a_budget_that_cannot_pay_is_refused_before_anything_is_paid(mind:
     assert (await sit(mind, budget={"calls": CALLS}))["cost"]["calls"] == CALLS
 
 
+async def test_a_council_that_votes_needs_no_call_around_its_personas(mind: Mind) -> None:
+    """What is asked of all four is all that is needed: nobody decomposes the question or weaves the answers."""
+    with pytest.raises(Refused, match=f"needs {CALLS - 2} calls"):
+        await sit(mind, budget={"calls": CALLS - 3}, policy={"combine": "vote"})
+    shown = await sit(mind, budget={"calls": CALLS - 2}, policy={"combine": "vote"})
+    assert shown["cost"]["calls"] <= CALLS - 2
+    assert not any(path.startswith("council/decomposing") for path in paths(mind, shown["id"]))
+
+
 async def test_reasoning_apart_is_counted_into_what_a_council_needs(mind: Mind) -> None:
     """A persona in mode `two_phase` makes two calls of each decision."""
 
@@ -450,3 +459,28 @@ async def test_a_council_that_failed_is_gone_on_with(mind: Mind, at: int) -> Non
     left = CALLS - at + 1
     again = await sit(mind, ancestor=mission, budget={"calls": left})
     assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (left, at - 1)
+
+
+async def test_a_council_that_is_paused_goes_on_where_it_stood(mind: Mind) -> None:
+    """Calls under way at both scales are paid for, no other is made, nothing failed; resumed, only the rest is paid."""
+    bridge = WaitingBridge(Script())
+    bridge.rows = mind.bridge.rows
+    mind.uvm.bridge = bridge
+    mission = await submit(mind.uvm, effort="council")
+    await mind.uvm.begin(mission)
+    await bridge.let(1)
+    await bridge.arrived(5)
+    await bridge.let(2)
+    await bridge.arrived(8)
+    pausing = asyncio.create_task(mind.uvm.pause(mission))
+    for number in range(3, 9):
+        await bridge.let(number)
+    await pausing
+    assert (await mind.uvm.ended(mission))["status"] == "paused"
+    assert len(bridge.history) == len(bridge.waiting) == 8
+    assert "FAILED" not in [each["state"] for each in mind.told("mission.state") if "path" not in each]
+    await mind.uvm.resume(mission)
+    for number in range(9, CALLS + 1):
+        await bridge.let(number)
+    shown = await mind.uvm.ended(mission)
+    assert (shown["status"], shown["cost"]["calls"], shown["cost"]["from_journal"]) == ("done", CALLS - 8, 8)

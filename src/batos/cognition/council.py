@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from batos.cognition import changes, preparing
+from batos.cognition import changes, combining, preparing
 from batos.cognition.citing import stands
 from batos.cognition.evidence import Evidence
 from batos.cognition.machine import begin
@@ -119,10 +119,11 @@ def calls(running: Running) -> int:
 
 
 def _own_calls(running: Running) -> int:
-    """One mind's: decompose and weave, and its facets; those of its personas are their own."""
+    """One mind's: to decompose and weave or to select, none to vote; and its facets, since its personas count apart."""
     found = lookup(running.persona, "facets")
     facets = len(found.value) if found and not is_council(running) else 0
-    decisions = 2 + facets if facets or is_council(running) else 1
+    around = 0 if combining.mode(running) == "vote" else 2
+    decisions = around + facets if facets or is_council(running) else 1
     return decisions * (2 if running.thinking.mode == "two_phase" else 1)
 
 
