@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,10 +16,14 @@ import pytest
 from tests.front.serving import Waiting, client_of, serving
 
 from batos.cognition.brief import as_file
+from batos.config import Loaded, Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
+from batos.front import note
+from batos.front.console import Console
 from batos.front.dispatch import Dispatcher
-from batos.front.doors import Door, Served
+from batos.front.doors import Door, Served, door
 from batos.front.local import LocalDoor
+from batos.front.options import Called
 from batos.front.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
@@ -274,3 +280,54 @@ class TestServed(Doors):
             assert (await way.call("status"))["missions"]["done"] == 1
             assert way.served
             assert await way.left_behind() == []
+
+
+def called(home: Path, said: io.StringIO | None = None, **sources: str) -> Called:
+    """How a verb was called, with values for settings that came from flags."""
+    settings = Settings(home=home, user="ada", **sources)  # type: ignore[arg-type]  # texts, as flags are
+    return Called(Loaded(settings, dict.fromkeys(sources, "flag")), _console(said or io.StringIO()), quiet=False)
+
+
+def _console(said: io.StringIO) -> Console:
+    return Console(said, said, as_json=False, colour=False)
+
+
+def left(home: Path, pid: int, born: str) -> None:
+    """A server's note."""
+    where = "tcp://127.0.0.1:9"
+    note.write(home, note.Note(pid, born, "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0"))
+
+
+def test_no_server(tmp_path: Path) -> None:
+    """Where one is required and none is noted, that is said before anything is opened."""
+    with pytest.raises(NoServer):
+        door(called(tmp_path), "required")
+    assert not (tmp_path / "live_image.fs").exists()
+
+
+def test_a_stale_note_is_no_obstacle(tmp_path: Path) -> None:
+    """That of a process that has ended, or of another one by now, is ignored, and that is said."""
+    for pid, born in ((2**22 + 1, "1"), (os.getpid(), "1")):
+        left(tmp_path, pid, born)
+        said = io.StringIO()
+        with pytest.raises(NoServer):
+            door(called(tmp_path, said), "required")
+        assert f"process {pid} has ended" in said.getvalue()
+
+
+async def test_an_image_that_is_named_goes_past_the_server(tmp_path: Path) -> None:
+    """The home's server may hold another one."""
+    left(tmp_path, os.getpid(), note.born(os.getpid()) or "")
+    with pytest.raises(NoServer):
+        door(called(tmp_path, image="memory://other"), "required")
+    async with door(called(tmp_path, image="memory://other")) as way:
+        assert not way.served
+
+
+async def test_a_server_that_is_named(tmp_path: Path) -> None:
+    """It is the one, whatever the home says; where nothing listens there is no server, and no image is opened."""
+    opened = door(called(tmp_path, server="tcp://127.0.0.1:9"))
+    with pytest.raises(NoServer, match="nothing listens"):
+        async with opened:
+            pass
+    assert not (tmp_path / "live_image.fs").exists()
