@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, WINDS, ask, change, kind
 
@@ -95,3 +96,34 @@ async def test_a_protocol_that_is_no_intent_is_not_chosen(mind: Mind) -> None:
     await change(mind.uvm, redefine)
     shown = await ask(mind.uvm, RISKS)
     assert "protocol" not in shown["provenance"]["gate"]
+
+
+async def test_the_leader_of_a_council_applies_its_own(mind: Mind) -> None:
+    """Once, to the council's answer, at the outermost mind alone: its personas' answers are parts."""
+    shown = await ask(mind.uvm, RISKS, effort="council", budget={"calls": 60})
+    assert _kinds(mind).count("changed") == 1
+    assert _kinds(mind)[-1] == "changed"
+    assert shown["provenance"]["gate"]["protocol"] == {"slot": SLOT, "applied": True, "faults": []}
+    assert mind.uvm.prompts(shown["id"])[-1]["path"] == "council/protocol/rogues_gallery#0"
+    assert shown["answer"] == f"{WINDS}. So be it."
+
+
+async def test_in_a_council_too_a_worse_change_is_dropped(mind: Mind) -> None:
+    """The answer that stands is streamed again after it was taken back, and nothing of an inner mind ever is."""
+    mind.script.changed = {"answer": f"{WINDS}, 7,777 times."}
+    shown = await ask(mind.uvm, RISKS, effort="council", budget={"calls": 60})
+    assert not shown["provenance"]["gate"]["protocol"]["applied"]
+    streamed = ""
+    for name, keys in mind.events:
+        streamed = "" if name == "mission.retracted" else streamed + str(keys.get("text", ""))
+    assert streamed == shown["answer"] == f"{WINDS}."
+    paths = {keys["path"] for keys in mind.told("mission.token")}
+    assert paths == {"council/synthesizing#0", "council/protocol/rogues_gallery#0"}
+
+
+@pytest.mark.parametrize("combine", ["select", "vote"])
+async def test_what_was_selected_or_voted_has_its_protocol_too(mind: Mind, combine: str) -> None:
+    """However the parts became one answer, the persona may finish it."""
+    shown = await ask(mind.uvm, RISKS, policy={"combine": combine})
+    assert shown["provenance"]["gate"]["protocol"]["applied"]
+    assert shown["answer"] == f"{WINDS}. So be it."
