@@ -37,7 +37,7 @@ def status(called: Called) -> int:
 def status_text(found: Mapping[str, Any], now: datetime) -> str:
     """The screen; what an older or newer server does not tell is left out."""
     lines = [*_standing(found, now), *_running(found.get("running", ()), now)]
-    lines += [f"totals   {told}" for told in _totals(found.get("counters") or {})]
+    lines += _totals(found.get("counters") or {})
     lines += [f"memory   {placement_text(each)}" for each in found.get("vram", ())]
     failures = found.get("failures", ())[:_SHOWN]
     if failures:
@@ -52,8 +52,8 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
         up = f", up {_since(server['started'], now)}" if "started" in server else ""
         yield f"server   {server.get('bind', '?')}, process {server.get('pid', '?')}{up}"
     if image:
-        known = image.get("bytes") is not None
-        yield f"image    {image['uri']}" + (f", {size(image['bytes'])}" if known else "")
+        known = f", {size(image['bytes'])}, and a journal of {size(image['journal_bytes'])}" if "bytes" in image else ""
+        yield f"image    {image['uri']}{known}"
     if ollama:
         version = ollama.get("version")
         yield f"ollama   {ollama['host']}, " + (f"version {version}" if version else "which does not answer")
@@ -81,11 +81,39 @@ def _since(moment: str | None, now: datetime) -> str:
 
 
 def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
-    told = [
-        f"{value:,.0f} {name.replace('_', ' ')}" for name, value in counters.items() if isinstance(value, int | float)
-    ]
-    if told:
-        yield ", ".join(told)
+    """What was spent since the image was made, how long it took, and how it went for each persona."""
+    if not counters:
+        return
+    count = {name: counters.get(name, 0) for name in ("calls", "from_journal", "embeds", "wasted", "revised", "busy")}
+    prompt, answer = counters.get("prompt_tokens", 0), counters.get("answer_tokens", 0)
+    yield f"totals   {count['calls']:,} calls, {prompt:,} prompt and {answer:,} answer tokens" + _beside(count)
+    means = [f"{what} {_mean(counters[name]):.1f} s" for name, what in _TIMED.items() if name in counters]
+    if means:
+        yield f"on average {', '.join(means)}"
+    for persona, ends in sorted((counters.get("missions") or {}).items()):
+        told = ", ".join(f"{number:,} {word}" for word, number in sorted(ends.items()))
+        yield f"{persona.lower().ljust(8)} {told}"
+
+
+#: Histograms that are told as their mean.
+_TIMED = {"first_token": "to the first token", "mission": "a mission"}
+#: Counts that are told where there are any.
+_BESIDE = {
+    "from_journal": "answers from the journal",
+    "embeds": "embeddings",
+    "wasted": "tokens wasted",
+    "revised": "revisions",
+    "busy": "times busy",
+}
+
+
+def _beside(count: Mapping[str, Any]) -> str:
+    return "".join(f", {count[name]:,} {what}" for name, what in _BESIDE.items() if count[name])
+
+
+def _mean(histogram: Mapping[str, Any]) -> float:
+    many: int = sum(histogram["counts"])
+    return float(histogram["seconds"]) / max(1, many)
 
 
 def _reason(failure: Mapping[str, Any]) -> str:

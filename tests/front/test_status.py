@@ -1,0 +1,100 @@
+"""The screen of `batos status`."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.front.console import Console, plain
+from batos.front.status import status_text
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+FOUND: dict[str, Any] = {
+    "server": {"pid": 4711, "started": "2026-11-21T07:25:00.000Z", "bind": "tcp://127.0.0.1:7717"},
+    "queue": {"waiting": 3, "limit": 1000},
+    "running": [
+        {
+            "id": "m-1",
+            "state": "DELEGATING",
+            "personas": ["BRICK"],
+            "effort": "cycle",
+            "since": "2026-11-21T09:29:48.000Z",
+            "attempt": 1,
+            "calls": 3,
+            "user": "ada",
+            "text": "How do I build a shed?",
+        }
+    ],
+    "missions": {"done": 1200, "failed": 2},
+    "counters": {
+        "calls": 6000,
+        "from_journal": 12,
+        "prompt_tokens": 1_000_000,
+        "answer_tokens": 90_000,
+        "first_token": {"counts": [1, 1], "seconds": 3.0},
+        "mission": {"counts": [2], "seconds": 20.0},
+        "missions": {"BRICK": {"done": 700, "failed": 2}, "ROBIN": {"done": 500}},
+    },
+    "vram": [
+        {"model": "batos-brick:1", "runner": "batos-brick:1", "where": "card", "size": 4 << 30, "size_vram": 4 << 30}
+    ],
+    "failures": [
+        {
+            "at": "2026-11-21T09:00:00.000Z",
+            "mission": "m-0",
+            "status": "failed",
+            "reason": {"code": "timed_out", "message": "its deadline passed"},
+        }
+    ],
+    "ollama": {"host": "http://127.0.0.1:11434", "version": "0.33.0"},
+    "models": {"BRICK": "batos-brick:1"},
+    "image": {"uri": "file:///home/ada/live_image.fs", "bytes": 3 << 20, "journal_bytes": 5 << 20},
+}
+
+
+def test_one_screen() -> None:
+    """Server, image, daemon, queue, missions, who runs, totals, memory, failures; each in its line."""
+    assert status_text(FOUND, NOW).splitlines() == [
+        "server   tcp://127.0.0.1:7717, process 4711, up 2 h 5 min",
+        "image    file:///home/ada/live_image.fs, 3.0 MiB, and a journal of 5.0 MiB",
+        "ollama   http://127.0.0.1:11434, version 0.33.0",
+        "queue    3 of 1,000 wait",
+        "missions 1,200 done, 2 failed",
+        "running  state       personas  for   calls  question",
+        "m-1      DELEGATING  BRICK     12 s  3      How do I build a shed?",
+        "totals   6,000 calls, 1,000,000 prompt and 90,000 answer tokens, 12 answers from the journal",
+        "on average to the first token 1.5 s, a mission 10.0 s",
+        "brick    700 done, 2 failed",
+        "robin    500 done",
+        "memory   batos-brick:1 is on the card, 4.0 GiB",
+        "newest failures",
+        "  m-0  2026-11-21T09:00:00.000Z  timed_out: its deadline passed",
+    ]
+
+
+def test_a_server_of_which_little_is_known() -> None:
+    """A screen of nothing is short; a daemon that is away is said to be; many missions still fit."""
+    bare = {"queue": {"waiting": 0, "limit": 5}, "missions": {}, "ollama": {"host": "http://h:1", "version": None}}
+    assert status_text(bare, NOW).splitlines() == [
+        "ollama   http://h:1, which does not answer",
+        "queue    0 of 5 wait",
+        "missions none yet",
+    ]
+    many = {**FOUND, "running": FOUND["running"] * 50, "failures": FOUND["failures"] * 50}
+    assert "and 42 more" in status_text(many, NOW)
+    assert len(status_text(many, NOW).splitlines()) <= 40
+
+
+@given(st.text())
+def test_no_control_characters(text: str) -> None:
+    """Whatever a question or a reason says, nothing of it moves a cursor."""
+    said = io.StringIO()
+    running = [{**FOUND["running"][0], "text": text, "state": text, "personas": [text]}]
+    failures = [{"mission": text, "reason": {"code": text, "message": text}}]
+    console = Console(said, said, as_json=False, colour=False)
+    console.write(status_text({**FOUND, "running": running, "failures": failures}, NOW))
+    assert plain(said.getvalue()) == said.getvalue()
