@@ -227,16 +227,15 @@ def sentences(parts: Sequence[Any], limit: int) -> str:
 
 def _opening(part: _Part, share: int) -> str:
     head = f"{part.first}: "
-    each = max(1, (share - len(head)) // len(part.texts) - 1)
-    return head + " ".join(_first_sentence(text, each) for _, text in part.texts)
+    said = [_first_sentence(text) for _, text in part.texts]
+    each = prompt.level(sorted(map(len, said)), max(0, share - len(head) - len(said)))
+    return head + " ".join(text if len(text) <= each else f"{text[: max(0, each - 1)].rstrip()}…" for text in said)
 
 
-def _first_sentence(text: str, limit: int) -> str:
-    """The first sentence, or as much of it as there is room for."""
+def _first_sentence(text: str) -> str:
     line = " ".join(text.split())
     end = SENTENCE_END.search(line)
-    sentence = line[: end.end()] if end else line
-    return sentence if len(sentence) <= limit else f"{sentence[: max(0, limit - 1)].rstrip()}…"
+    return line[: end.end()] if end else line
 
 
 def _cut(text: str, limit: int) -> str:
