@@ -12,13 +12,13 @@ Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 #: Every event and the keys it always carries (others may follow).
 NAMES: dict[str, tuple[str, ...]] = {
     "mission.status": ("mission", "status"),
-    "mission.accepted": ("mission", "user"),
+    "mission.accepted": ("mission", "user", "waiting"),
     "mission.routed": ("mission", "personas", "effort", "confidence", "reason"),
     "mission.state": ("mission", "state"),
     "mission.token": ("mission", "path", "text"),
     "mission.partial": ("mission", "path", "persona", "known"),
     "mission.done": ("mission", "tid"),
-    "mission.failed": ("mission", "reason"),
+    "mission.failed": ("mission", "status", "reason"),
     "mission.retracted": ("mission",),
     "queue.busy": ("user",),
     "inference.start": ("mission", "path", "model"),

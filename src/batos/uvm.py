@@ -12,9 +12,11 @@ from typing import Any, Protocol
 
 from batos.cognition import conversations, report
 from batos.cognition.afterwards import Afterwards
+from batos.cognition.board import Board
 from batos.cognition.brief import File
 from batos.cognition.contributions import APPLIERS
 from batos.cognition.control import Control
+from batos.cognition.counters import Counters
 from batos.cognition.hold import Hold
 from batos.cognition.mission import Conductor, Inference
 from batos.cognition.recovery import Recovery
@@ -23,6 +25,7 @@ from batos.cognition.workers import PAUSES, Trade, Workers
 from batos.config import Settings
 from batos.errors import NotFound, OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
+from batos.genesis import ledger
 from batos.genesis.codex import Codex
 from batos.genesis.convergence import Convergence, Footing, GenesisReport
 from batos.genesis.daemon import Daemon
@@ -36,6 +39,10 @@ from batos.image.publisher import Publisher
 from batos.inference.journal import Journal
 from batos.inference.opening import bridge
 from batos.inference.session import Limits
+from batos.notation import masked
+
+#: How many failures a screen has.
+_NEWEST = 10
 
 
 class Ollama(Daemon, Inference, Protocol):
@@ -80,6 +87,8 @@ class UVM:
     publisher: Publisher
     workers: Workers = field(init=False)
     control: Control = field(init=False)
+    counters: Counters = field(init=False)
+    board: Board = field(init=False)
     afterwards: Afterwards = field(init=False)
     #: How often it was looked at what missions begin with.
     _checks: int = 0
@@ -89,8 +98,6 @@ class UVM:
     _digests: dict[str, str] = field(default_factory=dict)
     #: The models that each run of a mission may think with: it keeps what it began with.
     _thinking: dict[object, frozenset[str]] = field(default_factory=dict)
-    #: What was looked at by those who run a mission, just before.
-    _looked: dict[str, Ready] = field(default_factory=dict)
 
     # -- genesis
 
@@ -179,24 +186,19 @@ class UVM:
         Refused: it has ended another way, or stands still until it is resumed.
         """
         self.control.begin(mission)
+        await asyncio.sleep(0)  # who begins ten thousand in a row lets others in between
 
     async def ended(self, mission: str) -> dict[str, Any]:
         """The mission when it has ended or stands still; never raises why. One that nobody begins is waited for."""
         await self.control.ended(mission)
         return self.mission(mission)
 
-    async def run(self, mission: str, ready: Ready | None = None) -> dict[str, Any]:
+    async def run(self, mission: str) -> dict[str, Any]:
         """Run an accepted mission until it ends or stands still; raises why it failed. Whoever leaves cancels it.
 
-        A mission that is done is not run again. Refused: it runs just now, or has ended. `ready` is for those who
-        looked themselves just before: it is not looked again.
+        A mission that is done is not run again. Refused: it runs just now, or has ended.
         """
-        if ready is not None:
-            self._looked[mission] = ready
-        try:
-            await self.control.run(mission)
-        finally:
-            self._looked.pop(mission, None)
+        await self.control.run(mission)
         return self.mission(mission)
 
     async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> dict[str, Any]:
@@ -241,7 +243,7 @@ class UVM:
 
     async def _perform(self, mission: str, hold: Hold) -> None:
         """One mission at a worker."""
-        ready = self._looked.pop(mission, None) or await self.ready()
+        ready = await self.ready()
         run = object()
         self._thinking[run] = ready.footing.models
         try:
@@ -291,16 +293,21 @@ class UVM:
             return conversations.page(root, name, start, limit, user)
 
     def status(self) -> dict[str, Any]:
-        """One screen's worth of what goes on, without asking Ollama."""
+        """One screen's worth, asking nobody: `ollama.version` is what it said last, None if it did not answer then."""
         with self.image.snapshot() as root:
-            tally = {word: count for word, count in root[roots.TALLY].items() if count}
-            waiting = roots.waiting(root)
-        return {
-            "queue": {"waiting": waiting, "limit": self.settings.queue},
-            "running": [{"id": mission} for mission in self.workers.running],
-            "missions": tally,
-            "image": {"uri": self.image.uri},
-        }
+            counted = self.counters.shown(root)
+            return {
+                "queue": {"waiting": roots.waiting(root), "limit": self.settings.queue},
+                "running": [report.running_line(root, each) for each in self.board.shown()],
+                "missions": {word: count for word, count in sorted(root[roots.TALLY].items()) if count},
+                "counters": counted["total"],
+                "days": counted["days"],
+                "vram": report.newest_samples(counted["vram"]),
+                "failures": counted["failures"][:_NEWEST],
+                "ollama": {"host": masked(self.settings.ollama_host), "version": self.convergence.version},
+                "models": dict(ledger.known(root).used),
+                "image": {"uri": masked(self.image.uri), **self.image.sizes()},
+            }
 
     def root_names(self) -> dict[str, Any]:
         """The names of the image's root: its objects, and what its trees of records hold."""
@@ -334,7 +341,7 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         uvm = UVM(settings, image, journal, daemon, events, seams.clock, convergence, publisher)
         convergence.in_use = uvm._in_use
         try:
-            async with _working(uvm, seams):
+            async with _counting(uvm), _working(uvm, seams):
                 yield uvm
         finally:
             if image.refusing is None:
@@ -346,13 +353,26 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
 
 
 @asynccontextmanager
+async def _counting(uvm: UVM) -> AsyncIterator[None]:
+    """What happens is counted, and written at the end."""
+    uvm.board, uvm.counters = Board(uvm.clock), Counters(uvm.image.writer.apply, uvm.clock)
+    leaving = [uvm.events.subscribe(each) for each in (uvm.board.hear, uvm.counters.hear)]
+    try:
+        yield
+    finally:
+        for leave in leaving:
+            leave()
+        await settled(asyncio.ensure_future(uvm.counters.close()))
+
+
+@asynccontextmanager
 async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
     """The one task group, with the workers in it; at the end they have stopped."""
     failure: BaseException | None = None
     async with asyncio.TaskGroup() as group:
         trade = Trade(uvm._perform, uvm._answers, uvm.settings.missions, uvm.events, seams.pauses)
         uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
-        recovery = Recovery(uvm.image, uvm.journal, uvm.publisher)
+        recovery = Recovery(uvm.image, uvm.journal, uvm.publisher, uvm.events)
         uvm.control = Control(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
         uvm.afterwards = Afterwards(uvm.image, uvm.control, group)
         try:

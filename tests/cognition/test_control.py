@@ -217,13 +217,14 @@ async def test_resumed_on_its_way_out_it_runs_again(tmp_path: Path) -> None:
         await bridge.arrived(1)
         pausing = asyncio.create_task(uvm.pause(mission))
         await asyncio.sleep(0)
-        stands = becomes(uvm, mission, "paused")
-        await bridge.let(1)
-        await stands
+        resuming: list[asyncio.Task[Any]] = []
         # Told, and its worker has not put it down yet.
-        assert uvm.workers.running == (mission,)
-        await uvm.resume(mission)
+        becomes(uvm, mission, "paused").add_done_callback(
+            lambda told: resuming.append(asyncio.ensure_future(uvm.resume(mission)))
+        )
+        await bridge.let(1)
         await pausing
+        await resuming[0]
         for number in range(2, CALLS + 1):
             await bridge.let(number)
         done = await uvm.ended(mission)

@@ -27,6 +27,8 @@ _UNDER_WAY: Final[frozenset[StatusWord]] = frozenset({"queued", "running"})
 _STANDING: Final[frozenset[StatusWord]] = frozenset({"paused", "parked"})
 #: Ends of a run that are nobody's failure.
 _PEACEFUL: Final[frozenset[StatusWord]] = frozenset({"done", "queued", "paused", "waiting"})
+#: Missions that are settled in one commit.
+_TOGETHER: Final = 100
 
 
 class Control:
@@ -157,9 +159,11 @@ class Control:
     async def recover(self) -> list[str]:
         """Settle what an earlier process left behind; the ids of the missions that wait to be begun."""
         left = await self._recovery.all(self._workers.has)
-        late = {place.mission for place in (*left.waiting, *left.standing) if not self._workers.heed(place)}
-        await asyncio.gather(*(self._workers.expire(mission) for mission in late))
-        self._places = {place.mission: place for place in left.waiting if place.mission not in late}
+        late = [place.mission for place in (*left.waiting, *left.standing) if not self._workers.heed(place)]
+        for first in range(0, len(late), _TOGETHER):
+            await asyncio.gather(*(self._workers.expire(mission) for mission in late[first : first + _TOGETHER]))
+        ended = frozenset(late)
+        self._places = {place.mission: place for place in left.waiting if place.mission not in ended}
         return list(self._places)
 
 

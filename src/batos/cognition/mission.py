@@ -49,6 +49,15 @@ class Attempt:
     tid: str | None = None
     #: What is said from outside; asked before each paid call and at each state of the outer cycle.
     hold: Hold = field(default_factory=Hold)
+    #: The verdict on the answer that was committed.
+    gate: dict[str, Any] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """What is told with its end: who thought, what it cost, and the verdict on its answer."""
+        if self.running is None:
+            return {}
+        personas, cost = list(self.running.route.personas), self.running.session.cost.as_dict()
+        return {"personas": personas, "cost": cost, "gate": self.gate}
 
     def report(self) -> dict[str, Any]:
         """For the status of a mission that failed: a thought that was doomed cannot tell."""
@@ -135,6 +144,7 @@ class Conductor:
             else:
                 await sending.deliver(running, interpreter)
             running.thought.states = list(attempt.states)
+            attempt.gate = own_slots(running.thought)["provenance"].get("gate")
             try:
                 await transaction.commit(running.thought)
             finally:
@@ -144,7 +154,7 @@ class Conductor:
         """Fold in what was contributed; only then is it told that the mission is done."""
         await self.publisher.fold(attempt.mission)
         self.journal.ended(attempt.mission)
-        self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid)
+        self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid, **attempt.told())
         self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
 
     async def _stopped(self, attempt: Attempt, error: BaseException) -> None:
@@ -168,7 +178,7 @@ class Conductor:
             # A full disk can keep us from writing why: the first error is still the one to tell.
             self.events.emit("txn.abort", what=mission, reason=f"its end is not recorded: {unwritten}")
         if ended:
-            self.events.emit("mission.failed", mission=mission, reason=reason.as_dict())
+            self.events.emit("mission.failed", mission=mission, status=word, reason=reason.as_dict(), **attempt.told())
 
     def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:
         """A state is entered: told to the journal and whoever listens, and to the report unless a mind within did."""

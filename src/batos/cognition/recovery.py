@@ -11,6 +11,7 @@ import structlog
 
 from batos.cognition.queue import Place, place_of
 from batos.errors import BatosError
+from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
@@ -50,8 +51,9 @@ class _Seen:
 class Recovery:
     """Settles missions whose process is gone."""
 
-    def __init__(self, image: LivingImage, journal: Journal, publisher: Publisher) -> None:
+    def __init__(self, image: LivingImage, journal: Journal, publisher: Publisher, events: Events) -> None:
         self._image = image
+        self._events = events
         self._journal = journal
         self._publisher = publisher
 
@@ -98,8 +100,19 @@ class Recovery:
         """The place that it takes in the queue; None if it is done, or parked."""
         if seen.answered:
             await self._publisher.fold(seen.place.mission)
+            self._tell_done(seen.place.mission)
             return None
         return await self._count(seen.place.mission) if seen.word == "running" else seen.place
+
+    def _tell_done(self, mission: str) -> None:
+        """Told late: its process was gone before it could."""
+        with self._image.snapshot() as root:
+            _, status, thought = self._image.find(root, mission)
+            slots, tid = own_slots(thought), status.tid
+            route, cost, made = (dict(slots.get(name) or {}) for name in ("route", "cost", "provenance"))
+        told = {"personas": route.get("personas"), "cost": cost, "gate": made.get("gate")}
+        self._events.emit("mission.done", mission=mission, tid=tid, **told)
+        self._events.emit("mission.status", mission=mission, status="done", reason=None)
 
     async def _count(self, mission: str) -> Place | None:
         """Count the death of a process with it if it died where the one before did, and queue it again or park it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ZODB.POSException import POSKeyError
@@ -47,15 +47,34 @@ def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) 
 
 def mission_line(name: str, brief: Brief, status: Status) -> dict[str, Any]:
     """One mission in a list."""
-    text = " ".join(str(brief.value["text"]).split())
     return {
         "id": name,
         "status": status.word,
         "at": status.at,
         "accepted_at": brief.accepted_at,
         "user": brief.value["user"],
-        "text": text if len(text) <= _LINE else f"{text[: _LINE - 1]}…",
+        "text": _short(brief.value["text"]),
     }
+
+
+def _short(text: str) -> str:
+    """A question as a line of a list shows it."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+
+
+def running_line(root: Any, line: Mapping[str, Any]) -> dict[str, Any]:
+    """A running mission with who asks what."""
+    brief = root[roots.MISSIONS][line["id"]][0]
+    return {**line, "user": brief.value["user"], "text": _short(brief.value["text"])}
+
+
+def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of samples, newest first, the first of each model."""
+    found: dict[str, dict[str, Any]] = {}
+    for sample in samples:
+        found.setdefault(str(sample["model"]), dict(sample))
+    return list(found.values())
 
 
 def newest(root: Any) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:

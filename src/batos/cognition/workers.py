@@ -179,7 +179,7 @@ class Workers:
     ) -> None:
         await self._image.move(mission, word, reason, only)
         if word in ("failed", "cancelled") and reason is not None:
-            self._trade.events.emit("mission.failed", mission=mission, reason=reason.as_dict())
+            self._trade.events.emit("mission.failed", mission=mission, status=word, reason=reason.as_dict())
 
     # -- waiting for an end
 

@@ -87,6 +87,11 @@ class Convergence:
 
     # -- reading
 
+    @property
+    def version(self) -> str | None:
+        """The daemon's, as of the last look; None if it did not answer then."""
+        return self._version
+
     def codex(self) -> Codex:
         """The home's codex, read again where a file changed; the shipped files are copied where one is missing.
 

@@ -32,6 +32,14 @@ def _next(name: str) -> str:
     return head + "".join(digits)
 
 
+def begun_at(name: str) -> datetime:
+    """When a mission or conversation was begun, by its id; ValueError for what is none."""
+    milliseconds = 0
+    for digit in name[2:12]:
+        milliseconds = milliseconds << 5 | _CROCKFORD.index(digit)
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
 def conversation_id(now: datetime) -> str:
     """A new conversation's id."""
     return f"c-{ulid(now)}"

@@ -148,28 +148,30 @@ class LivingImage:
         if isinstance(given, BatosError):
             self._events.emit("queue.busy", user=brief["user"])
             raise given
-        if given != name:
-            return given
+        found, waiting = given
+        if found != name:
+            return found
         long = [sha256 for sha256, data in contents.items() if len(data) > INLINE_BYTES]
         if long and self._blobs:
             await self.thread.run(lambda: self._sync_blobs(long))
-        self._events.emit("mission.accepted", mission=name, user=brief["user"])
+        self._events.emit("mission.accepted", mission=name, user=brief["user"], waiting=waiting)
         return name
 
     def _admit(
         self, root: Any, brief: dict[str, Any], at: str, files: Mapping[str, bytes], limit: int | None
-    ) -> str | Busy:
-        """The id of the mission that this brief now is; Busy, written nowhere, when no more may wait."""
+    ) -> tuple[str, int] | Busy:
+        """The id of the mission that this brief now is, and how many wait; Busy, written nowhere, if no more may."""
         repeats, key = root[roots.REPEATS], brief.get("idempotency_key")
         kept = None if key is None else roots.repeat_key(brief["user"], key)
         if kept is not None and kept in repeats:
-            return str(repeats[kept])
-        if limit is not None and roots.waiting(root) >= limit:
+            return str(repeats[kept]), 0
+        waiting = roots.waiting(root)
+        if limit is not None and waiting >= limit:
             return Busy(f"{limit} missions wait already, as many as may", field="queue")
         self._accept(root, brief, at, files)
         if kept is not None:
             repeats[kept] = brief["id"]
-        return str(brief["id"])
+        return str(brief["id"]), waiting + 1
 
     def _accept(self, root: Any, brief: dict[str, Any], at: str, files: Mapping[str, bytes]) -> None:
         missions, name = root[roots.MISSIONS], brief["id"]
@@ -268,6 +270,10 @@ class LivingImage:
         attempts = await self.writer.apply(change)
         began = {"attempt": attempts} if word == "running" else {}
         self._events.emit("mission.status", mission=mission, status=word, reason=shown, **began)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of both databases; blobs are beside them."""
+        return {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize()}
 
     def unfolded(self) -> list[str]:
         """Missions that are accepted and neither folded in nor ended."""

@@ -1,0 +1,69 @@
+"""What runs just now, as it is heard: who thinks, in which state, since when, with how many calls."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from batos.image.ids import iso
+
+
+@dataclass(slots=True)
+class _Line:
+    """One running mission."""
+
+    since: str
+    attempt: int
+    state: str = ""
+    personas: tuple[str, ...] = ()
+    effort: str = ""
+    calls: int = 0
+
+
+class Board:
+    """Hears events; a mission is on it from when it begins to run until it does not any more."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._lines: dict[str, _Line] = {}
+        # Doors read in threads of their own.
+        self._lock = threading.Lock()
+
+    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        """An event, as any subscriber hears it."""
+        if event == "mission.status":
+            with self._lock:
+                if keys["status"] == "running":
+                    self._lines[keys["mission"]] = _Line(iso(self._clock()), keys["attempt"])
+                else:
+                    self._lines.pop(keys["mission"], None)
+            return
+        line = self._lines.get(keys.get("mission", ""))
+        if line is None:
+            return
+        if event == "mission.state" and "path" not in keys:  # not that of a mind within it
+            line.state = keys["state"]
+        elif event == "mission.routed":
+            line.personas, line.effort = tuple(keys["personas"]), keys["effort"]
+        elif event == "inference.start":
+            line.calls += 1
+
+    def shown(self) -> list[dict[str, Any]]:
+        """Every running mission, the one that began first on top."""
+        with self._lock:
+            lines = list(self._lines.items())
+        return [
+            {
+                "id": mission,
+                "state": line.state,
+                "personas": list(line.personas),
+                "effort": line.effort,
+                "since": line.since,
+                "attempt": line.attempt,
+                "calls": line.calls,
+            }
+            for mission, line in lines
+        ]

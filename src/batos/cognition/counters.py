@@ -1,0 +1,222 @@
+"""What was counted and sampled, kept in the image: folded in from events in short batches, never rolled back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
+from datetime import datetime
+from typing import Any, Final, Protocol, TypeVar
+
+import structlog
+
+from batos.image import roots
+from batos.image.ids import begun_at, iso
+
+_log = structlog.get_logger("batos.counters")
+
+T = TypeVar("T")
+
+#: Seconds between two commits of counts; what a process that is killed had not written yet is lost.
+EVERY: Final = 5.0
+#: How many days, samples of memory and failures are kept, the newest ones.
+DAYS, SAMPLES, FAILURES = 30, 64, 50
+#: Upper bounds of the histograms' buckets in seconds; a last bucket has what took longer.
+FIRST_TOKEN: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+MISSION: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+
+#: What of a call's or mission's counts a day has too.
+_DAILY: Final = frozenset({"missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted"})
+
+
+class Apply(Protocol):
+    """The image's writer."""
+
+    def __call__(self, change: Callable[[Any], T]) -> Awaitable[T]:
+        """Make a change of the root durable."""
+        ...
+
+
+def added(kept: Any, more: Any) -> Any:
+    """Two counts as one: numbers are added, lists item by item, mappings key by key; `highest` is the higher one.
+
+    >>> added({"calls": 2, "failures": {"busy": 1}}, {"calls": 3, "failures": {"timed_out": 1}})
+    {'calls': 5, 'failures': {'busy': 1, 'timed_out': 1}}
+    """
+    if isinstance(kept, Mapping):
+        both = dict(kept)
+        for key, value in more.items():
+            if key not in both:
+                both[key] = deepcopy(value)
+            elif key.endswith("highest"):
+                both[key] = max(both[key], value)
+            else:
+                both[key] = added(both[key], value)
+        return both
+    if isinstance(kept, list):
+        return [one + other for one, other in zip(kept, more, strict=True)]
+    return kept + more
+
+
+class Counters:
+    """Hears events, counts, and writes what it counted every few seconds while there is something to write."""
+
+    def __init__(self, apply: Apply, clock: Callable[[], datetime], every: float = EVERY) -> None:
+        self._apply = apply
+        self._clock = clock
+        self._every = every
+        self._pending = _nothing()
+        # Doors read in threads of their own, while the loop counts.
+        self._lock = threading.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._flush: asyncio.Task[None] | None = None
+
+    # -- counting
+
+    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        """An event, as any subscriber hears it."""
+        count = _COUNTED.get(event)
+        if count is None:
+            return
+        with self._lock:
+            count(self, keys)
+        if self._timer is None and (self._flush is None or self._flush.done()):
+            self._timer = asyncio.get_running_loop().call_later(self._every, self._due)
+
+    def _count(self, name: str, by: float = 1, *within: str) -> None:
+        """One more of `name`; of a part of it, where it is counted apart."""
+        day = self._pending["days"].setdefault(iso(self._clock())[:10], {})
+        for counts in (self._pending["total"], day) if name in _DAILY else (self._pending["total"],):
+            inner, key = counts, name
+            for part in within:
+                inner, key = inner.setdefault(key, {}), part
+            inner[key] = inner.get(key, 0) + by
+
+    def _observe(self, name: str, seconds: float, bounds: tuple[float, ...]) -> None:
+        histogram = self._pending["total"].setdefault(name, {"counts": [0] * (len(bounds) + 1), "seconds": 0.0})
+        histogram["counts"][bisect_left(bounds, seconds)] += 1
+        histogram["seconds"] += seconds
+
+    def _accepted(self, keys: Mapping[str, Any]) -> None:
+        self._count("accepted")
+        total = self._pending["total"]
+        total["queue_highest"] = max(total.get("queue_highest", 0), keys["waiting"])
+
+    def _called(self, keys: Mapping[str, Any]) -> None:
+        self._count("calls")
+
+    def _answered(self, keys: Mapping[str, Any]) -> None:
+        if keys["from_journal"]:
+            self._count("from_journal")
+            return
+        self._count("prompt_tokens", keys["prompt_tokens"])
+        self._count("answer_tokens", keys["answer_tokens"])
+
+    def _first_token(self, keys: Mapping[str, Any]) -> None:
+        self._observe("first_token", keys["seconds"], FIRST_TOKEN)
+
+    def _done(self, keys: Mapping[str, Any]) -> None:
+        self._ended(keys, "done")
+        since = (self._clock() - begun_at(keys["mission"])).total_seconds()
+        self._observe("mission", max(0.0, since), MISSION)
+        gate = keys.get("gate") or {}
+        faults = {fault["check"] for fault in gate.get("faults", ())}
+        for check in gate.get("checked", ()):
+            self._count("gate", 1, check, "found" if check in faults else "passed")
+        if gate.get("revised"):
+            self._count("revised")
+
+    def _failed(self, keys: Mapping[str, Any]) -> None:
+        word, reason = keys["status"], keys["reason"]
+        self._ended(keys, word)
+        if word == "cancelled":
+            return
+        self._count("failures", 1, reason["code"])
+        failure = {"at": iso(self._clock()), "mission": keys["mission"], "status": word, "reason": reason}
+        self._pending["failures"].append(failure)
+
+    def _ended(self, keys: Mapping[str, Any], word: str) -> None:
+        persona = (keys.get("personas") or ("none",))[0]
+        self._count("missions", 1, persona, word)
+        cost = keys.get("cost") or {}
+        for name in ("embeds", "wasted"):
+            if cost.get(name):
+                self._count(name, cost[name])
+
+    def _busy(self, keys: Mapping[str, Any]) -> None:
+        self._count("busy")
+
+    def _conflict(self, keys: Mapping[str, Any]) -> None:
+        self._count("conflicts")
+
+    def _sampled(self, keys: Mapping[str, Any]) -> None:
+        self._pending["vram"].append({"at": iso(self._clock()), **keys})
+
+    def _spilled(self, keys: Mapping[str, Any]) -> None:
+        self._count("spills")
+
+    # -- keeping
+
+    def _due(self) -> None:
+        self._timer = None
+        self._flush = asyncio.ensure_future(self.flush())
+
+    async def flush(self) -> None:
+        """Write what was counted since the last time; what cannot be written is counted on."""
+        with self._lock:
+            more, self._pending = self._pending, _nothing()
+        if more == _nothing():
+            return
+        try:
+            await self._apply(lambda root: _fold(root[roots.COUNTERS], more))
+        except Exception as error:  # a full disk must not end what is only counted
+            _log.warning("counters.unwritten", reason=str(error))
+            with self._lock:
+                _fold(more, self._pending)
+                self._pending = more
+
+    async def close(self) -> None:
+        """Write the rest; nothing is heard any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._flush is not None:
+            await asyncio.wait({self._flush})
+        await self.flush()
+
+    def shown(self, root: Any) -> dict[str, Any]:
+        """All that was counted, written or not: `total`, `days`, and the newest `vram` and `failures`, newest first."""
+        with self._lock:
+            pending = deepcopy(self._pending)
+        kept = {**_nothing(), **root[roots.COUNTERS]}
+        _fold(kept, pending)
+        return {**kept, "vram": kept["vram"][::-1], "failures": kept["failures"][::-1]}
+
+
+_COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
+    "mission.accepted": Counters._accepted,
+    "mission.done": Counters._done,
+    "mission.failed": Counters._failed,
+    "queue.busy": Counters._busy,
+    "inference.start": Counters._called,
+    "inference.first_token": Counters._first_token,
+    "inference.end": Counters._answered,
+    "txn.conflict": Counters._conflict,
+    "vram.sample": Counters._sampled,
+    "vram.spill": Counters._spilled,
+}
+
+
+def _nothing() -> dict[str, Any]:
+    return {"total": {}, "days": {}, "vram": [], "failures": []}
+
+
+def _fold(kept: Any, more: Mapping[str, Any]) -> None:
+    """Change what is kept by what was counted since; bounded, however long it goes on."""
+    kept["total"] = added(kept.get("total", {}), more["total"])
+    days = added(kept.get("days", {}), more["days"])
+    kept["days"] = {day: days[day] for day in sorted(days)[-DAYS:]}
+    kept["vram"] = [*kept.get("vram", ()), *more["vram"]][-SAMPLES:]
+    kept["failures"] = [*kept.get("failures", ()), *more["failures"]][-FAILURES:]
