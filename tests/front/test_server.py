@@ -105,7 +105,7 @@ async def test_tokens_are_for_who_asked_or_waits_alone(tmp_path: Path) -> None:
             for peer, tokens in ((asker, 1), (waiter, 1), (other, 0)):
                 replies = await peer.until("result")
                 assert sum(each.get("event") == "mission.token" for each in replies) == tokens
-            topics = []
+            topics: list[bytes] = []
             while not topics or not topics[-1].endswith(b".status"):
                 topics.append((await watcher.frames())[0])
             assert not any(b"token" in topic for topic in topics)
@@ -121,7 +121,7 @@ async def test_watchers_see_every_event_under_its_topic_numbered(tmp_path: Path)
             for mission in ("m-1", "m-2", "m-1"):
                 wire.mind.events.emit("mission.status", mission=mission, status="running")
             wire.mind.events.emit("inference.start", mission="m-1", path="p", model="m")
-            told = []
+            told: list[tuple[str, Any]] = []
             while len(told) < 4:
                 topic, body = await watcher.frames()
                 if not topic.startswith(b"system"):

@@ -282,14 +282,17 @@ class Server:
                     self._peers.pop(identity, None)
 
     async def _beat(self) -> None:
-        """Tell every peer that waits that the server is there; so one that has vanished is noticed too."""
+        """Tell every peer that waits long that the server is there; so one that has vanished is noticed too."""
+        before: set[Talk] = set()
         while True:
             await asyncio.sleep(self._limits.beat)
-            for peer in tuple(self._peers.values()):
-                open_ = (each for each in peer.talks.values() if each.name and not each.single and not each.ending)
-                talk = next(open_, None)
-                if talk is not None and not peer.outbox.stuck:
+            now = {talk for peer in self._peers.values() for talk in peer.talks.values() if _waits(talk)}
+            told: set[bytes] = set()
+            for talk in now & before:
+                if talk.peer.identity not in told:
+                    told.add(talk.peer.identity)
                     self._tell(talk, talk.say("event", event="beat", data={}))
+            before = now
 
     async def _watch_keys(self, bulletin: Bulletin) -> None:
         """Where a key was revoked, end what its client follows, and let watchers in anew."""
@@ -303,6 +306,11 @@ class Server:
                         self._forget(peer)
                 await bulletin.shut_out()
             admitted = now
+
+
+def _waits(talk: Talk) -> bool:
+    """Whether somebody waits for it who can be told that it is still under way."""
+    return talk.name is not None and not (talk.single or talk.ending or talk.peer.outbox.stuck)
 
 
 def _busy(why: str) -> Busy:
