@@ -5,28 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.composing import ROOT
+from tests.front.ports import free_port
 from tests.front.processes import User
 
 ENTRYPOINT = ROOT / "scripts" / "container.sh"
-
-
-def free_port() -> int:
-    """A port at which nothing listens now."""
-    with closing(socket.socket()) as found:
-        found.bind(("0.0.0.0", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 @pytest.fixture

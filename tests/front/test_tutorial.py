@@ -1,0 +1,88 @@
+"""docs/tutorial.md as its reader meets it: every command in order in one shell, and what it is said to print."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.composing import ROOT
+from tests.front.ports import free_port
+
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+#: The first frame makes an environment out of a clone, which takes a minute and a network: CI's own demo does that.
+CLONING = "git clone https://github.com/batos/batos.git\ncd batos\nmake demo\n"
+#: The emulator's port is written out in the text, and may be another's on the machine of a test.
+PORT = "11500"
+MARK = "-- the end of a frame: "
+
+
+class Frame(NamedTuple):
+    """What is typed, and the fragments that are printed then, in this order."""
+
+    typed: str
+    printed: list[str]
+
+
+def frames(text: str) -> Iterator[Frame]:
+    """Every frame of `sh` with the frame of `text` under it."""
+    for typed, printed in re.findall(r"```sh\n(.*?)```\n(?:```text\n(.*?)```\n)?", text, re.DOTALL):
+        yield Frame(typed, printed.splitlines())
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What `make demo` leaves of a clone, as far as the tutorial touches it, in the environment of the tests."""
+    folder = tmp_path / "batos"
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    shutil.copy(Path(sys.executable).with_name("batos"), folder / ".venv" / "bin")
+    return folder
+
+
+def environ(home: Path) -> dict[str, str]:
+    """A shell of nobody in particular, whose server listens where nobody else does."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
+    ports = {f"BATOS_{name}": f"tcp://127.0.0.1:{free_port()}" for name in ("BIND", "EVENTS")}
+    return {**own, **ports, "HOME": str(home), "NO_COLOR": "1", "BATOS_DEBUG_LOOP": "1"}
+
+
+def run(script: str, folder: Path) -> str:
+    """Everything that a shell prints of it; a command that fails ends it, as `set -e` has it."""
+    done = subprocess.run(
+        ["bash", "-c", f"set -euo pipefail\nset -m\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}"],
+        cwd=folder, env=environ(folder.parent), capture_output=True, text=True, timeout=58, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def test_it_does_what_it_says(clone: Path) -> None:
+    """From genesis to a facet of one's own and back: each command succeeds and prints what the text shows of it."""
+    first, *rest = frames(TUTORIAL)
+    assert first == Frame(CLONING, [])
+    port = str(free_port())
+    script = "".join(
+        f"{{\n{frame.typed}}} 2>&1\nprintf '\\n%s\\n' '{MARK}{number}'\n" for number, frame in enumerate(rest)
+    )
+    told = run(script.replace(PORT, port), clone)
+    for number, frame in enumerate(rest):
+        said, _, told = told.partition(f"\n{MARK}{number}\n")
+        at = 0
+        for line in frame.printed:
+            at = said.find(line, at)
+            assert at >= 0, f"{line!r} is not in what came of\n{frame.typed}\n{said}"
+            at += len(line)
+
+
+def test_what_it_clones_and_makes_is_there() -> None:
+    """The recipe of its first frame is one of the Makefile's."""
+    assert re.search(r"^demo: ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
