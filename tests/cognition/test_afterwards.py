@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import ask
+from tests.cognition.minds import WaitingBridge, ask, change
 from tests.cognition.talks import exchanges, is_record, recording, talk
 
 from batos.cognition import conversations
 from batos.errors import BatosError, OllamaUnfit
 from batos.image import roots
 from batos.inference.bridge import ChatRequest
+from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 
 PLAIN = {"answer": "It is so.", "unanswered": []}
 
@@ -131,3 +133,45 @@ async def test_what_was_paid_for_is_not_paid_again(mind: Mind, how: str) -> None
         assert (await mind.uvm.ended(again))["status"] == "done"
     asked = [request.messages[-1]["content"] for request in mind.bridge.history if is_record(request)]
     assert len(asked) == len(set(asked))
+
+
+async def test_what_is_paid_and_not_kept_is_served_from_the_journal(mind: Mind) -> None:
+    """A process that dies between a reply and its piece: the mission that continues it pays nothing for that piece."""
+    mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
+    name = await talk(mind.uvm, exchanges(60, 800))
+    brief = {"text": f"Compact {name}.", "message": {"receiver": name, "selector": "compact_"}}
+    first = await mind.uvm.ask(brief)
+    whole = covered(mind, name)
+
+    def forgotten(root: Any) -> None:
+        conversation = root[roots.CONVERSATIONS][name]
+        conversation.view = conversation.view[:-1]
+
+    await change(mind.uvm, forgotten)
+    assert covered(mind, name) < whole
+    again = await mind.uvm.ask({**brief, "ancestor": first["id"]})
+    assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (0, 1)
+    assert covered(mind, name) == whole
+
+
+async def test_a_restart_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """The process ends in the middle of a piece; the next one runs the same mission on, behind what stands."""
+    first = WaitingBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
+    async with scripted_uvm(tmp_path / "home", first, memory=False) as uvm:
+        name = await talk(uvm, exchanges(60, 800))
+        brief = {"text": f"Compact {name}.", "message": {"receiver": name, "selector": "compact_"}}
+        mission = await uvm.submit(brief)
+        await uvm.begin(mission)
+        await first.let(1)
+        await first.let(2)
+        await first.arrived(3)
+    second = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
+    async with scripted_uvm(tmp_path / "home", second, memory=False) as uvm:
+        assert len(uvm.turns(name)["compactions"]) == 2
+        assert await uvm.recover() == [mission]
+        await uvm.begin(mission)
+        assert (await uvm.ended(mission))["status"] == "done"
+        spans = [each["turns"] for each in uvm.turns(name)["compactions"]]
+    assert [start for start, _ in spans] == [1, *(last + 1 for _, last in spans[:-1])]
+    paid = [each.messages for each in first.history[:2]]
+    assert not [each for each in second.history if each.messages in paid]
