@@ -238,3 +238,32 @@ def test_sizes(count: int | None, shown: str) -> None:
 def test_counts() -> None:
     """One thing is no plural, none and many are."""
     assert [counted(number, "call") for number in (0, 1, 2)] == ["0 calls", "1 call", "2 calls"]
+
+
+@given(text=TEXT)
+def test_a_document_holds_text_whole_and_no_control_character(text: str) -> None:
+    """What a program reads is what was said; what a terminal shows of it has nothing but the newline at its end."""
+    shown, out, _ = console(as_json=True)
+    shown.document({"said": text})
+    line = out.getvalue()
+    assert json.loads(line)["data"]["said"] == text
+    assert plain(line) == line
+    assert line.count("\n") == 1
+    assert "\t" not in line
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_text_that_begins_with_a_dash(as_json: bool) -> None:
+    """A verb that takes a text says that it stands behind two dashes."""
+
+    @click.command()
+    @click.argument("text")
+    def ask(text: str) -> None:
+        raise AssertionError(text)
+
+    shown, out, err = console(as_json=as_json)
+    with pytest.raises(click.NoSuchOption) as caught:
+        ask.main(["-5 degrees"], prog_name="batos ask", standalone_mode=False)
+    shown.usage(caught.value)
+    remedy = json.loads(out.getvalue())["error"]["remedy"] if as_json else err.getvalue()
+    assert "batos ask -- '-5" in remedy

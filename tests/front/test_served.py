@@ -175,6 +175,32 @@ def test_a_second_ctrl_c_leaves_at_once(user: User) -> None:
     assert f"batos show {line.split()[0]}" in err
 
 
+def test_a_deadline(user: User) -> None:
+    """What has no answer by then ends failed, timed out: 7."""
+    ran = user.run("ask", "--json", *CYCLE, "--deadline", "0.4s", "How do I build a dam?")
+    assert (ran.code, ran.document["error"]["code"]) == (7, "timed_out")
+
+
+def test_ctrl_c_ends_waiting_and_nothing_else(user: User) -> None:
+    """The mission goes on, and has its answer later."""
+    name = mission_of(user.run("submit", "--json", *CYCLE, "How do I build a well?"))
+    process = user.start("wait", name, "--json")
+    _until_told(process, "mission.state")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert user.run("wait", name, "--json").code == 0
+
+
+def test_a_shell_is_offered_missions(user: User) -> None:
+    """Their ids, as far as the server tells them, and the names of objects."""
+    name = mission_of(user.run("submit", "--json", *REFLEX, "Why?"))
+    for words, offered in ((f"batos show {name[:12]}", name), ("batos inspect brick", "brick_prototype_obj")):
+        environ = {"_BATOS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "2"}
+        ran = user.run(environ=environ)
+        assert f"plain,{offered}" in ran.out.splitlines()
+
+
 def test_the_screen(user: User) -> None:
     """Server, image, daemon, queue, missions and totals, for people and for programs."""
     user.run("ask", *REFLEX, "Why?")
@@ -234,7 +260,8 @@ def test_a_wrong_token(user: User, tmp_path: Path) -> None:
 
 
 def test_without_a_server(tmp_path: Path, grown: Path, slow: str) -> None:
-    """Status, following and waiting for what is queued end with 6; submit leaves it queued, and resume runs it."""
+    """Status, following and waiting for what is queued end with 6; submit leaves it queued,
+    resume runs it, and Ctrl-C in it puts it back."""
     alone = User(Path(shutil.copytree(grown, tmp_path / "home")), slow)
     (alone.home / "server.json").write_text(json.dumps({"pid": 2**22 + 1}), encoding="utf-8")
     submitted = alone.run("submit", "--json", *REFLEX, "Why?")
@@ -245,6 +272,11 @@ def test_without_a_server(tmp_path: Path, grown: Path, slow: str) -> None:
         assert (ran.code, ran.document["error"]["code"]) == (6, "no_server"), verb
         assert "batos serve" in ran.document["error"]["remedy"]
     assert "no server runs" in alone.run("show", name).out
+    process = alone.start("resume", "--json")
+    _until_told(process, "inference.start")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert (process.returncode, alone.run("show", name, "--json").document["data"]["status"]) == (130, "queued")
     resumed = alone.run("resume", "--json")
     assert [each["status"] for each in resumed.document["data"]["missions"]] == ["done"]
 

@@ -77,7 +77,9 @@ class Console:
     def _line(self, value: Mapping[str, Any]) -> None:
         # Readable where it can be; a stream that is not UTF-8 could not say it.
         escaped = (self.out.encoding or "").lower().replace("-", "") != "utf8"
-        self._put(f"{json.dumps(value, ensure_ascii=escaped, default=str)}\n")
+        text = json.dumps(value, ensure_ascii=escaped, default=str)
+        # JSON escapes C0 alone, and a document may be looked at on a terminal as well.
+        self._put(f"{_CONTROL.sub(lambda found: f'{chr(92)}u{ord(found[0]):04x}', text)}\n")
 
     def _put(self, text: str) -> None:
         """Write a result; when its reader has left, the rest goes nowhere, and what is under way goes on."""
