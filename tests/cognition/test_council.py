@@ -287,12 +287,13 @@ async def test_a_persona_thinks_with_its_own_model_and_options(mind: Mind) -> No
 # -- failing
 
 
-def failing(script: Script, errors: dict[str, tuple[str, Callable[[], BatosError]]]) -> Any:
+def failing(script: Script, errors: dict[str, tuple[str, Callable[[], BatosError | str]]]) -> Any:
     """A script in which these personas fail within: at their decomposition, at their facets, or at their weave."""
 
     def respond(request: ChatRequest) -> str | BatosError:
         at, error = errors.get(speaker(request), ("", None))
-        if error is not None and not is_outer(request) and kind(request) == at:
+        repairs = "The reply is not valid" in request.messages[-1]["content"]
+        if error is not None and not is_outer(request) and (repairs or kind(request) == at):
             return error()
         return script(request)
 
@@ -338,7 +339,8 @@ async def test_different_reasons_are_counted(mind: Mind) -> None:
         await sit(mind)
 
 
-FAILURES: dict[str, Callable[[], BatosError]] = {
+FAILURES: dict[str, Callable[[], BatosError | str]] = {
+    "no decision": lambda: "no JSON, and none when asked again",
     "cut": lambda: StreamCut("cut"),
     "died": lambda: RunnerDied("died"),
     "busy": lambda: OllamaBusy("full"),
@@ -360,7 +362,9 @@ def test_any_parts_may_fail_in_any_way(tmp_path: Path, how: dict[str, tuple[str,
     asyncio.run(_council_with(tmp_path, errors, parallel))
 
 
-async def _council_with(home: Path, errors: dict[str, tuple[str, Callable[[], BatosError]]], parallel: int) -> None:
+async def _council_with(
+    home: Path, errors: dict[str, tuple[str, Callable[[], BatosError | str]]], parallel: int
+) -> None:
     open_parts = [number for number, persona in enumerate(MEMBERS, start=1) if persona in errors]
     bridge = ScriptedBridge(failing(Script(woven={**GOOD, "unanswered": open_parts}), errors))
     async with scripted_uvm(home, bridge, parallel=parallel) as uvm:
