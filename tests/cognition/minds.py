@@ -47,8 +47,14 @@ _KINDS: Mapping[str, Decision[Any]] = {
     "plain woven": decisions.PLAIN_WOVEN,
     "voiced": decisions.VOICED,
     "plain voiced": decisions.PLAIN_VOICED,
+    "ballot": decisions.BALLOT,
+    "plain ballot": decisions.PLAIN_BALLOT,
+    "mind ballot": decisions.MIND_BALLOT,
+    "plain mind ballot": decisions.PLAIN_MIND_BALLOT,
     "changed": decisions.CHANGED,
 }
+#: Votes are answered as what they are, with a gist.
+_VOTES = {"ballot": "part", "mind ballot": "voiced"}
 
 
 def kind(request: ChatRequest) -> str:
@@ -98,9 +104,11 @@ class Script:
             return json.dumps({"best": self.choose(request)})
         plain = asked.startswith("plain")
         name = asked.removeprefix("plain ")
-        reply = getattr(self, name)
+        reply = getattr(self, _VOTES.get(name, name))
         if isinstance(reply, BatosError):
             return reply
+        if name in _VOTES:
+            reply = {"gist": reply["answer"][:80], **reply}
         if name == "revised":
             plain = request.schema == decisions.PLAIN_WOVEN.format
         if plain:

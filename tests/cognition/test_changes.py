@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,7 +121,7 @@ def by_facet(mind: Mind, **answers: str) -> None:
     """Each facet of BRICK answers otherwise."""
 
     def respond(request: ChatRequest) -> Any:
-        if kind(request) in ("part", "plain part"):
+        if kind(request) in ("part", "ballot"):
             said = request.messages[-1]["content"]
             answer = next(answer for name, answer in answers.items() if name in said)
             mind.script.part = {"answer": answer, "citations": GOOD["citations"], "known": bool(answer)}
@@ -165,6 +166,23 @@ async def test_a_vote_stops_when_it_is_decided(mind: Mind) -> None:
         ("brick/voting#0", "voting", False),
     ]
     assert shown["provenance"]["changes"][-1]["what"] == "2 of 2 votes for The Literal Engine, stopped after 2 of 3"
+
+
+async def test_what_is_counted_is_the_gist(mind: Mind) -> None:
+    """A part that votes says in a few words what its answer comes to; long answers that differ can agree in it."""
+    long = "First the wick, then the oil, then the clockwork, and whoever is awake."
+    by_facet(mind, Tamland=long, Hitchhiker="It is a matter of winding in good time.", caped="It is never asked.")
+    respond = mind.bridge.respond
+
+    def with_gist(request: ChatRequest) -> Any:
+        said = respond(request)
+        return json.dumps({**json.loads(str(said)), "gist": "the keeper"}) if kind(request) == "ballot" else said
+
+    mind.bridge.respond = with_gist
+    shown = await ask(mind.uvm, policy={"combine": "vote"})
+    assert shown["cost"]["calls"] == 2
+    assert shown["answer"] == long
+    assert [voice["gist"] for voice in shown["voices"]] == ["the keeper", "the keeper"]
 
 
 async def test_without_a_majority_the_vote_is_selected_from(mind: Mind) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,6 +123,13 @@ def test_the_quickest_vote_of_three_asks_two() -> None:
     assert not voting.tally(parts("86"), QUESTION, 3).majority
     assert not voting.tally(parts("86", "86"), QUESTION, 4).majority
     assert voting.tally(parts("86", "86", "86"), QUESTION, 4).majority
+
+
+def test_a_gist_is_compared_instead_of_the_answer() -> None:
+    """Where a part gave one."""
+    one = replace(part(1, "A long story of wicks and oil."), gist="86")
+    other = replace(part(2, "Another tale altogether, of clockworks."), gist="There are 86.")
+    assert voting.tally([one, other], QUESTION, 2).majority == (one, other)
 
 
 def test_who_has_no_answer_has_no_vote() -> None:

@@ -28,10 +28,12 @@ def ground_of(running: Running, synthesis: Synthesis) -> Ground:
 
 async def say(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> Said:
     """Ask for the mission's answer; its text is told as it grows."""
-    decision = decisions.woven(bool(synthesis.recalled.passages), inner=running.inner)
+    votes = running.inner and running.combine == "vote"
+    decision = decisions.woven(bool(synthesis.recalled.passages), inner=running.inner, votes=votes)
     value, replied = await infer_streamed(interpreter, running, synthesis, question, decision)
     cut = len(value.answer) >= (decisions.PART_ANSWER if running.inner else decisions.ANSWER)
-    return Said(value.answer.strip(), decisions.quoted(value), frozenset(value.unanswered), replied.text, cut)
+    gist = value.gist.strip() if votes else ""
+    return Said(value.answer.strip(), decisions.quoted(value), frozenset(value.unanswered), replied.text, cut, gist)
 
 
 def stand(running: Running, part: PartResult, path: str) -> Said:

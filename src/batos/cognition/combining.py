@@ -23,11 +23,7 @@ def mode(running: Running) -> Mode:
 
     `auto` weaves, since decomposing makes sub-queries that differ; so does a mind within another, whatever was asked.
     """
-    if running.inner:
-        return "weave"
-    policy = running.brief.policy
-    asked = policy.combine if policy is not None else "auto"
-    return "weave" if asked == "auto" else asked
+    return "weave" if running.inner or running.combine == "auto" else running.combine
 
 
 def enough(running: Running, synthesis: Synthesis) -> Enough | None:
@@ -86,8 +82,7 @@ async def _combined(interpreter: Interpreter, running: Running, synthesis: Synth
 
 def _mode_of(running: Running, synthesis: Synthesis) -> Mode:
     """As asked for; what `auto` would weave competes if the decomposition gave every part the same question."""
-    policy = running.brief.policy
-    auto = running.inner or policy is None or policy.combine == "auto"
+    auto = running.inner or running.combine == "auto"
     same = len({folded(part.query) for part in synthesis.parts}) == 1
     return "select" if auto and same and len(synthesis.parts) > 1 else mode(running)
 

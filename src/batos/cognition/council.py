@@ -101,6 +101,7 @@ def keep(running: Running, synthesis: Synthesis, cycle: UvmObject) -> None:
             persona=running.voice.name,
             parts=synthesis.parts,
             faults=verdict.faults,
+            gist=said.gist,
             changes=tuple(changes.told(running, synthesis)),
         ),
     )

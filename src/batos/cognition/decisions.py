@@ -19,6 +19,8 @@ MOST_PARTS = 9
 QUERY = 280
 #: Longest answer of a part and of a mission, in characters: where the grammar cuts.
 PART_ANSWER, ANSWER = 900, 1_800
+#: Longest gist of an answer that is a vote.
+GIST = 80
 
 _Unanswered: TypeAlias = Annotated[
     list[Annotated[int, Field(ge=1, le=MOST_PARTS)]],
@@ -78,6 +80,45 @@ class Voiced(BaseModel):
     unanswered: _Unanswered
 
 
+_Gist: TypeAlias = Annotated[
+    str, Field(max_length=GIST, description="the answer alone, in a few words: a number, yes or no, a name, a phrase")
+]
+
+
+class PlainBallot(BaseModel):
+    """A facet's vote when there are no documents: `gist` is what is counted."""
+
+    answer: Annotated[str, Field(max_length=PART_ANSWER)]
+    gist: _Gist
+    known: Annotated[bool, Field(description="whether there is an answer")]
+
+
+class Ballot(BaseModel):
+    """A facet's vote, from documents."""
+
+    answer: Annotated[str, Field(max_length=PART_ANSWER)]
+    citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
+    gist: _Gist
+    known: Annotated[bool, Field(description="whether there is an answer")]
+
+
+class PlainMindBallot(BaseModel):
+    """The vote of a mind within another when there are no documents."""
+
+    answer: Annotated[str, Field(max_length=PART_ANSWER)]
+    gist: _Gist
+    unanswered: _Unanswered
+
+
+class MindBallot(BaseModel):
+    """The vote of a mind within another, from documents."""
+
+    answer: Annotated[str, Field(max_length=PART_ANSWER)]
+    citations: Annotated[list[Citation], Field(max_length=3, description="the documents' own words that it rests on")]
+    gist: _Gist
+    unanswered: _Unanswered
+
+
 class Changed(BaseModel):
     """The answer of a mission as a key protocol changes it."""
 
@@ -90,16 +131,24 @@ WOVEN: Decision[Woven] = Decision(Woven)
 PLAIN_WOVEN: Decision[PlainWoven] = Decision(PlainWoven)
 VOICED: Decision[Voiced] = Decision(Voiced)
 PLAIN_VOICED: Decision[PlainVoiced] = Decision(PlainVoiced)
+BALLOT: Decision[Ballot] = Decision(Ballot)
+PLAIN_BALLOT: Decision[PlainBallot] = Decision(PlainBallot)
+MIND_BALLOT: Decision[MindBallot] = Decision(MindBallot)
+PLAIN_MIND_BALLOT: Decision[PlainMindBallot] = Decision(PlainMindBallot)
 CHANGED: Decision[Changed] = Decision(Changed)
 
 
-def part(cites: bool) -> Decision[Any]:
-    """What a facet answers in, with documents or without."""
+def part(cites: bool, *, votes: bool = False) -> Decision[Any]:
+    """What a facet answers in, with documents or without; where it votes, with what is counted."""
+    if votes:
+        return BALLOT if cites else PLAIN_BALLOT
     return PART if cites else PLAIN_PART
 
 
-def woven(cites: bool, *, inner: bool = False) -> Decision[Any]:
+def woven(cites: bool, *, inner: bool = False, votes: bool = False) -> Decision[Any]:
     """What the weave answers in, with documents or without; that of a mind within another is a part again."""
+    if inner and votes:
+        return MIND_BALLOT if cites else PLAIN_MIND_BALLOT
     if inner:
         return VOICED if cites else PLAIN_VOICED
     return WOVEN if cites else PLAIN_WOVEN

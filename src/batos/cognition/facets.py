@@ -33,7 +33,8 @@ async def interpret(interpreter: Interpreter, running: Running, evidence: Eviden
     intent = asked.intent
     described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
     question = Question(paths.facet(running.name, asked.slot), prompt.facet_task(running.voice, described, asked.text))
-    decision = decisions.part(bool(evidence.passages))
+    votes = running.combine == "vote" and not running.inner
+    decision = decisions.part(bool(evidence.passages), votes=votes)
     value, _ = await infer(interpreter, running, evidence, question, decision)
     citations = tuple(each for each in decisions.quoted(value) if stands(each, evidence))
     return PartResult(
@@ -45,6 +46,7 @@ async def interpret(interpreter: Interpreter, running: Running, evidence: Eviden
         citations=citations,
         known=value.known,
         persona=running.voice.name,
+        gist=value.gist.strip() if votes else "",
     )
 
 

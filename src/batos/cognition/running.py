@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from batos.cognition.brief import MissionBrief
+from batos.cognition.brief import Combine, MissionBrief
 from batos.cognition.citing import Quoted
 from batos.cognition.evidence import Evidence, Passage, Past
 from batos.cognition.gate import Fault, Verdict
@@ -64,6 +64,8 @@ class PartResult:
     persona: str = ""
     parts: tuple[PartResult, ...] = ()
     faults: tuple[Fault, ...] = ()
+    #: What it says in a few words, if it was given as a vote.
+    gist: str = ""
     #: What each call of this mind changed (changes.py).
     changes: tuple[Mapping[str, Any], ...] = ()
 
@@ -88,6 +90,8 @@ class PartResult:
             "known": self.known,
             "citations": [each.as_dict() for each in self.citations],
         }
+        if self.gist:
+            shown["gist"] = self.gist
         if self.is_mind:
             shown["faults"] = [each.as_dict() for each in self.faults]
             shown["voices"] = [each.as_dict() for each in self.parts]
@@ -98,13 +102,17 @@ class PartResult:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A mission's answer as the model gave it; `text` is the whole reply, `cut` whether it reached its bound."""
+    """A mission's answer as the model gave it.
+
+    `text` is the whole reply, `cut` whether it reached its bound, `gist` what it says in a few words if it is a vote.
+    """
 
     answer: str
     citations: tuple[Quoted, ...] = ()
     unanswered: frozenset[int] = frozenset()
     text: str = ""
     cut: bool = False
+    gist: str = ""
 
 
 @dataclass(slots=True)
@@ -176,6 +184,12 @@ class Running:
     def inner(self) -> bool:
         """Whether this mind is a part of another: its answer is data, judged but neither revised nor finished."""
         return self.inherited is not None
+
+    @property
+    def combine(self) -> Combine:
+        """How the mission's parts are to become one answer, as its brief asks."""
+        policy = self.brief.policy
+        return policy.combine if policy is not None else "auto"
 
     @property
     def ratio(self) -> float:

@@ -113,12 +113,15 @@ class Tally:
 
 
 def tally(parts: Sequence[PartResult], question: str, of: int) -> Tally:
-    """The votes of the parts that were asked, in order; each joins the first group whose first member says the same."""
+    """The votes of the parts that were asked, in order; each joins the first group whose first member says the same.
+
+    What is compared is the gist that a part gave with its answer; its answer where it gave none.
+    """
     groups: list[tuple[Ballot, list[PartResult]]] = []
     for part in parts:
         if part.open:
             continue
-        cast = ballot(part.answer, question)
+        cast = ballot(part.gist or part.answer, question)
         joined = next((members for head, members in groups if same(head, cast)), None)
         if joined is None:
             groups.append((cast, [part]))
