@@ -78,6 +78,7 @@ def own_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     home = tmp_path / "home"
     monkeypatch.setenv("BATOS_HOME", str(home))
     monkeypatch.setenv("BATOS_DEBUG_LOOP", "1")
+    monkeypatch.setenv("BATOS_DEBUG_EVENTS", "1")
     monkeypatch.setenv("OLLAMA_HOST", host)
     return home
 

@@ -13,7 +13,7 @@ import pytest
 from ZODB.POSException import ConflictError
 
 from batos.cognition.brief import as_file
-from batos.errors import BatosError, OllamaUnreachable, StreamCut
+from batos.errors import BatosError, InternalError, OllamaUnreachable, StreamCut
 from batos.events import NAMES, Events
 from batos.inference.bridge import ChatRequest
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
@@ -37,10 +37,10 @@ def test_everyone_hears_until_they_leave() -> None:
     first, second = Heard(), Heard()
     events = Events(first)
     leave = events.subscribe(second)
-    events.emit("mission.accepted", mission="m-1")
+    events.emit("mission.retracted", mission="m-1")
     leave()
     leave()
-    events.emit("mission.accepted", mission="m-2")
+    events.emit("mission.retracted", mission="m-2")
     assert [keys["mission"] for _, keys in first] == ["m-1", "m-2"]
     assert [keys["mission"] for _, keys in second] == ["m-1"]
 
@@ -55,10 +55,10 @@ def test_a_subscriber_that_fails_is_dropped() -> None:
         raise OSError("its reader has left")
 
     events = Events(before, broken, after)
-    events.emit("mission.accepted", mission="m-1")
-    events.emit("mission.accepted", mission="m-2")
+    events.emit("mission.retracted", mission="m-1")
+    events.emit("mission.retracted", mission="m-2")
     assert len(before) == len(after) == 2
-    assert calls == ["mission.accepted"]
+    assert calls == ["mission.retracted"]
 
 
 def test_a_subscriber_may_leave_while_it_is_told() -> None:
@@ -72,7 +72,7 @@ def test_a_subscriber_may_leave_while_it_is_told() -> None:
 
     leave = events.subscribe(leaving)
     events.subscribe(after)
-    events.emit("mission.accepted", mission="m-1")
+    events.emit("mission.retracted", mission="m-1")
     assert len(after) == 1
 
 
@@ -124,6 +124,15 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
         assert set(NAMES[event]) <= set(keys), event
     # A scripted model lies nowhere: tests/inference/test_placement.py has what is told of memory.
     assert heard.names == set(NAMES) - {"txn.conflict", "vram.sample", "vram.spill", "queue.busy"}
+
+
+@pytest.mark.parametrize(("event", "keys"), [("mission.status", {"mission": "m-1"}), ("mission.tokn", {})])
+def test_a_test_sees_what_is_told_wrongly(event: str, keys: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is missing and a name that is not listed raise where a test runs, and nowhere else."""
+    with pytest.raises(InternalError, match=event):
+        Events().emit(event, **keys)
+    monkeypatch.delenv("BATOS_DEBUG_EVENTS")
+    Events().emit(event, **keys)
 
 
 async def test_the_order_of_a_missions_life(tmp_path: Path) -> None:

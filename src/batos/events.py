@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import structlog
+
+from batos.errors import InternalError
 
 Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
@@ -39,12 +42,16 @@ _CHATTY = frozenset({"mission.token"})
 
 
 class Events:
-    """A list of subscribers; one that raises is dropped and logged, and never breaks a mission."""
+    """A list of subscribers; one that raises is dropped and logged, and never breaks a mission.
+
+    With BATOS_DEBUG_EVENTS=1, as in every test, an event that is not in NAMES or lacks a key raises InternalError.
+    """
 
     def __init__(self, *subscribers: Subscriber, log: bool = False) -> None:
         # By a key of their own: two subscribers may be equal, and one may leave while it is told.
         self._subscribers: dict[object, Subscriber] = {object(): each for each in subscribers}
         self._logs = log
+        self._strict = os.environ.get("BATOS_DEBUG_EVENTS") == "1"
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Add a subscriber; returns the function that takes it away again."""
@@ -58,6 +65,8 @@ class Events:
 
     def emit(self, event: str, **keys: Any) -> None:
         """Tell everyone, and the log."""
+        if self._strict:
+            _check(event, keys)
         if self._logs and event not in _CHATTY:
             _log.info(event, **keys)
         for key, subscriber in tuple(self._subscribers.items()):
@@ -66,3 +75,9 @@ class Events:
             except Exception:  # an observer must never break what it observes
                 self._subscribers.pop(key, None)
                 _log.exception("subscriber dropped", event_name=event)
+
+
+def _check(event: str, keys: Mapping[str, Any]) -> None:
+    missing = set(NAMES[event]) - keys.keys() if event in NAMES else {"a name"}
+    if missing:
+        raise InternalError(f"the event {event!r} lacks {', '.join(sorted(missing))}")

@@ -131,7 +131,7 @@ def test_a_target_never_loads_more_than_the_high_mark(sizes: list[int]) -> None:
 
 
 def test_the_marks_are_shares_of_the_window() -> None:
-    """A quarter and an eighth of its tokens, in bytes; a ratio that no tokenizer has is not believed."""
+    """A fifth and a twelfth of its tokens, in bytes; a ratio that no tokenizer has is not believed."""
     assert Marks.of(4_096, 0.5) == Marks(4_096 * 2 // HIGH, 4_096 * 2 // LOW)
     assert Marks.of(4_096, 0.0) == Marks.of(4_096, 0.05)
 
@@ -260,7 +260,7 @@ async def test_a_question_is_not_kept_waiting(mind: Mind) -> None:
     name = await talk(mind.uvm, exchanges(100, 800))
 
     def record(request: ChatRequest) -> str:
-        mind.uvm.events.emit("mission.accepted", mission="m-other")
+        mind.uvm.events.emit("mission.accepted", mission="m-other", user="tester", waiting=1)
         return "Anna Lund sealed jars."
 
     mind.bridge.respond = recording(record, mind.script)

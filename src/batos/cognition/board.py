@@ -37,7 +37,7 @@ class Board:
         if event == "mission.status":
             with self._lock:
                 if keys["status"] == "running":
-                    self._lines[keys["mission"]] = _Line(iso(self._clock()), keys["attempt"])
+                    self._lines[keys["mission"]] = _Line(iso(self._clock()), keys.get("attempt", 1))
                 else:
                     self._lines.pop(keys["mission"], None)
             return
