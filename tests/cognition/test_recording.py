@@ -87,7 +87,7 @@ async def test_what_is_refused_twice_is_cut_from_the_turns_and_says_so(mind: Min
     """First sentences of the turns stand there, marked as such, with why; no third call is made."""
     piece = await compacted(mind, ["Berta Holm sealed 77 jars."] * 2, exchanges(12))
     assert not piece.by_model
-    assert piece.text.startswith("1: Question 1 to Anna Lund about ")
+    assert piece.text.startswith("1: Question 1 to Anna Lund")
     assert "Jar 1001 is sealed." in piece.text
     assert "77" in piece.trust  # where this test keeps why
     assert len(asked(mind)) == 2

@@ -26,9 +26,9 @@ from batos.inference.session import Session
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Turns are compacted when those before the newest make more than the difference of these marks: the window's HIGHth
-#: part, and its LOWth, which stays verbatim.
-HIGH: Final = 4
-LOW: Final = 8
+#: part, which a cycle has room for beside a view, and its LOWth, which stays verbatim.
+HIGH: Final = 5
+LOW: Final = 12
 #: Summaries of one level that become one of the next, once there is another behind them.
 FANOUT: Final = 3
 #: Pieces of one mission; what is left is the next one's.
