@@ -13,14 +13,15 @@ from typing import Any
 
 from batos.config import Settings
 from batos.emulator.serve import Emulator, Options
-from batos.errors import BatosError, ModelMissing
+from batos.errors import BatosError, ModelMissing, ModelUnsuitable
 from batos.events import Events
 from batos.genesis import codex as codices
 from batos.inference import blobs
-from batos.inference.bridge import Answer, ChatRequest, ModelCard, ModelRow, Progress, RunnerRow
+from batos.inference.bridge import Answer, ChatRequest, Embedding, ModelCard, ModelRow, Progress, RunnerRow
 from batos.uvm import UVM, Seams, open_uvm
 
 Responder = Callable[[ChatRequest], str | BatosError]
+Vectors = Callable[[str], Sequence[float] | BatosError]
 
 
 def instance(schema: Mapping[str, Any], text: str = "word") -> Any:
@@ -44,10 +45,18 @@ def plain_reply(request: ChatRequest) -> str:
 
 
 class ScriptedBridge:
-    """A bridge without a daemon: answers by a function, or raises what that returns; `history` has every request."""
+    """A bridge without a daemon: answers by a function, or raises what that returns; `history` has every request.
 
-    def __init__(self, respond: Responder = plain_reply, models: tuple[str, ...] = ()) -> None:
+    `vectors` is its embedder (a vector for a text, or the error to raise); without one no text is embedded.
+    """
+
+    def __init__(
+        self, respond: Responder = plain_reply, models: tuple[str, ...] = (), vectors: Vectors | None = None
+    ) -> None:
         self.respond = respond
+        self.vectors = vectors
+        #: Every text that was embedded, in order.
+        self.embedded: list[str] = []
         self.history: list[ChatRequest] = []
         self.rows = {name: _row(name) for name in models or shipped_models()}
 
@@ -64,6 +73,26 @@ class ScriptedBridge:
                 on_token(piece)
         size = sum(len(message["content"]) for message in request.messages)
         return Answer(said, "", "stop", max(1, size // 4), max(1, len(said) // 4), 0.0, 0.001)
+
+    async def embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        *,
+        options: Mapping[str, Any] | None = None,
+        keep_alive: float | str | None = None,
+    ) -> Embedding:
+        """What `vectors` gives for each text; ModelUnsuitable without it."""
+        if self.vectors is None:
+            raise ModelUnsuitable(f"{model} embeds nothing here", field="model")
+        found: list[list[float]] = []
+        for text in texts:
+            self.embedded.append(text)
+            vector = self.vectors(text)
+            if isinstance(vector, BatosError):
+                raise vector
+            found.append(list(vector))
+        return Embedding(found, sum(map(len, texts)), 0.0, 0.001)
 
     async def version(self) -> str:
         """A supported one."""

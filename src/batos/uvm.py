@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from batos.cognition import conversations, report
+from batos.cognition import router as routers
 from batos.cognition.afterwards import Afterwards
 from batos.cognition.board import Board
 from batos.cognition.brief import File
@@ -20,12 +21,15 @@ from batos.cognition.counters import Counters
 from batos.cognition.hold import Hold
 from batos.cognition.mission import Conductor, Inference
 from batos.cognition.recovery import Recovery
-from batos.cognition.router import Lesson, taught
+from batos.cognition.router import Router
+from batos.cognition.routing.embedding import Embedder
+from batos.cognition.routing.lessons import Lesson
 from batos.cognition.workers import PAUSES, Trade, Workers
 from batos.config import Settings
 from batos.errors import NotFound, OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
 from batos.genesis import ledger
+from batos.genesis import modelname
 from batos.genesis.codex import Codex
 from batos.genesis.convergence import Convergence, Footing, GenesisReport
 from batos.genesis.daemon import Daemon
@@ -137,28 +141,37 @@ class UVM:
                 raise
             footing = remembered
         self._digests.update(footing.digests)
-        if before is not None and before.footing.codex.digest == footing.codex.digest:
+        alike = before is not None and before.footing.codex.digest == footing.codex.digest
+        if before is not None and alike and before.conductor.router.serves(self._embedder(footing)):
             self._ready = replace(before, number=number, footing=footing)
         else:
             self._ready = Ready(number, footing, await self._make_conductor(footing))
         return self._ready
 
     async def _make_conductor(self, footing: Footing) -> Conductor:
-        lessons = tuple(Lesson(each.name, each.triggers, each.exemplars) for each in footing.codex.personas.values())
         limits = self.settings
         return Conductor(
             image=self.image,
             journal=self.journal,
             publisher=self.publisher,
             bridge=self.bridge,
-            # Counting the words of every exemplar takes longer than the loop may be held.
-            router=await asyncio.to_thread(taught, lessons),
+            router=await self._router(footing),
             limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=self.events,
             clock=self.clock,
             digests=self._digests,
             parallel=self.settings.parallel,
         )
+
+    async def _router(self, footing: Footing) -> Router:
+        lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in footing.codex.personas.values()]
+        return await routers.made(self.image, lessons, self._embedder(footing), self.events)
+
+    def _embedder(self, footing: Footing) -> Embedder | None:
+        """The codex's embedder, if the daemon has it."""
+        name = footing.codex.profile(self.settings.profile).embedder
+        digest = footing.digests.get(modelname.with_tag(name)) if name else None
+        return Embedder(self.bridge, name, digest) if digest is not None else None
 
     async def ready(self) -> Ready:
         """What a mission that comes now begins with; those that come together share a look.

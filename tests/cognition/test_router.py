@@ -1,4 +1,4 @@
-"""The router: the same words go the same way, and the shipped codex mostly finds its own."""
+"""The router: the same words go the same way, the asker wins, and the embedder's failure is nobody's."""
 
 from __future__ import annotations
 
@@ -10,11 +10,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition.router import Lesson, Route, Router, taught
+from batos.cognition.evidence import words
+from batos.cognition.router import EMBED_SECONDS, LEFT_ALONE, Route, Router, made
+from batos.cognition.routing.embedding import Embedder
+from batos.cognition.routing.lessons import Lesson
+from batos.errors import BatosError, OllamaTimeout
+from batos.events import Events
 from batos.genesis import codex as codices
 from batos.genesis.codex import Codex
+from batos.image.image import LivingImage, Opening
+from batos.testing import ScriptedBridge
 
 PERSONAS = ("ROBIN", "BRICK", "BABS", "ALFRED")
+LESSONS = (
+    Lesson("ROBIN", ("i miss", "lonely"), ("Why does it hurt so much?", "I feel lost today.")),
+    Lesson("BRICK", ("how to", "debug"), ("How do I fix this loop?", "Plan a bridge.")),
+    Lesson("BABS", ("look up",), ("When did it open?", "Who wrote that book?")),
+    Lesson("ALFRED", ("latency",), ("Are you sure of that?",)),
+)
+SMALL = Router(LESSONS)
+
+
+def lessons_of(codex: Codex) -> tuple[Lesson, ...]:
+    """What a codex says of its personas' questions."""
+    return tuple(Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values())
 
 
 @pytest.fixture(scope="module")
@@ -28,23 +47,29 @@ def codex(tmp_path_factory: pytest.TempPathFactory) -> Codex:
 @pytest.fixture(scope="module")
 def router(codex: Codex) -> Router:
     """A router over the codex that ships."""
-    return taught(tuple(Lesson(each.name, each.triggers, each.exemplars) for each in codex.personas.values()))
-
-
-SMALL = Router(
-    [
-        Lesson("ROBIN", ("i miss", "lonely"), ("Why does it hurt so much?", "I feel lost today.")),
-        Lesson("BRICK", ("how to", "debug"), ("How do I fix this loop?", "Plan a bridge.")),
-        Lesson("BABS", ("look up",), ("When did it open?", "Who wrote that book?")),
-        Lesson("ALFRED", ("latency",), ("Are you sure of that?",)),
-    ]
-)
+    return Router(lessons_of(codex))
 
 
 async def routed(router: Router, text: str) -> Route:
     """Its decision, after the loop had its turn."""
     await asyncio.sleep(0)
     return await router.route(text)
+
+
+def meant(text: str) -> list[float]:
+    """A vector by the persona whose exemplar or letter a text has: an embedder that understands everything."""
+    found = next((at for at, lesson in enumerate(LESSONS) if text in lesson.exemplars or f"<{at}>" in text), 4)
+    return [float(at == found) for at in range(5)]
+
+
+async def understanding(bridge: ScriptedBridge, *, clock: float = 0.0) -> Router:
+    """A router of LESSONS with an embedder, over an image in memory."""
+    image = LivingImage(Opening("memory://image", None, 1))
+    await image.prepare()
+    try:
+        return await made(image, LESSONS, Embedder(bridge, "embedder", "d" * 64), Events())
+    finally:
+        await asyncio.to_thread(image.close)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=400) | st.text("🗼 \n.?", max_size=30))
@@ -57,9 +82,9 @@ async def test_any_text_is_routed(text: str) -> None:
     assert route.scores[route.personas[0]] == route.confidence
     assert 0 <= route.confidence <= 1
     assert route.reason
-    assert route.effort in {"reflex", "cycle"}
+    assert route.effort in {"reflex", "cycle", "council"}
     assert await SMALL.route(text) == route
-    json.dumps(route.as_dict())
+    assert Route.noted(json.loads(json.dumps(route.as_dict()))).as_dict() == route.as_dict()
 
 
 @pytest.mark.parametrize("text", ["word " * 4_000, "x" * 20_000, "灯" * 20_000, "🗼" * 20_000, " " * 20_000])
@@ -71,8 +96,8 @@ async def test_a_text_of_any_length_is_routed(router: Router, text: str) -> None
 async def test_a_long_text_is_decided_by_its_ends() -> None:
     """What is asked stands at the head or the tail of a long text, not in its middle."""
     filler = "lorem ipsum dolor " * 200
-    assert (await SMALL.route(f"{filler} Now look up when did it open?")).personas == ("BABS",)
-    assert (await SMALL.route(f"debug this, how to? {filler}")).personas == ("BRICK",)
+    assert (await SMALL.route(f"{filler} Now look up when did it open?")).personas[0] == "BABS"
+    assert (await SMALL.route(f"debug this, how to? {filler}")).personas[0] == "BRICK"
 
 
 async def test_what_the_asker_chose_wins() -> None:
@@ -85,27 +110,65 @@ async def test_what_the_asker_chose_wins() -> None:
     assert max(route.scores, key=lambda name: route.scores[name]) == "BRICK"
 
 
+async def test_a_council_is_of_all() -> None:
+    """At effort council everybody is chosen, led by the likeliest, or by whom the asker named."""
+    asked = await SMALL.route("How do I debug this loop?", effort="council")
+    assert asked.personas[0] == "BRICK"
+    assert set(asked.personas) == set(PERSONAS)
+    named = await SMALL.route("How do I debug this loop?", persona="BABS", effort="council")
+    assert named.personas[0] == "BABS"
+    assert set(named.personas) == set(PERSONAS)
+    assert (await SMALL.route("What do all four of you think of bridges?")).effort == "council"
+
+
+async def test_who_is_close_is_chosen_too(router: Router) -> None:
+    """Where nothing speaks for anybody several are chosen; where it is clear, one."""
+    assert len((await router.route("zzz")).personas) > 1
+    assert (await router.route("My function raises a TypeError, how do I debug it?")).personas == ("BRICK",)
+
+
+@pytest.mark.parametrize("name", ["latency", "conflict", "integrity"])
+async def test_an_event_is_alfreds(name: str) -> None:
+    """What happens inside the mind goes to ALFRED, and says what it was."""
+    route = SMALL.event(name)
+    assert route.personas == ("ALFRED",)
+    assert route.effort == "cycle"
+    assert name in route.reason
+    assert sum(route.scores.values()) == 1
+
+
 async def test_a_trigger_is_named_as_the_reason() -> None:
     """Whole words only: `latency` is not in `translatency`."""
     assert (await SMALL.route("the latency is high")).reason == "it says 'latency'"
-    assert "worded like" in (await SMALL.route("translatency")).reason
+    assert "it says" not in (await SMALL.route("translatency")).reason
 
 
-@pytest.mark.parametrize(
-    ("text", "files", "effort"),
-    [
-        ("Thanks!", 0, "reflex"),
-        ("What is the capital of France?", 0, "reflex"),
-        ("What is the capital of France, and why?", 0, "cycle"),
-        ("Summarise.", 1, "cycle"),
-        ("什么是灯塔？", 0, "reflex"),
-        ("请详细解释一下分布式系统中的时钟同步问题", 0, "cycle"),
-        ("", 0, "reflex"),
-    ],
-)
-async def test_a_short_question_without_files_is_a_reflex(text: str, files: int, effort: str) -> None:
-    """Up to six words; where words have no blanks between them, up to twelve characters."""
-    assert (await SMALL.route(text, files=files)).effort == effort
+async def test_words_that_tell_are_named_as_the_reason(router: Router) -> None:
+    """Without a trigger, the words that are likeliest of the leader and of no other."""
+    assert "'screw'" in (await router.route("The screw is stuck in the plank")).reason
+
+
+async def test_words_that_say_nothing_are_called_so(router: Router) -> None:
+    """A text that no exemplar shares a word with is given to somebody, and not said to be worded like theirs."""
+    assert (await router.route("zzz")).reason == "its words speak for nobody in particular"
+
+
+@pytest.mark.parametrize("text", ["and then?", "why?", "ok", "go on", "continue", "weiter", "接着说"])
+async def test_a_short_follow_up_stays(router: Router, text: str) -> None:
+    """What is too short to tell stays with the persona that led the turn before, whoever that was, and says so."""
+    for before in PERSONAS:
+        route = await router.route(text, before=before)
+        assert route.personas[0] == before, (text, before)
+    alone = (await router.route(text)).personas[0]
+    unlike = next(each for each in PERSONAS if each != alone)
+    assert "stays with" in (await router.route(text, before=unlike)).reason
+
+
+async def test_a_clear_question_leaves_the_persona_before(router: Router) -> None:
+    """A follow-up that is somebody else's goes there, though it is short."""
+    route = await router.route("Who painted the Mona Lisa?", before="ROBIN")
+    assert route.personas[0] == "BABS"
+    assert (await router.route("How do I sort a list in Python?", before="NOBODY")).personas[0] == "BRICK"
 
 
 async def test_exemplars_go_to_their_own_persona(codex: Codex, router: Router) -> None:
@@ -119,21 +182,99 @@ async def test_triggers_lead_to_their_own_persona(codex: Codex, router: Router) 
     """A trigger alone is enough, nearly always."""
     asked = [(each.name, text) for each in codex.personas.values() for text in each.triggers]
     right = sum([(await routed(router, text)).personas[0] == name for name, text in asked])
-    assert right >= 0.95 * len(asked)
+    assert right >= 0.9 * len(asked)
+
+
+async def test_no_exemplar_calls_a_council(codex: Codex, router: Router) -> None:
+    """A council costs some twenty calls: of all that the codex gives as one persona's question, none asks for it."""
+    asked = [text for each in codex.personas.values() for text in each.exemplars]
+    assert [text for text in asked if (await routed(router, text)).effort == "council"] == []
+
+
+def test_no_exemplar_is_of_the_corpus(corpus: Path, codex: Codex) -> None:
+    """No exemplar shares a run of five words with the routing corpus, or measuring with it would say nothing."""
+    lines = (corpus / "routing" / "dev.jsonl").read_text(encoding="utf-8").splitlines()
+    theirs = set().union(*(runs(json.loads(line)["prompt"]) for line in lines))
+    ours = [text for each in codex.personas.values() for text in each.exemplars]
+    assert [text for text in ours if runs(text) & theirs] == []
+
+
+def runs(text: str, of: int = 5) -> set[tuple[str, ...]]:
+    """The runs of so many words of a text."""
+    found = words(text)
+    return {tuple(found[at : at + of]) for at in range(len(found) - of + 1)}
 
 
 async def test_unseen_questions_are_mostly_routed_right(corpus: Path, router: Router) -> None:
-    """On the routing corpus, which nothing was fitted to: measured 0.78, where chance is 0.25; sure means right."""
+    """On the routing corpus, which nothing was fitted to: measured 0.87, where chance is 0.25; sure means right."""
     lines = (corpus / "routing" / "dev.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     routes = [(await routed(router, row["prompt"]), row["persona"]) for row in rows]
     right = [route.personas[0] == persona for route, persona in routes]
-    assert sum(right) >= 0.72 * len(rows)
+    assert sum(right) >= 0.82 * len(rows)
     sure = [hit for hit, (route, _) in zip(right, routes, strict=True) if route.confidence >= 0.9]
     assert len(sure) >= 0.3 * len(rows)
-    assert sum(sure) >= 0.9 * len(sure)
+    assert sum(sure) >= 0.95 * len(sure)
+    assert all(route.effort != "council" for route, _ in routes)
 
 
-async def test_words_that_say_nothing_are_called_so() -> None:
-    """A text that no exemplar shares a word with is given to somebody, and not said to be worded like theirs."""
-    assert (await SMALL.route("zzz")).reason == "its words speak for nobody in particular"
+async def test_meaning_tells_what_words_do_not() -> None:
+    """With an embedder a question is embedded once, and its vector decides where its words say nothing."""
+    bridge = ScriptedBridge(vectors=meant)
+    router = await understanding(bridge)
+    learnt = len(bridge.embedded)
+    for at, name in enumerate(PERSONAS):
+        route = await router.route(f"zzz <{at}>")
+        assert route.personas[0] == name
+        assert route.embeds == 1
+        assert "by words alone" not in route.reason
+    assert bridge.embedded[learnt:] == [f"zzz <{at}>" for at in range(4)]
+
+
+async def test_where_the_asker_chose_nothing_is_embedded() -> None:
+    """A named persona needs no vector, nor does a text of nothing."""
+    bridge = ScriptedBridge(vectors=meant)
+    router = await understanding(bridge)
+    learnt = len(bridge.embedded)
+    assert (await router.route("zzz <1>", persona="BABS")).embeds == 0
+    assert (await router.route("  ")).embeds == 0
+    assert len(bridge.embedded) == learnt
+
+
+@pytest.mark.parametrize("failure", [OllamaTimeout("reply", 10), [1.0, 0.0], []])
+async def test_an_embedder_that_fails_leaves_the_words(failure: BatosError | list[float]) -> None:
+    """A timeout or a vector of another width fails no mission: the words decide, and the reason says so."""
+    bridge = ScriptedBridge(vectors=meant)
+    router = await understanding(bridge)
+    bridge.vectors = lambda text: failure
+    route = await router.route("debug the loop")
+    assert route.personas[0] == "BRICK"
+    assert route.embeds == 0
+    assert "by words alone (embedder: " in route.reason
+
+
+async def test_an_embedder_that_failed_is_left_alone_for_a_while() -> None:
+    """A hung embedder costs one mission its patience, not each; later it is tried again."""
+    now = 0.0
+    bridge = ScriptedBridge(vectors=meant)
+    known = await understanding(bridge)
+    router = Router(LESSONS, known.learnt, Embedder(bridge, "embedder", "d" * 64), clock=lambda: now)
+    learnt = len(bridge.embedded)
+    bridge.vectors = lambda text: OllamaTimeout("reply", 10)
+    await router.route("zzz <1>")
+    bridge.vectors = meant
+    route = await router.route("zzz <1>")
+    assert "failed just now" in route.reason
+    assert len(bridge.embedded) == learnt + 1
+    now = LEFT_ALONE + 1
+    assert (await router.route("zzz <1>")).embeds == 1
+
+
+async def test_an_embedder_that_is_away_changes_nothing() -> None:
+    """A router serves the embedder that it was made for, and goes on while that is away; another is learnt anew."""
+    bridge = ScriptedBridge(vectors=meant)
+    router = await understanding(bridge)
+    assert router.serves(Embedder(bridge, "embedder", "d" * 64))
+    assert router.serves(None)
+    assert not router.serves(Embedder(bridge, "embedder", "e" * 64))
+    assert EMBED_SECONDS > 0

@@ -58,11 +58,11 @@ class Stage:
             await asyncio.sleep(0.01)
 
     async def asked_for(self, work: Any) -> list[str]:
-        """The requests that something takes, without the answers of models."""
+        """The requests that something takes, without the answers and vectors of models."""
         before = len(self.emulator.requests)
         await work
         found = [f"{each['method']} {each['path']}" for each in list(self.emulator.requests)[before:]]
-        return [each for each in found if each not in ("POST /api/chat", "GET /api/ps")]
+        return [each for each in found if each not in ("POST /api/chat", "POST /api/embed", "GET /api/ps")]
 
     async def genesis_asks(self) -> list[str]:
         """The requests of a genesis that changes nothing, but for looks at models: one each at most."""

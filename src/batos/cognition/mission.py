@@ -18,6 +18,7 @@ from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.machine import begin
 from batos.cognition.prompt import Scene
 from batos.cognition.router import Router
+from batos.cognition.routing.embedding import Embeds
 from batos.cognition.running import Running
 from batos.errors import InternalError, Refused
 from batos.events import Events
@@ -70,7 +71,7 @@ class Attempt:
         return shown
 
 
-class Inference(Thinks, Looks, Protocol):
+class Inference(Thinks, Looks, Embeds, Protocol):
     """What missions need of the bridge."""
 
 

@@ -1,33 +1,46 @@
-"""The router: which persona leads, with how much effort, decided on the CPU from the words alone."""
+"""The router: which persona leads, with how much effort, decided on the CPU from a question's words and meaning."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
-from batos.cognition.evidence import terms, words
+import structlog
 
-#: A trigger weighs as much as this many exemplars that contain it.
-TRIGGER_WEIGHT = 3
+from batos.cognition.routing import effort as efforts
+from batos.cognition.routing import lexical
+from batos.cognition.routing.embedding import Embedder, Unembedded
+from batos.cognition.routing.learning import Keeps, Learnt, found_or_learnt
+from batos.cognition.routing.lessons import Lesson, digest_of
+from batos.cognition.routing.lexical import Triggers
+from batos.cognition.routing.semantic import log_shares
+from batos.events import Events
+
+#: How much the meaning's logarithms count beside those of the words.
+MEANING = 1.5
+#: What makes confidence honest (docs/decisions/0011-router.md): logarithms are multiplied by it before they are shares.
+WORDS_SHARPNESS, BOTH_SHARPNESS = 1.0, 0.7
+#: Personas whose score is at least this share of the leader's are chosen beside it.
+CLOSE = 0.6
 #: How many times an even share of the scores speaks for somebody.
-UNDECIDED = 1.2
-#: Questions of up to this many words, without files, are answered by one call.
-REFLEX_WORDS = 6
-#: Characters at the head and the tail of a long text that are looked at: what is asked stands there.
-HEAD, TAIL = 1_500, 500
+UNDECIDED = 1.6
+#: A question of so many words or fewer leans to the persona that led the turn before: of one word, this many times,
+#: and less by the square of its words.
+FOLLOWING_WORDS, LEANING = 6, 200.0
+#: Seconds that a question's vector may take, a small model's loading included; and those for which a failed embedder
+#: is left alone.
+EMBED_SECONDS, LEFT_ALONE = 10.0, 60.0
 #: The reason of a route whose persona was named.
 CHOSEN = "the asker chose"
+#: The step that `genesis.step` tells of.
+LEARNING = "learn the router"
 #: Who takes what happens inside the mind itself.
 KEEPER = "ALFRED"
-_SMOOTHING = 0.3
-_RUN = 4
-_CHARACTER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u2fff]")
+
+_log = structlog.get_logger("batos.router")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +63,19 @@ class Route:
         return cls(tuple(personas), *others)
 
     def overridden(self, persona: str | None, effort: str | None) -> Route:
-        """The same with what the asker chose, who wins."""
+        """The same with what the asker chose, who wins; a council is of all, whoever leads it."""
         effort = effort or self.effort
-        if persona is None or self.personas == (persona,):
-            return replace(self, effort=effort)
-        return replace(self, personas=(persona,), effort=effort, confidence=1.0, reason=CHOSEN)
+        if persona is None and effort == self.effort:
+            return self
+        leader = persona or self.personas[0]
+        others = self._ranked() if effort == "council" else () if persona else self.personas
+        personas = (leader, *(name for name in others if name != leader))
+        if persona is None:
+            return replace(self, personas=personas, effort=effort)
+        return replace(self, personas=personas, effort=effort, confidence=1.0, reason=CHOSEN)
+
+    def _ranked(self) -> tuple[str, ...]:
+        return tuple(sorted(self.scores, key=lambda name: -self.scores[name]))
 
     def as_dict(self) -> dict[str, object]:
         """CONTRACT's `route`."""
@@ -68,45 +89,41 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
-    """What the codex says of a persona's questions."""
+class _Heard:
+    """What a text's words and, where there is a vector, its meaning say; `embeds` were paid for it."""
 
-    persona: str
-    triggers: tuple[str, ...]
-    exemplars: tuple[str, ...]
+    scores: Mapping[str, float]
+    embeds: int = 0
+    #: Why only the words were heard, for people; None if that is as it should be.
+    without: str | None = None
 
-
-def features(text: str) -> Counter[str]:
-    """Words, pairs of words, and runs of four characters (which carry over to unknown forms of a word)."""
-    found = words(text)
-    line = f" {' '.join(found)} "
-    runs = (f"~{line[i : i + _RUN]}" for i in range(len(line) - _RUN + 1))
-    pieces = (term for term in terms(text) if not term.isascii())
-    return Counter((*found, *(" ".join(pair) for pair in pairwise(found)), *runs, *pieces))
-
-
-@lru_cache(maxsize=4)
-def taught(lessons: tuple[Lesson, ...]) -> Router:
-    """The router of these lessons, made once: that takes some 100 ms of CPU, and a codex seldom changes."""
-    return Router(lessons)
+    @property
+    def leader(self) -> str:
+        return max(self.scores, key=lambda name: self.scores[name])
 
 
 class Router:
-    """Multinomial naive Bayes over the codex's triggers and exemplars; made anew when the codex changes."""
+    """Decides by what was learnt of the codex; made anew when the codex or its embedder changes.
 
-    def __init__(self, lessons: Sequence[Lesson]) -> None:
-        self._triggers = {lesson.persona: tuple(_line(each) for each in lesson.triggers) for lesson in lessons}
-        self._names = tuple(self._triggers)
-        counts = [_count(lesson) for lesson in lessons]
-        vocabulary = set().union(*counts)
-        totals = [count.total() + _SMOOTHING * (len(vocabulary) + 1) for count in counts]
-        #: The logarithm of each feature's probability, by persona.
-        self._logs = {
-            feature: tuple(
-                math.log((count[feature] + _SMOOTHING) / total) for count, total in zip(counts, totals, strict=True)
-            )
-            for feature in vocabulary
-        }
+    `embedder` gives a question its vector where `learnt` has a meaning; without it the words alone decide. `clock`
+    gives seconds that only ever grow.
+    """
+
+    def __init__(
+        self,
+        lessons: Sequence[Lesson],
+        learnt: Learnt | None = None,
+        embedder: Embedder | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.learnt = learnt or Learnt(digest_of(lessons), lexical.learnt(lessons))
+        self._names = self.learnt.words.personas
+        self._triggers = Triggers(lessons)
+        self._made_for = embedder.identity if embedder is not None else None
+        self._embedder = embedder if self.learnt.meaning is not None else None
+        self._clock = clock
+        self._left_alone_until = -math.inf
 
     async def route(
         self,
@@ -119,63 +136,121 @@ class Router:
     ) -> Route:
         """A decision, the same for the same text; `persona` and `effort` given by the asker win.
 
-        `before` is the persona that led the conversation's last turn.
+        `before` is the persona that led the turn that this one follows: what is too short to tell stays there. Where
+        both are given nothing is embedded. Fails for nothing that the embedder does.
         """
-        looked_at = f"{text[:HEAD]} {text[-TAIL:]}" if len(text) > HEAD + TAIL else text
-        scores = self._scores(looked_at)
-        leader = persona or max(scores, key=lambda name: scores[name])
-        return Route(
-            (leader,),
-            effort or _effort(text, files),
-            1.0 if persona else scores[leader],
-            CHOSEN if persona else self._reason(leader, looked_at, scores[leader]),
+        heard = await self._hear(text, worth_it=persona is None)
+        scores = _leant(heard.scores, text, before)
+        leader = max(scores, key=lambda name: scores[name])
+        stays = leader == before and leader != heard.leader
+        found, why = self._effort(text, files)
+        route = Route(
+            _chosen(scores, found),
+            found,
+            scores[leader],
+            self._reason(text, leader, scores[leader], stays=stays),
             scores,
+            heard.embeds,
         )
+        reasons = (route.reason, why, heard.without)
+        route = replace(route, reason="; ".join(reason for reason in reasons if reason))
+        return route.overridden(persona, effort)
+
+    def serves(self, embedder: Embedder | None) -> bool:
+        """Whether it was made for this embedder. One that is away changes nothing: it may be back for the next one."""
+        return embedder is None or embedder.identity == self._made_for
 
     def event(self, name: str) -> Route:
         """The route of an event inside the mind: latency, conflict, integrity and whatever else it tells of itself."""
         scores = dict.fromkeys(self._names, 0.0) | {KEEPER: 1.0}
         return Route((KEEPER,), "cycle", 1.0, f"{name} is an event of the mind itself", scores)
 
-    def _scores(self, text: str) -> dict[str, float]:
-        sums, seen = [0.0] * len(self._names), 0
-        for feature, number in features(text).items():
-            logs = self._logs.get(feature)
-            if logs is not None:
-                seen += number
-                sums = [value + number * log for value, log in zip(sums, logs, strict=True)]
-        # Features overlap, so their evidence is counted several times over: the root keeps confidence honest.
-        damping, top = 1 + math.sqrt(seen), max(sums)
-        raised = [math.exp((value - top) / damping) for value in sums]
-        return {name: value / sum(raised) for name, value in zip(self._names, raised, strict=True)}
+    def scores(self, text: str, vector: Sequence[float] | None = None) -> dict[str, float]:
+        """What a text's words, and its vector if there is one, say of each persona; they sum to 1."""
+        logs, sharpness = log_shares(self.learnt.words.logs(text)), WORDS_SHARPNESS
+        if vector is not None and self.learnt.meaning is not None:
+            meant, sharpness = self.learnt.meaning.logs(vector), BOTH_SHARPNESS
+            logs = [word + MEANING * log for word, log in zip(logs, meant, strict=True)]
+        shares = log_shares([sharpness * log for log in logs])
+        return {name: math.exp(share) for name, share in zip(self._names, shares, strict=True)}
 
-    def _reason(self, leader: str, text: str, score: float) -> str:
-        line = _line(text)
-        said = [trigger.strip() for trigger in self._triggers[leader] if trigger in line]
+    async def _hear(self, text: str, *, worth_it: bool) -> _Heard:
+        """Whose question it is, by its words and its meaning; where the asker chose that, no vector is paid for."""
+        if not worth_it or not text.strip():
+            return _Heard(self.scores(text))
+        if self._embedder is None:
+            without = self.learnt.without
+            return _Heard(self.scores(text), without=without and f"by words alone ({without})")
+        if self._clock() < self._left_alone_until:
+            return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
+        try:
+            vector = await self._embedder.vector(text, EMBED_SECONDS)
+            return _Heard(self.scores(text, vector), embeds=1)
+        except (Unembedded, ValueError) as error:
+            self._left_alone_until = self._clock() + LEFT_ALONE
+            _log.warning("router.words_alone", model=self._embedder.model, reason=str(error))
+            return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model}: {error})")
+
+    def _effort(self, text: str, files: int) -> tuple[str, str | None]:
+        """How much work it is worth, and why if that is a council's."""
+        asked = efforts.asks_for_everybody(text)
+        if asked is not None:
+            return "council", f"it asks for several views ({asked!r})"
+        sought = efforts.sought(text, self._led)
+        if len(sought) >= efforts.COUNCIL_PARTS:
+            return "council", f"it has parts for {', '.join(sought)}"
+        return efforts.simple(text, files), None
+
+    def _led(self, part: str) -> tuple[str, float]:
+        scores = self.scores(part)
+        leader = max(scores, key=lambda name: scores[name])
+        return leader, scores[leader]
+
+    def _reason(self, text: str, leader: str, score: float, *, stays: bool) -> str:
+        if stays:
+            return f"too short to tell: it stays with {leader}, who answered before"
+        said = self._triggers.said(text, leader)
         if said:
             return f"it says {', '.join(map(repr, said[:3]))}"
         if score * len(self._names) < UNDECIDED:
             return "its words speak for nobody in particular"
+        telling = self.learnt.words.telling(text, leader)
+        if telling:
+            return f"{', '.join(map(repr, telling))} {'speaks' if len(telling) == 1 else 'speak'} for {leader}"
         return f"it is worded like what {leader} is asked"
 
 
-def _line(text: str) -> str:
-    """The words of a text with a blank around each."""
-    return f" {' '.join(words(text))} "
+async def made(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, events: Events) -> Router:
+    """The router of these lessons: as the image keeps it, else learnt aside from the loop and kept there.
+
+    Where the embedder takes long to read the exemplars, `genesis.step` tells how far it is.
+    """
+    told: list[int] = []
+
+    def tell(done: int, total: int) -> None:
+        told.append(done)
+        events.emit("genesis.step", step=LEARNING, status=f"{done} of {total} exemplars")
+
+    learnt = await found_or_learnt(image, lessons, embedder, tell)
+    if told:
+        status = "success" if learnt.meaning is not None else f"by words alone: {learnt.without}"
+        events.emit("genesis.step", step=LEARNING, status=status)
+    return Router(lessons, learnt, embedder)
 
 
-def _count(lesson: Lesson) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for exemplar in lesson.exemplars:
-        counts.update(features(exemplar))
-    for trigger in lesson.triggers:
-        for feature, number in features(trigger).items():
-            counts[feature] += number * TRIGGER_WEIGHT
-    return counts
+def _leant(scores: Mapping[str, float], text: str, before: str | None) -> dict[str, float]:
+    """The scores of a follow-up: the shorter it is, the more it leans to who answered before."""
+    size = efforts.size_of(text)
+    if before not in scores or size > FOLLOWING_WORDS:
+        return dict(scores)
+    times = LEANING / max(size, 1.0) ** 2
+    leaning = {name: score * (times if name == before else 1.0) for name, score in scores.items()}
+    whole = sum(leaning.values())
+    return {name: score / whole for name, score in leaning.items()}
 
 
-def _effort(text: str, files: int) -> str:
-    """A short question without files is a reflex; two characters count as a word where a script has no blanks."""
-    characters = len(_CHARACTER.findall(text[:HEAD]))
-    size = characters / 2 if characters else len(words(text[:HEAD]))
-    return "reflex" if not files and size <= REFLEX_WORDS else "cycle"
+def _chosen(scores: Mapping[str, float], effort: str) -> tuple[str, ...]:
+    """The leader, and who is close to it; at a council everybody, the likeliest first."""
+    ranked = sorted(scores, key=lambda name: -scores[name])
+    least = 0.0 if effort == "council" else CLOSE * scores[ranked[0]]
+    return tuple(name for name in ranked if scores[name] >= least)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +28,7 @@ class Options:
     `latency_ms` comes before every answer. `parallel` overrides OLLAMA_NUM_PARALLEL. `environ` None is the process'
     own for the command and none for an emulator within a process. `models` are there from the start, as if pulled.
     With `endless` answers are as those of random weights: free text never ends, no thought is opened, no tool called.
+    `embedder` gives a text its vector, in a thread, where texts' words are hashed otherwise.
     """
 
     host: str = "127.0.0.1"
@@ -45,6 +46,7 @@ class Options:
     control: bool = False
     endless: bool = False
     models: tuple[str, ...] = ()
+    embedder: Callable[[str], list[float]] | None = None
     environ: Mapping[str, str] | None = None
     version: str = VERSION
     limits: Limits = field(default_factory=Limits)

@@ -44,11 +44,13 @@ TALLY = "tally"
 REPEATS = "repeats"
 #: what was counted and sampled, by day and in all: see cognition/counters.py
 COUNTERS = "counters"
+#: what the router learnt of the codex: see cognition/routing/learning.py
+ROUTER = "router"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR = "pair"
 
-RECORDS = (MISSIONS, UNFOLDED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS, TALLY, REPEATS, COUNTERS)
+RECORDS = (MISSIONS, UNFOLDED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS, TALLY, REPEATS, COUNTERS, ROUTER)
 
 #: the slot of the orchestrator that holds what conversations delegate to
 CONVERSATION = "conversation_obj"
@@ -58,7 +60,7 @@ FORMAT = 1
 
 def prepare(root: Any) -> bool:
     """Make the record trees that are missing; says whether any was."""
-    mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS), PersistentMapping)
+    mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER), PersistentMapping)
     kinds = {UNFOLDED: OOTreeSet, **mappings}
     missing = [name for name in RECORDS if name not in root]
     for name in missing:

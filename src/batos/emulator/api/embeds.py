@@ -27,7 +27,7 @@ _NOTHING_LEFT = "input after truncation exceeds maximum context length"
 _NO_SHORTER = "input exceeds maximum context length and cannot be truncated further"
 _BATCH = 2048  # tokens that are read at once, if nobody says otherwise
 _MOST_NUMBERS = 1 << 21  # of all vectors of one reply: 5,461 texts of 384 numbers each
-_AT_ONCE = 64  # texts until others get their turn, and it is seen that a client has left
+_AT_ONCE = 8  # texts until others get their turn, and it is seen that a client has left
 _UNASKED = 512  # and where the runner itself is not asked for a number
 
 
@@ -125,7 +125,9 @@ def _bounded(ask: Ask, texts: Sequence[str]) -> None:
         raise ApiError(400, f"the emulator embeds no more than {most} texts at once with this model")
 
 
-async def _vectors(ask: Ask, room: _Room, texts: Sequence[str], *, truncate: bool) -> tuple[list[list[float]], int]:
+async def _vectors(
+    daemon: Daemon, ask: Ask, room: _Room, texts: Sequence[str], *, truncate: bool
+) -> tuple[list[list[float]], int]:
     """The vector of each text as far as it is read, and the tokens of all."""
     kept = []
     for at, text in enumerate(texts):
@@ -136,12 +138,14 @@ async def _vectors(ask: Ask, room: _Room, texts: Sequence[str], *, truncate: boo
     for at, text in enumerate(kept):
         if at and not at % _AT_ONCE:
             await asyncio.sleep(0)
-        vectors.append(_vector(ask, text))
+        vectors.append(await _vector(daemon, ask, text))
         tokens += len(room.known.encode(text, whole=True))
     return vectors, tokens
 
 
-def _vector(ask: Ask, text: str) -> list[float]:
+async def _vector(daemon: Daemon, ask: Ask, text: str) -> list[float]:
+    if daemon.options.embedder is not None:
+        return await asyncio.to_thread(daemon.options.embedder, text)
     return embedding.embed(text, ask.model.card.width, ask.model.base)
 
 
@@ -171,7 +175,7 @@ async def embedded(daemon: Daemon, fields: Fields) -> dict[str, Any]:
         _bounded(ask, texts)
         room = _Room.of(ask, options)
         async with runner.slots:
-            vectors, counted = await _vectors(ask, room, texts, truncate=fields.get("truncate") is not False)
+            vectors, counted = await _vectors(daemon, ask, room, texts, truncate=fields.get("truncate") is not False)
     size = int(fields.get("dimensions", 0))
     if 0 < size < ask.model.card.width:
         vectors = [embedding.normal(vector[:size]) for vector in vectors]
@@ -198,7 +202,7 @@ async def legacy(daemon: Daemon, request: Request) -> Answer:
             _embedding_only(ask)
             async with runner.slots:
                 _Room.of(ask, options).hold(prompt)
-                vector = _vector(ask, prompt)
+                vector = await _vector(daemon, ask, prompt)
         except ApiError as fault:
             raise ApiError(500, fault.text) from None
     return reply({"embedding": vector})

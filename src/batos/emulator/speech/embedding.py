@@ -7,6 +7,7 @@ from collections import Counter
 from functools import lru_cache
 from hashlib import blake2b
 from math import sqrt
+from operator import mul
 
 _WORD = re.compile(r"[^\W_]+")
 _PLACES = 16  # of the vector that one feature touches
@@ -30,9 +31,9 @@ def embed(text: str, width: int, salt: str = "") -> list[float]:
 
 
 def normal(vector: list[float]) -> list[float]:
-    """The vector at length one, in single precision as the wire carries it."""
-    length = sqrt(sum(value * value for value in vector)) or 1.0
-    return [float(f"{value / length:.8g}") for value in vector]
+    """The vector at length one, with no more digits than single precision has, as the wire carries it."""
+    length = sqrt(sum(map(mul, vector, vector))) or 1.0
+    return [round(value / length, 8) for value in vector]
 
 
 @lru_cache(maxsize=32768)

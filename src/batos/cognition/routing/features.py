@@ -1,0 +1,76 @@
+"""What is counted of a text: its words, pairs of them, runs of letters, and the shape that it has."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from batos.cognition.evidence import terms, words
+
+#: Characters at the head and the tail of a long text that are looked at: what is asked stands there.
+HEAD, TAIL = 1_200, 400
+#: A feature of the shape counts as much as so many words.
+SHAPE_WEIGHT = 3
+_RUN = 4
+_CODE = re.compile(r"[{}();=<>`_\[\]\\/|]")
+_NUMBER = re.compile(r"\d+")
+_LABEL = re.compile(r"[A-Za-z_ -]{2,30}:")
+_ASKS = re.compile(r"[?？]\s*\Z")
+_QUOTES = re.compile('["«„“”《「]')
+#: Words up to which a text is of each size.
+_SIZES = (3, 7, 15, 29)
+
+
+def looked_at(text: str) -> str:
+    """The text, of a long one its ends."""
+    return f"{text[:HEAD]} {text[-TAIL:]}" if len(text) > HEAD + TAIL else text
+
+
+def features(text: str) -> Counter[str]:
+    """What is counted of a text; none of it holds a line's end.
+
+    Words and pairs of words are themselves; a run of four letters, which carries over to unknown forms of a word,
+    begins with `~`, a feature of the shape with `#`.
+    """
+    found = words(text)
+    line = f" {' '.join(found)} "
+    runs = (f"~{line[at : at + _RUN]}" for at in range(len(line) - _RUN + 1))
+    pieces = (term for term in terms(text) if not term.isascii())
+    counts = Counter((*found, *(" ".join(pair) for pair in pairwise(found)), *runs, *pieces))
+    for feature in _shape(text, found):
+        counts[feature] += SHAPE_WEIGHT
+    return counts
+
+
+def is_word(feature: str) -> bool:
+    """Whether a feature is one word, which can be shown to a person."""
+    return feature[:1] not in {"~", "#"} and " " not in feature
+
+
+def line_of(text: str) -> str:
+    """The words of a text with a blank around each."""
+    return f" {' '.join(words(text))} "
+
+
+def _shape(text: str, found: list[str]) -> Iterator[str]:
+    """How it begins and ends, how long it is, whether it asks, quotes, counts, or is written as code is."""
+    if found:
+        yield f"#first {found[0]}"
+        yield f"#last {found[-1]}"
+    if len(found) > 1:
+        yield f"#first {found[0]} {found[1]}"
+    marks, numbers = len(_CODE.findall(text)), len(_NUMBER.findall(text))
+    told = {
+        "#code": marks > 0,
+        "#code+": marks > 3,
+        "#number": numbers > 0,
+        "#numbers": numbers > 2,
+        "#asks": bool(_ASKS.search(text)),
+        "#calls": "!" in text,
+        "#quotes": bool(_QUOTES.search(text)),
+        "#label": bool(_LABEL.match(text)),
+    }
+    yield from (name for name, holds in told.items() if holds)
+    yield f"#size {sum(len(found) > size for size in _SIZES)}"

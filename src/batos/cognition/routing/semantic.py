@@ -1,0 +1,118 @@
+"""What the meaning of a text says of who is asked: multinomial logistic regression over the exemplars' vectors."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import mul
+
+#: Rounds over all exemplars, the first step, and the pull towards zero: more rounds gain nothing
+#: (docs/decisions/0011-router.md).
+ROUNDS, STEP, PULL = 6, 2.0, 2e-4
+#: An exemplar that is told apart as well as this moves nothing.
+_ENOUGH = 0.02
+_SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Semantic:
+    """A weight for each persona and number of a vector; `centre` is the mean of what it was learnt from."""
+
+    personas: tuple[str, ...]
+    centre: tuple[float, ...]
+    weights: tuple[tuple[float, ...], ...]
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector."""
+        return len(self.centre)
+
+    def logs(self, vector: Sequence[float]) -> list[float]:
+        """The logarithm of each persona's probability, in their order. ValueError for a vector of another width."""
+        if len(vector) != self.width:
+            raise ValueError(f"a vector has {len(vector)} numbers, the router learnt from {self.width}")
+        placed = [value - middle for value, middle in zip(_normal(vector), self.centre, strict=True)]
+        return log_shares([sum(map(mul, row, placed)) for row in self.weights])
+
+    def packed(self) -> dict[str, bytes]:
+        """As plain bytes: numbers of 32 bits, little-endian, the centre first, then each persona's weights."""
+        return {
+            "meaning": _swapped(array("f", (*self.centre, *(each for row in self.weights for each in row)))).tobytes()
+        }
+
+    @classmethod
+    def unpacked(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Semantic:
+        """What `packed` gave. ValueError for bytes that are none of it."""
+        numbers = array("f")
+        numbers.frombytes(kept["meaning"])
+        width, odd = divmod(len(numbers), len(personas) + 1)
+        if odd or not width:
+            raise ValueError("the router's weights are not of its personas")
+        rows = [tuple(_swapped(numbers)[at : at + width]) for at in range(0, len(numbers), width)]
+        return cls(tuple(personas), rows[0], tuple(rows[1:]))
+
+
+def learnt(personas: Sequence[str], labelled: Sequence[tuple[str, Sequence[float]]]) -> Semantic:
+    """Learn from vectors with their persona; about a second of CPU for a thousand of 384 numbers: not on the loop.
+
+    The same vectors give the same weights. ValueError for none, and for vectors of several widths.
+    """
+    width = len(labelled[0][1]) if labelled else 0
+    if not width or any(len(vector) != width for _, vector in labelled):
+        raise ValueError("the exemplars' vectors are not of one width")
+    vectors = [_normal(vector) for _, vector in labelled]
+    centre = [sum(column) / len(vectors) for column in zip(*vectors, strict=True)]
+    names = tuple(personas)
+    asked = [names.index(persona) for persona, _ in labelled]
+    placed = [[value - middle for value, middle in zip(vector, centre, strict=True)] for vector in vectors]
+    return Semantic(names, tuple(centre), tuple(map(tuple, _descended(placed, asked, len(names)))))
+
+
+def _descended(vectors: Sequence[Sequence[float]], asked: Sequence[int], personas: int) -> list[list[float]]:
+    """Stochastic gradient descent whose steps shrink to nothing, in a shuffled order that is always the same."""
+    rows = [[0.0] * len(vectors[0]) for _ in range(personas)]
+    order, shuffled = list(range(len(vectors))), random.Random(_SEED)
+    steps, done = ROUNDS * len(vectors), 0
+    for _ in range(ROUNDS):
+        shuffled.shuffle(order)
+        for at in order:
+            done += 1
+            pace = STEP * (1 - done / (steps + 1))
+            logs = log_shares([sum(map(mul, row, vectors[at])) for row in rows])
+            for place, log in enumerate(logs):
+                error = math.exp(log) - (place == asked[at])
+                if abs(error) > _ENOUGH:
+                    move = pace * error
+                    rows[place] = [
+                        weight - move * value for weight, value in zip(rows[place], vectors[at], strict=True)
+                    ]
+        shrunk = (1 - STEP * (1 - done / (steps + 1)) * PULL) ** len(vectors)
+        rows = [[weight * shrunk for weight in row] for row in rows]
+    return rows
+
+
+def log_shares(values: Sequence[float]) -> list[float]:
+    """Values as logarithms of shares that sum to one."""
+    top = max(values)
+    whole = top + math.log(sum(math.exp(value - top) for value in values))
+    return [value - whole for value in values]
+
+
+def _normal(vector: Iterable[float]) -> list[float]:
+    """At length one; a vector of nothing stays one."""
+    numbers = list(vector)
+    length = math.sqrt(sum(map(mul, numbers, numbers))) or 1.0
+    return [number / length for number in numbers]
+
+
+def _swapped(numbers: array[float]) -> array[float]:
+    """The numbers little-endian, from this machine's order or to it."""
+    if sys.byteorder == "little":
+        return numbers
+    other = array("f", numbers)
+    other.byteswap()
+    return other
