@@ -20,6 +20,7 @@ BENCHES = sorted(
 )
 KEYS: Mapping[str, tuple[str, ...]] = {
     "wire.py": ("exchanges", "agreement", "by_scenario", "differences", "unreplayable"),
+    "server.py": ("accepted", "answered", "lost", "busy", "p50_ms", "p99_ms", "rss_growth_mb"),
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
     "council.py": ("evaluated_ratio", "calls", "evaluated_tokens", "unique_tokens", "compared", "questions"),
     "mission_overhead.py": (
