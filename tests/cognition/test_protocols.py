@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import BAD, WINDS, ask, change, kind
+from tests.cognition.minds import BAD, GOOD, WINDS, ask, change, kind
 
+from batos.cognition import decisions
 from batos.errors import StreamCut
+from batos.inference.bridge import ChatRequest
 from batos.objects.method import Primitive
 
 RISKS = "How does the keeper keep the lamp burning, and what could go wrong with it?"
@@ -95,6 +97,34 @@ async def test_a_protocol_that_is_no_intent_is_not_chosen(mind: Mind) -> None:
 
     await change(mind.uvm, redefine)
     shown = await ask(mind.uvm, RISKS)
+    assert "protocol" not in shown["provenance"]["gate"]
+
+
+async def test_a_change_that_its_bound_cuts_is_dropped(mind: Mind) -> None:
+    """The schema ends an answer in the middle: what stood before it stands."""
+    mind.script.changed = {"answer": f"{WINDS}. " + "and so on " * 190}
+    mind.script.changed["answer"] = mind.script.changed["answer"][: decisions.ANSWER]
+    shown = await ask(mind.uvm, RISKS)
+    assert [fault["check"] for fault in shown["provenance"]["gate"]["protocol"]["faults"]] == ["schema"]
+    assert shown["answer"] == f"{WINDS}."
+
+
+async def test_parts_without_an_answer_do_not_count(mind: Mind) -> None:
+    """A protocol that needs two views is not applied to one: two facets had nothing to say."""
+    asked = "Am I wrong to let the keeper sleep?"
+    await ask(mind.uvm, asked, persona="ROBIN")
+    assert _kinds(mind).count("changed") == 1
+    replies = iter([True, False, False])
+
+    def respond(request: ChatRequest) -> Any:
+        if kind(request) == "part":
+            mind.script.part = {"answer": f"{WINDS}.", "citations": [], "known": next(replies)}
+        return mind.script(request)
+
+    mind.bridge.respond = respond
+    mind.script.woven = {**GOOD, "unanswered": [2, 3]}
+    shown = await ask(mind.uvm, asked, persona="ROBIN")
+    assert _kinds(mind).count("changed") == 1
     assert "protocol" not in shown["provenance"]["gate"]
 
 

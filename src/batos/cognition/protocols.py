@@ -22,7 +22,8 @@ def chosen(running: Running, synthesis: Synthesis) -> str | None:
     if running.inner or not synthesis.parts:
         return None
     evidence = bool(synthesis.recalled.passages)
-    situation = when.Situation(synthesis.question, running.route.effort, len(synthesis.parts), evidence)
+    answered = sum(1 for part in synthesis.parts if not part.open)
+    situation = when.Situation(synthesis.question, running.route.effort, answered, evidence)
     found = lookup(running.persona, "protocols")
     for slot in found.value if found else ():
         each = lookup(running.persona, slot)
@@ -47,7 +48,7 @@ async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis
     except BatosError as error:
         told["failure"] = error.as_dict()
     else:
-        after = replace(said, answer=changed.strip())
+        after = replace(said, answer=changed.strip(), cut=len(changed) >= decisions.ANSWER)
         judged = await answering.judge(synthesis, after, ground)
         told["faults"] = [fault.as_dict() for fault in judged.faults]
         told["applied"] = len(judged.faults) <= len(verdict.faults)

@@ -27,7 +27,7 @@ CONDITIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a protocol's conditions are held against, known when an answer has been woven."""
+    """What a protocol's conditions are held against, known when there is an answer; `parts` counts those with one."""
 
     query: str
     effort: str
