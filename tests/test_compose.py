@@ -284,23 +284,25 @@ _CALL = re.compile(r"(?:^|[ =])batos (?P<call>(?!sh )[a-z-].*)")
 def shown(path: Path) -> list[list[str]]:
     """Every call of `batos`, on the host or in the container, in the code of a text or the words of a script."""
     text = path.read_text(encoding="utf-8")
-    lines = (
-        re.findall(r"^    (.*)|`([^`\n]+)`", text, re.MULTILINE)
-        if path.suffix == ".md"
-        else re.findall(r'say "(.*)(")', text)
-    )
+    fenced = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines()
+    # A verb that stands alone within a sentence is named there, not called.
+    inline = [each for each in re.findall(r"`([^`\n]+)`", text) if not re.fullmatch(r"batos [\w-]+", each)]
+    code = [*fenced, *re.findall(r"^    (.*)", text, re.MULTILINE), *inline]
     calls = []
-    for line in (code or inline for code, inline in lines):
-        found = _CALL.search(line.replace("exec batos batos", "batos").replace("exec -T batos batos", "batos"))
-        words = shlex.split(re.split(r"[<>#]", found["call"])[0]) if found else []
-        calls += [words] if words and words[0] in cli.VERBS else []
+    for line in code if path.suffix == ".md" else re.findall(r'say "(.*)"', text):
+        for part in re.split(r"[|;&]| {2,}#", re.sub(r"exec (-T )?batos batos", "batos", line)):
+            found = _CALL.search(part)
+            words = shlex.split(re.split(r"[<>]", found["call"])[0]) if found else []
+            calls += [words] if words and words[0] in cli.VERBS else []
     return calls
 
 
-@pytest.mark.parametrize("path", [ROOT / "docs" / "compose.md", ENTRYPOINT], ids=lambda path: path.name)
-def test_every_command_that_is_shown_is_one(path: Path) -> None:
-    """What the guide and the entrypoint tell a person to type is taken by the command line as it stands."""
-    calls = shown(path)
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/compose.md", "docs/operating.md", "docs/tutorial.md", "scripts/container.sh"]
+)
+def test_every_command_that_is_shown_is_one(name: str) -> None:
+    """What the guides and the entrypoint tell a person to type is taken by the command line as it stands."""
+    calls = shown(ROOT / name)
     assert len(calls) >= 4
     for call in calls:
         check_command(call)

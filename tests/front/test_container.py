@@ -71,6 +71,8 @@ def test_from_an_empty_volume_to_a_client_and_down(environ: dict[str, str], olla
         process.send_signal(signal.SIGTERM)
         told, _ = process.communicate(timeout=40)
     assert process.returncode == 0
+    assert asked.document["data"]["id"] in (lines := (inside.home / "logs" / "batos.log").read_text(encoding="utf-8"))
+    assert "rain" not in lines, "what was asked is the image's to tell"
     assert told.startswith("First start: the keys of this server are made in ")
     assert "docker compose exec -T batos batos keys new laptop --out - >laptop.batos-key.json" in told
     assert "There was no genesis yet" in told
