@@ -24,7 +24,16 @@ from typing import Any, NoReturn
 from batos.front import cli
 
 #: What verbs load when they are called, beside their own modules.
-ALSO = ("batos.uvm", "batos.front.logs", "batos.front.telling", "zodburi.resolvers", "ZODB.FileStorage.FileStorage")
+ALSO = (
+    "batos.front.local",
+    "batos.front.shelving",
+    "batos.front.residency",
+    "batos.front.doctor",
+    "batos.front.logs",
+    "batos.front.telling",
+    "zodburi.resolvers",
+    "ZODB.FileStorage.FileStorage",
+)
 
 
 def main(address: str) -> None:

@@ -97,7 +97,11 @@ def test_people_read_the_same_through_the_server(user: User) -> None:
     assert "brick/synthesizing#0" in shown.out
 
 
-@pytest.mark.parametrize("arguments", [("ask", *REFLEX, "Why?"), ("missions",), ("status",), ("show", "last")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("ask", *REFLEX, "Why?"), ("missions",), ("status",), ("genesis",), ("adapters", "use", "babs", "none")],
+    ids=lambda arguments: arguments[0],
+)
 def test_a_client_is_light(user: User, arguments: tuple[str, ...]) -> None:
     """Through the server a verb loads neither the database, nor Ollama's client, nor numpy."""
     program = (
