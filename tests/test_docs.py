@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from pydantic_core import PydanticUndefined
 
 from batos import errors, events
+from batos.cognition.brief import MissionBrief
 from batos.config import Settings
-from batos.front import cli
+from batos.front import cli, protocol
 from batos.genesis import options
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,6 +93,62 @@ def verbs_help() -> str:
     return "\n\n".join(parts)
 
 
+def fields_table(shape: type[BaseModel]) -> str:
+    """One row a field of a message."""
+    rows = ["| field | type | default | meaning |", "|---|---|---|---|"]
+    for name, field in shape.model_fields.items():
+        value = None if field.is_required() else field.get_default(call_default_factory=True)
+        default = "" if value is None else f"`{json.dumps(value, default=lambda each: each.model_dump())}`"
+        rows.append(f"| `{name}` | {type_text(shape, name)} | {default} | {field.description or ''} |")
+    return "\n".join(rows)
+
+
+def type_text(shape: type[BaseModel], name: str) -> str:
+    """What a field takes, by its JSON schema: types, choices and bounds."""
+    whole = shape.model_json_schema()
+    field = whole["properties"][name]
+    return " or ".join(_type_texts(field, whole.get("$defs", {})))
+
+
+def _type_texts(field: Mapping[str, Any], named: Mapping[str, Any]) -> Iterator[str]:
+    if "anyOf" in field:
+        for each in field["anyOf"]:
+            yield from _type_texts(each, named)
+    elif "$ref" in field:
+        inner = named[field["$ref"].rpartition("/")[2]].get("properties", {})
+        yield f"object: {', '.join(f'`{key}`' for key in inner)}" if inner else "any"
+    elif "enum" in field or "const" in field:
+        yield ", ".join(f"`{choice}`" for choice in field.get("enum", [field.get("const")]))
+    else:
+        yield _bounded(field)
+
+
+def _bounded(field: Mapping[str, Any]) -> str:
+    """A simple type with its bounds."""
+    signs = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "minLength": "at least",
+             "maxLength": "at most", "minItems": "at least", "maxItems": "at most", "pattern": "like"}  # fmt: skip
+    bounds = [f"{word} `{field[key]}`" for key, word in signs.items() if key in field]
+    return " ".join([str(field.get("type", "any")), *bounds])
+
+
+def arguments_tables() -> str:
+    """What every verb takes, in the order of `ARGS`."""
+    parts = []
+    for verb, shape in protocol.ARGS.items():
+        takes = fields_table(shape) if shape.model_fields else "It takes nothing."
+        parts.append(f"#### {verb}\n\n{(shape.__doc__ or '').partition(chr(10))[0]}\n\n{takes}")
+    return "\n\n".join(parts)
+
+
+def protocol_schema() -> str:
+    """The JSON schema of all messages."""
+    shapes: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (each, "validation") for each in (protocol.Request, protocol.Reply, protocol.Notice, MissionBrief)
+    ]
+    _, schema = models_json_schema(shapes, title="The wire of BAT OS")
+    return f"```json\n{json.dumps(schema, indent=1, ensure_ascii=False)}\n```"
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "decisions": decisions_table,
@@ -95,6 +156,12 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "events": events_table,
     "options": options_table,
     "verbs": verbs_help,
+    "requests": lambda: fields_table(protocol.Request),
+    "replies": lambda: fields_table(protocol.Reply),
+    "notices": lambda: fields_table(protocol.Notice),
+    "arguments": arguments_tables,
+    "brief": lambda: fields_table(MissionBrief),
+    "schema": protocol_schema,
 }
 
 

@@ -163,6 +163,7 @@ class Client:
         """The connection, opened if there is none; None while one that was lost is being restored."""
         async with self._turn:
             if self._connection is None and (self._reader is None or self._reader.done()):
+                self._find()  # where there is none, nobody waits for one
                 self._connection = await self._reach(self._patience.refused)
                 self._reader = asyncio.create_task(self._read())
             return self._connection

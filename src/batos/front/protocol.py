@@ -50,9 +50,9 @@ class Request(Shape):
 class Reply(Shape):
     """What comes back: any number of `ack` and `event`, then one `result` or `error`."""
 
-    v: Literal[1]
+    v: Literal[1] = Field(description="The version of the protocol.")
     id: str | None = Field(description="The request's; null where it could not be read.")
-    kind: Kind
+    kind: Kind = Field(description="What this is: the last one is a `result` or an `error`.")
     seq: int = Field(ge=1, description="Counts the replies to a request from 1; a gap means that events were lost.")
     attempt: int = Field(ge=1, description="Which run of the mission this tells of; above 1 it is a replayed one.")
     event: str | None = Field(default=None, description="The event's name (docs/events.md); of kind `event`.")
@@ -69,11 +69,11 @@ class Notice(Shape):
 
     model_config = ConfigDict(extra="allow")
 
-    v: Literal[1]
+    v: Literal[1] = Field(description="The version of the protocol.")
     seq: int = Field(ge=1, description="Counts a mission's notices, and those of the system, from 1; gaps are visible.")
     at: str = Field(description="When, ISO 8601 in UTC.")
     event: str = Field(description="The event's name; its keys stand beside it.")
-    mission: str | None = None
+    mission: str | None = Field(default=None, description="The mission that it concerns, if one.")
 
 
 S = TypeVar("S", bound=Shape)
@@ -123,7 +123,7 @@ class Attach(Shape):
 class Missions(Shape):
     """The newest missions, a line each."""
 
-    limit: int = Field(default=20, ge=1, le=10_000)
+    limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
     status: _Name | None = Field(default=None, description="Only those of this status.")
     user: _Name | None = Field(default=None, description="Only those of this user.")
 
@@ -137,9 +137,9 @@ class Show(OfMission):
 class Turns(Shape):
     """A conversation's turns, verbatim, by position."""
 
-    conversation: _Name
+    conversation: _Name = Field(description="Its id.")
     start: int = Field(default=1, description="The first one's position; negative counts from the end.")
-    limit: int = Field(default=20, ge=1, le=1_000)
+    limit: int = Field(default=20, ge=1, le=1_000, description="How many at most; long ones come in pages.")
     user: _Name | None = Field(default=None, description="Only if it is this user's.")
 
 
@@ -154,11 +154,13 @@ class Inspect(Shape):
 class Send(Shape):
     """A message to an object of the image: delivering it is a mission."""
 
-    receiver: _Name
-    selector: _Name
-    arguments: list[JsonValue] = Field(default_factory=list, max_length=ARGUMENTS_LIMIT)
+    receiver: _Name = Field(description="The object, as `inspect` takes it.")
+    selector: _Name = Field(description="The slot that answers.")
+    arguments: list[JsonValue] = Field(
+        default_factory=list, max_length=ARGUMENTS_LIMIT, description="What it is given, any JSON."
+    )
     user: _Name | None = Field(default=None, description="Who sends it; absent: the server's own user.")
-    idempotency_key: _Name | None = None
+    idempotency_key: _Name | None = Field(default=None, description="A second one with it is the first one's mission.")
     follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
 
 
@@ -180,7 +182,7 @@ class Genesis(Shape):
 class AdaptersUse(Shape):
     """Choose the adapter that a persona thinks with."""
 
-    persona: _Name
+    persona: _Name = Field(description="Whose.")
     name: _Name = Field(description="One of its adapters, or `none`.")
 
 
