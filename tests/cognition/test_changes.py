@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, kind
+from tests.cognition.minds import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, kind, submit
 
 from batos.cognition import changes
 from batos.cognition.citing import Quoted
@@ -151,6 +151,24 @@ async def test_selecting_has_its_two_calls(mind: Mind) -> None:
         "named The Guide in another order; The Guide stands: both orders named it",
     ]
     assert {each["query"] for each in shown["voices"]} == {QUESTION}
+
+
+async def test_what_was_chosen_is_not_paid_twice(mind: Mind) -> None:
+    """The second order's call is cut: asked again with that mission as ancestor, only this call is made."""
+    by_facet(mind, Tamland="By winding.", Hitchhiker="By trimming.", caped="By oil.")
+    respond, choices = mind.bridge.respond, iter(range(1, 9))
+
+    def cut_once(request: ChatRequest) -> Any:
+        return StreamCut("cut") if kind(request) == "choice" and next(choices) == 2 else respond(request)
+
+    mind.bridge.respond = cut_once
+    first = await submit(mind.uvm, policy={"combine": "select"})
+    with pytest.raises(StreamCut):
+        await mind.uvm.run(first)
+    shown = await ask(mind.uvm, policy={"combine": "select"}, ancestor=first)
+    assert shown["cost"]["calls"] == 1
+    assert shown["cost"]["from_journal"] == 4
+    assert len(shown["provenance"]["changes"]) == 5
 
 
 async def test_a_vote_stops_when_it_is_decided(mind: Mind) -> None:

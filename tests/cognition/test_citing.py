@@ -50,6 +50,11 @@ def test_a_span_with_one_changed_word_is_never_found(said: list[str], other: str
         ("灯塔守护人", "每个灯塔守护人都知道。"),
         ("wait... what", "He said: wait… what is it?"),
         ("1,200 cans", "The oil of 1,200\ncans is there."),
+        ("the clockwork turns", "See: the clock-\nwork turns."),
+        ("a well-known tower", "It is a well-\nknown tower."),
+        ("the clockwork", "It is the clock\u00adwork."),
+        ("每四小时给钟上一次发条", "他每四小时给钟\n上一次发条。"),
+        ("‘the lamp’", "It is the lamp."),
     ],
 )
 def test_typography_may_differ(quote: str, text: str) -> None:
@@ -64,11 +69,15 @@ def test_typography_may_differ(quote: str, text: str) -> None:
         ("the lam", "See the lamp."),
         ("The Lamp", "See the lamp."),
         ("", "Anything."),
+        ("\x1f", "Anything."),
         ("...", "Anything..."),
         ("lamp burns", "The lamp, it burns."),
         ("20 cans", "There are 120 cans."),
         ("200 cans", "There are 1,200 cans and 200 cats."),
         ("the lamp … the oil", "the lamp burns the oil"),
+        ("120 steps", "There are 1\n20 steps."),
+        ("nowhere", "It is now\nhere."),
+        ("120 steps", "There are 1-\n20 steps."),
     ],
 )
 def test_letters_words_and_digits_may_not(quote: str, text: str) -> None:

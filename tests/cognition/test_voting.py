@@ -38,6 +38,9 @@ def alike(one: str, other: str, question: str = QUESTION) -> bool:
         ("1,200 cans", "Es sind 1.200 Kannen."),
         ("1 200", "1200"),
         ("12.5 %", "12,5 Prozent"),
+        ("Eighty-six", "86 steps"),
+        ("sechsundachtzig Stufen", "eighty-six"),
+        ("八十六级", "There are 86."),
         ("There are 86.", "86 steps lead up to the gallery, and 3 more to the lamp."),
         ("Yes.", "Yes, every night."),
         ("Ja, das stimmt.", "Yes, that is right."),
@@ -59,6 +62,7 @@ def test_these_say_the_same(one: str, other: str) -> None:
     ("one", "other"),
     [
         ("86", "87"),
+        ("86", "eighty-seven"),
         ("1,200 cans", "1,201 cans"),
         ("Yes.", "No, never."),
         ("Ja.", "Nein."),

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from batos.cognition.evidence import Evidence, Passage
@@ -15,8 +16,9 @@ _AROUND = ' \t\r\n"“”„«»‹›‘….'
 _ALIKE = ("'’‘ʼ´`", '"“”„«»', "-‐‑–—−")
 _VARIANTS = {character: f"[{re.escape(kinds)}]" for kinds in _ALIKE for character in kinds}
 _CLUSTER = re.compile("[\u0300-\u036f]+|[^\u0300-\u036f][\u0300-\u036f]*")
-# What may stand within a word that a line's end or an invisible mark broke: a passage of a PDF, an unspaced script.
-_BROKEN = "[\u00ad\u200b\u2060\ufeff]*(?:-?\\n[ \\t]*)?"
+# What may stand within a word that a line's end or an invisible mark broke, as passages of a PDF have it.
+_INVISIBLE = "[\u00ad\u200b\u2060\ufeff]*"
+_TORN, _TURNED = rf"{_INVISIBLE}(?:-\n[ \t]*)?", r"(?:\n[ \t]*)?"
 _GROUP = re.compile(r"\d[.,]\Z")
 _LETTER = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
@@ -40,7 +42,9 @@ def locate(quote: str, text: str) -> tuple[int, int] | None:
     breaks, and quotes or dots around the whole. No letter may, and no word may be left out.
     """
     bare = quote.strip(_AROUND)
-    if not bare:
+    if quote.lstrip().startswith("‘"):
+        bare = bare.removesuffix("’").rstrip(_AROUND)
+    if not bare.split():
         return None
     start = text.find(bare)
     if start >= 0 and _whole(text, start, start + len(bare)):
@@ -89,10 +93,23 @@ def _inside(before: str, after: str) -> bool:
 
 def _pattern(bare: str) -> str:
     words = bare.replace("...", "…").split()
-    body = r"\s+".join(_BROKEN.join(map(_either, _CLUSTER.findall(word))) for word in words)
+    body = r"\s+".join(map(_spelled, words))
     begin = r"(?<!\w)(?<!\d[.,])" if words[0][0].isdigit() else r"(?<!\w)" if _LETTER.match(words[0]) else ""
     end = r"(?!\w)" if _LETTER.match(words[-1][-1]) else ""
     return f"{begin}{body}{end}"
+
+
+def _spelled(word: str) -> str:
+    """The letters of a word, as a line's end may break it: behind a hyphen, or anywhere where no blanks are written."""
+    clusters = _CLUSTER.findall(word)
+    body = _either(clusters[0])
+    for before, after in pairwise(clusters):
+        if before[0] in _ALIKE[2] or not (before[0].isdigit() or _LETTER.match(before)):
+            body += _TURNED
+        elif before[0].isalpha() and _LETTER.match(after):
+            body += _TORN
+        body += _either(after)
+    return body
 
 
 def _either(letter: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.cognition import figures, languages
+from batos.cognition import figures, languages, numerals
 from batos.cognition.evidence import words
 from batos.cognition.running import PartResult
 
@@ -52,6 +52,10 @@ def ballot(answer: str, question: str) -> Ballot:
         if not (each.values & asked.values or each.text in asked.written)
     )
     said = words(answer.replace("\u2019", "'"))
+    if len(said) <= PHRASE:
+        # In a few words a number may be written out; in many it is a way of speaking.
+        spelled = (value for value in numerals.spelled(answer) if value > 1 and value not in asked.values)
+        numbers = numbers or tuple(frozenset[object]({value}) for value in sorted(spelled))
     own = frozenset(word for word in said if word not in languages.SMALL_WORDS and not word[0].isdigit())
     return Ballot(
         verdict,
