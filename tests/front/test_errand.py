@@ -70,6 +70,10 @@ class HandDoor:
     async def begin(self, mission: str) -> None:
         """Nothing."""
 
+    async def afterwards(self, mission: str) -> str | None:
+        """Nothing."""
+        return None
+
 
 async def test_ends_that_are_told(tmp_path: Path) -> None:
     """An answer is 0; a mission that failed is its reason's exit code, with what it cost."""
@@ -109,6 +113,20 @@ async def test_stopped_before_it_was_accepted() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asked
     assert (way.asked, said.getvalue()) == (["submit"], "")
+
+
+async def test_a_server_that_does_not_answer() -> None:
+    """Nobody waits for ever to cancel: that it could not be done is said, and where the mission is."""
+    way = HandDoor("m-1")
+    found, said = errand()
+    asked = asyncio.create_task(found.run(way, "submit", CYCLE))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert way.asked == ["submit", "cancel"]
+    assert "It could not be cancelled: the server does not answer.\nm-1 is in the image" in said.getvalue()
 
 
 async def test_what_is_not_accepted_is_an_error() -> None:

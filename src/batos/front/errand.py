@@ -19,7 +19,7 @@ class Errand:
 
     teller: Teller
     mission: str = ""
-    #: Seconds in which a mission that was cancelled tells its end; its status is durable before.
+    #: Seconds in which a mission is to be cancelled and to tell its end.
     patience: float = 10.0
     _accepted: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -64,16 +64,22 @@ class Errand:
             await asyncio.wait(both, timeout=self.patience, return_when=asyncio.FIRST_COMPLETED)
             if not self.mission:
                 return
-            with suppress(Refused):  # it has just ended by itself
-                await door.call("cancel", {"mission": self.mission})
-            await asyncio.wait({asked}, timeout=self.patience)
-            if asked.done() and asked.exception() is None:
-                self.teller.cancelled(asked.result())
-        except BatosError as error:
-            self.teller.console.say(f"It could not be cancelled: {error.message}")
+            self.teller.console.say("Cancelling; Ctrl-C again leaves at once.", dim=True)
+            # Not `asyncio.timeout`: in a task that was cancelled it tells its own end as another cancellation.
+            await asyncio.wait_for(self._ended(door, asked), self.patience)
+            self.teller.cancelled(asked.result())
+        except (BatosError, TimeoutError) as error:
+            why = error.message if isinstance(error, BatosError) else "the server does not answer"
+            self.teller.console.say(f"It could not be cancelled: {why}.")
             self.parting()
         finally:
             for each in (accepted, asked):
                 each.cancel()
                 with suppress(asyncio.CancelledError, BatosError):
                     await each
+
+    async def _ended(self, door: Door, asked: asyncio.Future[dict[str, Any]]) -> None:
+        """The mission is cancelled, and its end has come."""
+        with suppress(Refused):  # it has just ended by itself
+            await door.call("cancel", {"mission": self.mission})
+        await asyncio.wait({asked})
