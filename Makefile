@@ -17,7 +17,7 @@ BENCHES = $(filter-out bench/report.py bench/null_%.py bench/wire_%.py bench/%_s
 
 # Tests run side by side, one process a core; a few named ones (make test ARGS=tests/image) in one, which starts sooner.
 WORKERS ?= $(if $(ARGS),0,auto)
-PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist worksteal
+PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist worksteal --durations 10 --durations-min 3
 
 export PYTHONUNBUFFERED := 1
 # Hundreds of processes are started by tests and benches: without compiled modules each would compile ours again.
