@@ -23,7 +23,7 @@ FORMAT = 1
 #: Exemplars that are embedded between two looks at the clock and two words about how far it is.
 BATCH = 16
 #: Seconds after which it is told how far the embedding is, and those that it may take.
-TOLD_AFTER, AT_MOST = 2.0, 180.0
+TOLD_AFTER, AT_MOST = 2.0, 600.0
 #: Why there is no meaning where the daemon has no such model, or is away itself.
 NO_EMBEDDER = "the embedder is not there"
 
