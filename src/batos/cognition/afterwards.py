@@ -32,7 +32,7 @@ class Afterwards:
 
         def told(event: str, keys: Mapping[str, Any]) -> None:
             if event == "mission.done":
-                self._group.create_task(self._seen_to(keys["mission"]))
+                self._group.create_task(self.see_to(keys["mission"]))
 
         events.subscribe(told)
 
@@ -54,8 +54,10 @@ class Afterwards:
         with self._image.snapshot() as root:
             return compaction.due(root, mission)
 
-    async def _seen_to(self, mission: str) -> None:
+    async def see_to(self, mission: str) -> str | None:
+        """The same, and what keeps it from being begun is logged: the answer stands, and the next turn looks again."""
         try:
-            await self.begin(mission)
-        except BatosError as error:  # the answer stands; the next turn looks again
+            return await self.begin(mission)
+        except BatosError as error:  # no reason to fail what was answered
             _log.warning("compaction.not_begun", mission=mission, reason=error.as_dict())
+            return None

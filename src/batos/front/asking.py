@@ -13,7 +13,7 @@ from batos.front.completion import mission_ids, object_names
 from batos.front.doors import Door, Opened, door
 from batos.front.errand import Errand
 from batos.front.options import Called, reaching, run
-from batos.front.telling import Teller
+from batos.front.telling import Teller, why
 
 
 def _teller(called: Called, wish: Wish) -> Teller:
@@ -43,7 +43,9 @@ async def _ask(opened: Opened, errand: Errand, brief: dict[str, Any], files: Any
             errand.teller.console.say(
                 f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True
             )
-            await way.call("wait", {"mission": begun})
+            ended = await way.call("wait", {"mission": begun})
+            if ended["status"] != "done":
+                errand.teller.console.say(f"{begun} is {ended['status']}: {why(ended).message}")
         return code
 
 

@@ -86,7 +86,7 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
         messages.close()
     if interactive:
         console.say("")
-        chat.part()
+        way.do(chat.part)
     return 0 if interactive else code
 
 

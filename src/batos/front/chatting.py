@@ -94,7 +94,7 @@ class Chat:
                 self._files = []
                 await self._note(door, errand.mission)
         if code == 0:
-            self._compaction = await door.afterwards(errand.mission)
+            self._compaction = await door.afterwards(errand.mission) or self._compaction
         return code
 
     async def _note(self, door: Door, mission: str) -> None:
@@ -106,10 +106,15 @@ class Chat:
             for name in _SUMS:
                 self._spent[name] += found.get("cost", {}).get(name, 0)
 
-    def part(self) -> None:
+    async def part(self, door: Door) -> int:
         """What to know when one leaves."""
+        if self._compaction is not None:
+            ended = await door.call("show", {"mission": self._compaction})
+            if ended["status"] in ("queued", "running"):
+                self.console.say("Older turns are still being compacted; the next turn goes on with it.", dim=True)
         if self._turns and not self._quiet:
             self.console.say(f"Go on with: batos chat --conversation {self.conversation}", dim=True)
+        return 0
 
     # -- commands: each gives an exit code
 

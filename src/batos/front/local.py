@@ -79,7 +79,7 @@ class LocalDoor:
 
     async def afterwards(self, mission: str) -> str | None:
         """As Door has it."""
-        begun = await self.uvm.afterwards.begin(mission)
+        begun = await self.uvm.afterwards.see_to(mission)
         if begun is not None:
             self._begun.add(begun)
         return begun
