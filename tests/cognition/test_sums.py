@@ -113,6 +113,11 @@ def test_what_is_not_made_of_them_is_not_shown(text: str, result: str) -> None:
     assert not implied(text, result)
 
 
+def test_a_version_is_no_part_of_a_total() -> None:
+    """What is no number is passed over."""
+    assert implied("Version 1.2.3.4 has 20 rows and 30 more: 50.", "50")
+
+
 @given(one=st.integers(0, 10**6), other=st.integers(0, 10**6))
 def test_every_sum_is_worked_out(one: int, other: int) -> None:
     """Whatever two numbers, their sum is shown by writing it out, and no other number is."""

@@ -77,7 +77,7 @@ def implied(figures: Sequence[Figure], place: int, sure: Container[int], text: s
     product, share or change of two of its sentence.
     """
     target = figures[place]
-    before = [figures[each] for each in range(max(0, place - 2 * _NEAR), place) if each in sure]
+    before = [figures[each] for each in range(max(0, place - 2 * _NEAR), place) if each in sure and figures[each].values]
     total = Decimal(0)
     for count, figure in enumerate(reversed(before), start=1):
         total += min(figure.values)
