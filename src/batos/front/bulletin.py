@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import zmq
 import zmq.asyncio
 
+from batos.errors import ConfigError
 from batos.front.addresses import Address
 from batos.front.auth import Gate
 from batos.front.listening import bound
@@ -66,7 +67,7 @@ class Bulletin:
             try:
                 self._socket, self.address = self._open(self.address)
                 return
-            except OSError:  # the network thread has not let go of the port yet
+            except ConfigError:  # the network thread has not let go of the port yet
                 await asyncio.sleep(0.02)
         self._socket, self.address = self._open(self.address)
 

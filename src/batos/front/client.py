@@ -20,7 +20,7 @@ from batos.cognition.brief import File
 from batos.errors import BatosError, BriefError, Busy, NoServer, ProtocolError, TimedOut
 from batos.front import place
 from batos.front.calls import Acknowledged, Call, Hear
-from batos.front.connection import Connection
+from batos.front.connection import PASSING, Connection
 from batos.front.keys import Credentials
 from batos.front.place import Place
 from batos.front.protocol import MESSAGE_BYTES, PIECE_BYTES, VERSION, encoded
@@ -180,7 +180,7 @@ class Client:
                 )
                 self._heard = loop.time()
                 return connection
-            except NoServer:
+            except PASSING:
                 if loop.time() + pause >= deadline:
                     raise
             await asyncio.sleep(pause)

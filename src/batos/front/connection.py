@@ -20,6 +20,14 @@ _FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROT
 _HEEDED = zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | _FAILED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED
 
 
+class _CutOff(Unauthorised):
+    """The handshake was broken off: by a server that knows another kind of key, or by one that is just ending."""
+
+
+#: What may be otherwise a moment later.
+PASSING = (NoServer, _CutOff)
+
+
 class Connection:
     """A socket that is connected once. It never reconnects by itself: what was asked over it would stay unanswered."""
 
@@ -64,10 +72,8 @@ class Connection:
                         return
                     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                         raise Unauthorised(f"the server at {self.endpoint} does not know this client ({value})")
-                    if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:  # a server that is just ending does so too
-                        raise NoServer(f"what listens at {self.endpoint} has ended the connection")
                     if event & _FAILED:
-                        raise Unauthorised(
+                        raise _CutOff(
                             f"what listens at {self.endpoint} takes no key of this kind, or is no server of BAT OS"
                         )
                     if event in (zmq.EVENT_CLOSED, zmq.EVENT_DISCONNECTED):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +98,7 @@ class Server:
             tasks.append(asyncio.create_task(self._gate.run(), name="gate"))
             places, bulletin = self._open(context, bind, events)
             loops = (self._listen(), self._look(), self._beat(), self._watch_keys(bulletin))
-            tasks += [asyncio.create_task(each) for each in loops]
+            tasks += [asyncio.create_task(_kept_up(each)) for each in loops]
             unsubscribe = self._dispatcher.uvm.events.subscribe(self._on_loop(bulletin.hear))
             try:
                 yield places
@@ -154,16 +154,26 @@ class Server:
         user, kind = str(body.get("User-Id")), str(body.get("Socket-Type"))
         peer = self._peer(identity, user)
         talk = Talk(peer, None, delimited, kind == "REQ", len(body))
-        if not self._gate.admits(user):
-            self._refuse(talk, Unauthorised("this client's token or key is no longer known"))
-        elif len(rest) != (2 if delimited else 1):
-            self._refuse(talk, ProtocolError(f"a request is one frame of JSON, not {len(rest)}"))
-        elif len(peer.talks) >= self._limits.peer:
-            self._refuse(talk, _busy(f"{self._limits.peer} requests of this client are under way"))
-        elif self._under_way >= self._limits.total or self._size + talk.size > self._limits.size:
-            self._refuse(talk, _busy("too many requests are under way"))
-        else:
+        why = self._objection(talk, rest)
+        if why is None:
             self._begin(talk, body.bytes)
+        else:
+            with suppress(ProtocolError):  # what cannot be read has no name
+                talk.name = protocol.request_id(protocol.parsed(body.bytes))
+            self._put(peer, talk.say("error", error=why.as_dict()))
+
+    def _objection(self, talk: Talk, rest: Sequence[zmq.Frame]) -> BatosError | None:
+        """Why a request is not even looked at, if so."""
+        limits, peer = self._limits, talk.peer
+        if not self._gate.admits(peer.user):
+            return Unauthorised("this client's token or key is no longer known")
+        if len(rest) != (2 if talk.delimited else 1):
+            return ProtocolError(f"a request is one frame of JSON, not {len(rest)}")
+        if len(peer.talks) >= limits.peer:
+            return _busy(f"{limits.peer} requests of this client are under way")
+        if self._under_way >= limits.total or self._size + talk.size > limits.size:
+            return _busy("too many requests are under way")
+        return None
 
     def _peer(self, identity: bytes, user: str) -> Peer:
         peer = self._peers.get(identity)
@@ -171,9 +181,6 @@ class Server:
             self._forget(peer)
             peer = None
         return peer or Peer(identity, user, Outbox(self._router, identity))
-
-    def _refuse(self, talk: Talk, error: BatosError) -> None:
-        self._put(talk.peer, talk.say("error", error=error.as_dict()))
 
     def _begin(self, talk: Talk, data: bytes) -> None:
         """Count it as under way, under a name that no other of its peer has, until its end has gone out."""
@@ -306,6 +313,15 @@ class Server:
                         self._forget(peer)
                 await bulletin.shut_out()
             admitted = now
+
+
+async def _kept_up(loop: Coroutine[Any, Any, None]) -> None:
+    """A loop that never ends by itself; what ends it nevertheless is no secret."""
+    try:
+        await loop
+    except Exception as error:
+        logs.fault(error, loud=True)
+        raise
 
 
 def _waits(talk: Talk) -> bool:

@@ -1,0 +1,165 @@
+"""Who may speak: the token on loopback, keys elsewhere, and what revoking does to those who are connected."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import zmq
+from tests.front.wired import ANY, HASTY, Wired, eventually, wired
+
+from batos.errors import NoServer, Unauthorised
+from batos.front.client import Client
+from batos.front.keys import Credentials, KeyFile
+from batos.front.place import named
+
+#: Beyond loopback, as far as the server can know; this machine reaches it all the same.
+EVERYWHERE = "tcp://0.0.0.0:*"
+
+
+def key_of(wire: Wired, name: str) -> KeyFile:
+    return wire.ring.new(name, wire.places.bind.near, wire.places.events.near)
+
+
+def by(key: KeyFile) -> Client:
+    return Client.by(key.endpoint, key.credentials, HASTY)
+
+
+async def test_a_key_lets_its_client_in_through_a_file(tmp_path: Path) -> None:
+    """Beyond loopback the key file is all that a client needs: addresses, the server's key, its own."""
+    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
+        assert (wire.places.bind_by, wire.places.events_by) == ("curve", "curve")
+        file = tmp_path / "laptop.json"
+        file.write_text(key_of(wire, "laptop").text(), encoding="utf-8")
+        assert named(str(file), tmp_path).endpoint == wire.places.bind.near
+        async with Client.to(str(file), tmp_path, HASTY) as client:
+            assert (await client.ask("why?"))["status"] == "done"
+
+
+@pytest.mark.parametrize("bind", [ANY, EVERYWHERE])
+@pytest.mark.parametrize("kind", ["nothing", "token", "wrong token", "other key", "other server"])
+async def test_nobody_else_comes_in(tmp_path: Path, bind: str, kind: str) -> None:
+    """Without what the socket asks for there is an error at once, on either kind of socket."""
+    async with wired(tmp_path, bind=bind) as wire:
+        other = wire.ring.new("other", "", "")
+        wire.ring.revoke("other")
+        known = key_of(wire, "known")
+        shown = {
+            "nothing": None,
+            "token": wire.credentials if bind == EVERYWHERE else Credentials(token="x"),
+            "wrong token": Credentials(token="x" * 200),
+            "other key": other.credentials,
+            "other server": Credentials(pair=known.credentials.pair, server=other.public),
+        }[kind]
+        if shown is None:
+            await _bare(wire)
+            return
+        with pytest.raises(Unauthorised) as refused:
+            async with Client.by(wire.places.bind.near, shown, HASTY):
+                pass
+        assert refused.value.remedy
+
+
+async def _bare(wire: Wired) -> None:
+    context = zmq.asyncio.Context()
+    with context.socket(zmq.DEALER) as socket:
+        socket.linger = 0
+        socket.connect(wire.places.bind.near)
+        await socket.send(b'{"v":1,"id":"1","verb":"hello"}')
+        assert not await socket.poll(200)
+    context.term()
+
+
+async def test_a_revoked_key_is_shut_out_at_once(tmp_path: Path) -> None:
+    """Who is connected by it is refused at the next request, and what it follows ends; others notice nothing."""
+    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
+        wire.mind.prompt = False
+        out, stays = key_of(wire, "out"), key_of(wire, "stays")
+        async with by(out) as revoked, by(stays) as kept:
+            asked = asyncio.create_task(revoked.ask("why?"))
+            await eventually(lambda: wire.mind.found)
+            waits = asyncio.create_task(kept.wait(next(iter(wire.mind.found))))
+            await eventually(lambda: wire.server.under_way == 2)
+            wire.ring.revoke("out")
+            with pytest.raises(Unauthorised):
+                await revoked.hello()
+            await eventually(lambda: wire.server.under_way == 1)
+            wire.mind.finish(next(iter(wire.mind.found)))
+            assert (await waits)["status"] == "done"
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+        with pytest.raises(Unauthorised):
+            async with by(out):
+                pass
+
+
+async def test_a_revoked_watcher_hears_nothing_more(tmp_path: Path) -> None:
+    """Watchers have to come in anew when a key was revoked; those who may do so go on."""
+    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
+        heard: dict[str, int] = {"out": 0, "stays": 0}
+        context = zmq.asyncio.Context()
+
+        async def watch(name: str) -> None:
+            key = key_of(wire, name)
+            with context.socket(zmq.SUB) as socket:
+                socket.linger = 0
+                key.credentials.apply(socket)
+                socket.subscribe(b"")
+                socket.connect(key.events)
+                while True:
+                    await socket.recv_multipart()
+                    heard[name] += 1
+
+        def tell() -> bool:
+            wire.mind.events.emit("txn.commit", what="image")
+            return all(heard.values())
+
+        watching = [asyncio.create_task(watch(name)) for name in heard]
+        await eventually(tell)
+        wire.ring.revoke("out")
+        async with asyncio.timeout(10):
+            while True:
+                before = dict(heard)
+                while heard["stays"] < before["stays"] + 3:
+                    tell()
+                    await asyncio.sleep(0.005)
+                if heard["out"] == before["out"]:
+                    break
+        for each in watching:
+            each.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
+        context.term()
+
+
+async def test_a_new_token_shuts_out_the_old_one(tmp_path: Path) -> None:
+    """Who came in by the old one is refused; the home's clients read the new one."""
+    async with wired(tmp_path) as wire:
+        old = wire.credentials
+        async with wire.client() as client:
+            wire.ring.renew_token()
+            with pytest.raises(Unauthorised):
+                await client.hello()
+        with pytest.raises(Unauthorised):
+            async with Client.by(str(wire.places.bind), old, HASTY):
+                pass
+        async with wire.client() as client:
+            assert (await client.hello())["batos"]
+
+
+async def test_the_gate_outlives_broken_key_files(tmp_path: Path) -> None:
+    """A file in the keys' folder that is none lets nobody in and keeps nobody out."""
+    async with wired(tmp_path, bind=EVERYWHERE) as wire:
+        key = key_of(wire, "good")
+        for name, text in (("broken", "{"), ("list", "[]"), ("half", '{"public": 3}')):
+            (tmp_path / "keys" / "clients" / f"{name}.json").write_text(text, encoding="utf-8")
+        async with by(key) as client:
+            assert (await client.hello())["batos"]
+
+
+async def test_the_server_of_another_home_is_not_ours(tmp_path: Path) -> None:
+    """Its token is another one, and nothing is told to it but that."""
+    async with wired(tmp_path / "a") as wire, wired(tmp_path / "b") as other:
+        with pytest.raises((Unauthorised, NoServer)):
+            async with Client.by(str(wire.places.bind), other.credentials, HASTY):
+                pass
