@@ -6,12 +6,15 @@ import asyncio
 import hashlib
 import random
 import signal
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.image.living import brief, child, dump, heard, living
 
-from batos.errors import DiskFull, ImageDamaged, InternalError, NotFound
+from batos.errors import Busy, DiskFull, ImageDamaged, InternalError, NotFound
 from batos.image import roots
 from batos.image.image import INLINE_BYTES, LivingImage
 
@@ -224,3 +227,57 @@ async def test_nothing_is_accepted_after_the_disk_was_full(tmp_path: Path) -> No
     async with living(tmp_path) as image:
         assert image.unfolded() == [first]
         await image.accept(brief("x" * 50_000))
+
+
+async def test_a_full_queue_writes_nothing(tmp_path: Path) -> None:
+    """Beyond the limit it is busy: no byte is written, and those who came with it in one commit are accepted."""
+    async with living(tmp_path) as image:
+        asked = (image.accept(brief(f"{number}?"), limit=3) for number in range(8))
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [isinstance(each, str) for each in found] == [True] * 3 + [False] * 5
+        before = dump(image)
+        with pytest.raises(Busy) as busy:
+            await image.accept(brief("more?"), limit=3)
+        assert (busy.value.retry, busy.value.exit_code) == (True, 4)
+        assert dump(image) == before
+        await image.accept(brief("without a limit?"))
+
+
+@given(waves=st.lists(st.integers(0, 12), max_size=4), limit=st.integers(1, 9))
+async def test_there_are_never_more_than_the_limit(waves: list[int], limit: int) -> None:
+    """However many come at once, and however often some leave, no more wait than may; who is refused leaves nothing."""
+    async with living(None) as image:
+        for wave in waves:
+            asked = (image.accept(brief(), limit=limit) for _ in range(wave))
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            with image.snapshot() as root:
+                assert roots.waiting(root) <= limit
+                assert len(root[roots.UNFOLDED]) == roots.waiting(root)
+            accepted = [each for each in found if isinstance(each, str)]
+            assert all(isinstance(each, str | Busy) for each in found)
+            for mission in accepted[::2]:
+                await image.move(mission, "cancelled")
+
+
+async def test_a_key_is_kept_with_its_mission(tmp_path: Path) -> None:
+    """Accepted again, also by the next process, it is the first mission and nothing is written."""
+    asked = {**brief(), "idempotency_key": "k"}
+    async with living(tmp_path) as image:
+        first = await image.accept(asked)
+        assert set(await asyncio.gather(*(image.accept(asked) for _ in range(3)))) == {first}
+    async with living(tmp_path) as image:
+        before = dump(image)
+        assert await image.accept(asked, limit=1) == first
+        assert dump(image) == before
+        assert await image.accept({**asked, "user": "another"}) != first
+
+
+async def test_ids_sort_by_acceptance_within_a_millisecond(tmp_path: Path) -> None:
+    """Also when the clock stands still or is set back, and over a restart."""
+    moments = iter([datetime(2026, 11, 21, 9, tzinfo=UTC) - timedelta(hours=number // 9) for number in range(20)])
+    names = []
+    for _ in range(2):
+        async with living(tmp_path, clock=lambda: next(moments)) as image:
+            names += [await image.accept(brief()) for _ in range(10)]
+    assert names == sorted(set(names))
+    assert all(len(name) == 28 for name in names)

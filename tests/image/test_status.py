@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.image.living import answer, brief, living, thought_in
+from ZODB.POSException import ConflictError
 
-from batos.errors import DiskFull, NotFound, Refused
+from batos.errors import Busy, DiskFull, NotFound, Refused
 from batos.events import Events
+from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
-from batos.image.records import Status
+from batos.image.records import Status, StatusWord
 
 
 def status_of(image: LivingImage, mission: str) -> dict[str, Any]:
@@ -96,3 +102,55 @@ def test_a_reason_ends_with_its_status() -> None:
     status.become("failed", "now", {"code": "disk_full"})
     status.become("queued", "later")
     assert (status.word, status.at, status.reason, status.attempts) == ("queued", "later", None, 0)
+
+
+WORDS = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(WORDS)), max_size=12))
+async def test_the_tally_is_what_a_scan_finds(moves: list[tuple[int, StatusWord]]) -> None:
+    """However missions are accepted, moved, refused and folded in, each status is counted as often as there is one."""
+    async with living(None) as image:
+        missions = list(await asyncio.gather(*(image.accept(brief(), limit=5) for _ in range(5))))
+        with pytest.raises(Busy):
+            await image.accept(brief(), limit=5)
+        for number, word in moves:
+            with suppress(Refused):
+                await image.move(missions[number], word)
+        with suppress(ConflictError), image.transaction(missions[0]) as transaction:
+            await transaction.commit(answer(thought_in(image, transaction, missions[0])))
+        await asyncio.gather(*(Publisher(image.writer, {}, utc_now).fold(missions[0]) for _ in range(2)))
+        with image.snapshot() as root:
+            assert {word: count for word, count in root[roots.TALLY].items() if count} == roots.scanned(root)
+            assert roots.waiting(root) == sum(roots.scanned(root).get(word, 0) for word in ("queued", "waiting"))
+
+
+async def test_an_older_image_is_tallied_when_it_is_opened(tmp_path: Path) -> None:
+    """One that was written before there was a tally is counted once, and goes on from there."""
+    async with living(tmp_path) as image:
+        first = await image.accept(brief())
+        await image.move(first, "paused")
+        await image.accept(brief())
+        await image.writer.apply(lambda root: root.pop(roots.TALLY))
+    async with living(tmp_path) as image:
+        with image.snapshot() as root:
+            assert dict(root[roots.TALLY]) == {"paused": 1, "queued": 1}
+
+
+async def test_a_move_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    """Who names the statuses that a mission may come from changes nothing of one that has another."""
+    async with living(tmp_path) as image:
+        mission = await image.accept(brief())
+        with pytest.raises(Refused, match="is queued"):
+            await image.move(mission, "queued", None, {"waiting"})
+        assert status_of(image, mission)["word"] == "queued"
+
+
+async def test_the_attempt_is_told(tmp_path: Path) -> None:
+    """Each time a mission begins to run it is told which attempt this is."""
+    heard: list[Any] = []
+    async with living(tmp_path, events=Events(lambda event, keys: heard.append(keys.get("attempt")))) as image:
+        mission = await image.accept(brief())
+        for word in ("running", "queued", "running"):
+            await image.move(mission, word)
+    assert [each for each in heard if each is not None] == [1, 2]
