@@ -299,11 +299,11 @@ class UVM:
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
         """A conversation's turns by position (`last` is the newest), and what stands for its older ones in prompts.
 
-        For `user` alone, if one is named.
+        For its user alone: `user`, or who asks where none is named.
         """
+        user = user or self.settings.asker
         with self.image.snapshot() as root:
-            name = conversations.named(root, conversation, user or self.settings.asker)
-            return conversations.page(root, name, start, limit, user)
+            return conversations.page(root, conversations.named(root, conversation, user), start, limit, user)
 
     def status(self) -> dict[str, Any]:
         """One screen's worth, asking nobody: `ollama.version` is what it said last, None if it did not answer then."""

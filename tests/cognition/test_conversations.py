@@ -97,7 +97,7 @@ async def test_another_users_conversation_is_refused(mind: Mind) -> None:
     theirs = await talk(mind.uvm, exchanges(1), user="anna")
     mine = await talk(mind.uvm, exchanges(2))
     with pytest.raises(BriefError, match="another user's conversation"):
-        mind.uvm.turns(theirs, user="tester")
+        mind.uvm.turns(theirs)
     with pytest.raises(NotFound, match="there is no conversation"):
         mind.uvm.turns("c-01ARZ3NDEKTSV4RRFFQ69G5FAV")
     assert mind.uvm.turns("last", user="anna")["conversation"] == theirs

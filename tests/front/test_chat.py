@@ -25,7 +25,7 @@ from batos import config
 from batos.errors import BatosError, NotFound
 from batos.front.alongside import Alongside, Interrupted
 from batos.front.chatting import COMMANDS, Chat, history_text, recalled_text
-from batos.front.console import Console
+from batos.front.console import Console, Terminated
 from batos.front.doors import Door
 from batos.front.local import LocalDoor, opened
 from batos.front.options import Called
@@ -79,6 +79,17 @@ def test_a_conversation_goes_on_and_is_read_by_position(user: User) -> None:
     assert "3 turns" in told.out
     assert "Three?" in told.out
     assert "Two?" not in told.out
+
+
+def test_a_conversation_is_shown_by_its_id(user: User) -> None:
+    """`show c-...` tells turns by position, word for word, to its user alone."""
+    user.run(*REFLEX, "-q", stdin="One?\nTwo?\n")
+    name = documents(user.run("chat", "--history", "--json").out)[0]["data"]["conversation"]
+    told = user.run("show", name, "--start", "2", "--json")
+    assert [each["question"] for each in documents(told.out)[0]["data"]["turns"]] == ["Two?"]
+    assert "1. m-" in user.run("show", name, "--limit", "1").out
+    other = user.run("show", name, environ={"BATOS_USER": "anna"})
+    assert (other.code, "another user's conversation" in other.err) == (2, True)
 
 
 def test_what_is_wrong_is_said_and_no_control_character_passes(user: User) -> None:
@@ -237,6 +248,37 @@ def test_ctrl_c_cancels_the_answer_and_keeps_the_chat(tmp_path: Path) -> None:
         assert [each["question"] for each in page["turns"]] == ["And now?"]
         found = way.do(lambda door: door.call("missions", {"limit": 9}))["missions"]
         assert sorted(each["status"] for each in found) == ["cancelled", "done"]
+
+
+def test_an_end_from_outside_cancels_the_answer_before_the_door_closes(tmp_path: Path) -> None:
+    """Whoever leaves in the middle of an answer leaves no mission that runs, and waits for nothing else."""
+    told: list[str] = []
+
+    def terminated(number: int, frame: object) -> None:
+        raise Terminated
+
+    def talks() -> None:
+        with at_hand(tmp_path / "home", Stopped()) as (way, chat, _):
+            way.do(lambda door: _watched(door, told))
+            way.do(lambda door: chat.turn(door, "Stop me?"))
+
+    before = signal.signal(signal.SIGINT, terminated)
+    try:
+        with pytest.raises(Terminated):
+            talks()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert told[-1] == "cancelled"
+
+
+async def _watched(door: Door, told: list[str]) -> None:
+    """Note every status."""
+
+    def heard(event: str, keys: Any) -> None:
+        if event == "mission.status":
+            told.append(keys["status"])
+
+    _local(door).uvm.events.subscribe(heard)
 
 
 def test_work_that_fails_raises_in_the_main_thread(tmp_path: Path) -> None:

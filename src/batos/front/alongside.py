@@ -36,6 +36,7 @@ class Alongside:
         self._ready: Future[tuple[asyncio.AbstractEventLoop, Door]] = Future()
         self._leave = asyncio.Event()
         self._failure: BaseException | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(target=self._run, name="batos-door")
 
     def __enter__(self) -> Self:
@@ -72,6 +73,10 @@ class Alongside:
         async with self._opened as door:
             self._ready.set_result((asyncio.get_running_loop(), door))
             await self._leave.wait()
+            # Whoever was told to end did not wait for it; the door may only close behind it.
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def do(self, work: Callable[[Door], Coroutine[Any, Any, T]]) -> T:
         """What the work gives, or the error that it raises. The main thread waits for it.
@@ -93,7 +98,10 @@ class Alongside:
     def _begin(self, work: Callable[[Door], Coroutine[Any, Any, T]], done: Future[T]) -> asyncio.Task[T]:
         task = self._loop.create_task(work(self._door))
 
+        self._tasks.add(task)
+
         def settle(ended: asyncio.Task[T]) -> None:
+            self._tasks.discard(ended)
             error = CancelledError() if ended.cancelled() else ended.exception()
             if error is not None:
                 done.set_exception(error)

@@ -78,7 +78,8 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
             except EOFError:
                 break
             except Interrupted:
-                code = 130
+                if not interactive:
+                    raise KeyboardInterrupt from None  # what feeds the pipe is to end as well
             except BatosError as error:
                 console.error(error)
                 code = error.exit_code

@@ -129,7 +129,8 @@ class Chat:
         name = self.conversation
         if name == "new":
             raise NotFound("this conversation has no turn yet", field="conversation", remedy="Ask something first.")
-        return await door.call("turns", {"conversation": name, "start": start, "limit": limit})
+        place = {"start": start, "limit": limit, "user": self._settings.asker}
+        return await door.call("turns", {"conversation": name, **place})
 
     async def compact(self, door: Door, selector: str) -> int:
         """Send the conversation a message, and tell what it made."""

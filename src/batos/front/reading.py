@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from batos.front.chatting import history_text
 from batos.front.completion import mission_ids, object_names
 from batos.front.console import table
 from batos.front.doors import Opened, door
@@ -52,9 +53,19 @@ def tell_lines(called: Called, found: list[dict[str, Any]]) -> None:
 @click.argument("mission", shell_complete=mission_ids)
 @click.option("--prompts", is_flag=True, help="Every call with the exact prompt that was sent.")
 @click.option("--voices", is_flag=True, help="Each part of the answer.")
+@click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: how many turns at most.")
 @reaching
-def show(called: Called, mission: str, prompts: bool, voices: bool) -> int:
-    """Show a MISSION: states, calls, tokens, provenance; `last` is your newest."""
+def show(called: Called, mission: str, prompts: bool, voices: bool, start: int, limit: int) -> int:
+    """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
+    if mission.startswith("c-"):
+        place = {"conversation": mission, "user": called.settings.asker, "start": start, "limit": limit}
+        page = run(asked(door(called), "turns", place))
+        if called.console.as_json:
+            called.console.document(page)
+        else:
+            called.console.write(history_text(page))
+        return 0
     # People are shown a line a call in any case.
     args = {"mission": mission, "user": called.settings.asker, "prompts": prompts or not called.console.as_json}
     found, served = run(_show(door(called), args))
