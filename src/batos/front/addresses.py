@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from batos.errors import ConfigError
 
-_ADDRESS = re.compile(r"tcp://(\[[^\]]*\]|[^:\[\]/]+):(\*|\d{1,5})")
+_ADDRESS = re.compile(r"tcp://(\[[^\]]*\]|[^:\[\]/]+):(\*|[0-9]{1,5})")
 _ASKED = "tcp://ADDRESS:PORT, as tcp://127.0.0.1:7717"
 _EVERYWHERE = {"*": "0.0.0.0"}  # noqa: S104 - what a person may write; it is refused without keys
 

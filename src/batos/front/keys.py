@@ -137,7 +137,8 @@ class Keyring:
     def _pair(self, name: str) -> Pair:
         path = self._folder / f"{name}.json"
         if not path.exists():
-            self._clients.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self._folder, self._clients):  # mkdir gives its mode to the last folder only
+                folder.mkdir(mode=0o700, exist_ok=True)
             place(path, json.dumps(asdict(_made())) + "\n", new=True)
         try:
             found = json.loads(path.read_bytes())

@@ -9,6 +9,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,7 +163,8 @@ class Uploads:
     def _drop(self, sha256: str) -> None:
         spooled = self._files.pop(sha256, None)
         if spooled is not None:
-            spooled.path.unlink(missing_ok=True)
+            with suppress(OSError):  # it is gone, or something that is not ours is in its place
+                spooled.path.unlink()
 
 
 def _decoded(data: str) -> bytes:

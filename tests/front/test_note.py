@@ -1,0 +1,62 @@
+"""The server's note: whole or not there, and never mistaken for another process's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from batos.front import note
+from batos.front.note import Note
+
+
+def mine(**change: object) -> Note:
+    given = {"pid": os.getpid(), "born": note.born(os.getpid()) or "", "started": "now", "bind": "tcp://127.0.0.1:1",
+             "events": "tcp://127.0.0.1:2", "bind_by": "plain", "events_by": "plain", "batos": "0"}  # fmt: skip
+    return Note(**{**given, **change})  # type: ignore[arg-type]  # what a test puts wrong
+
+
+def test_a_note_is_read_as_it_was_written_for_its_owner_alone(tmp_path: Path) -> None:
+    """Written, it is there whole; removed, it is gone; nothing else lies about."""
+    assert note.running(tmp_path) is None
+    note.write(tmp_path, mine())
+    assert (tmp_path / "server.json").stat().st_mode & 0o777 == 0o600
+    assert note.running(tmp_path) == mine()
+    note.remove(tmp_path, mine(started="before"))
+    assert note.running(tmp_path) == mine()
+    note.remove(tmp_path, mine())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_note_of_a_process_that_ended_is_ignored(tmp_path: Path) -> None:
+    """Its number may be free, or another's by now: that one was born at another time."""
+    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    note.write(tmp_path, mine(pid=int(done.stdout)))
+    assert note.running(tmp_path) is None
+    note.write(tmp_path, mine(born="1"))
+    if Path("/proc/self/stat").exists():
+        assert note.running(tmp_path) is None
+    note.write(tmp_path, mine(pid=0))
+    assert note.running(tmp_path) is None
+    note.write(tmp_path, mine(pid=2**70))
+    assert note.running(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", '{"pid": 1}', "[" * 100_000])
+def test_what_is_no_note_is_none(tmp_path: Path, text: str) -> None:
+    """A file that cannot be understood is no server."""
+    (tmp_path / "server.json").write_text(text, encoding="utf-8")
+    assert note.read(tmp_path) is None
+
+
+@pytest.mark.parametrize("change", [{"pid": "1"}, {"pid": True}, {"bind": None}, {"more": 1}])
+def test_a_note_of_wrong_types_is_none(tmp_path: Path, change: dict[str, object]) -> None:
+    """Each field is what it should be, or the note is none."""
+    note.write(tmp_path, mine())
+    found = json.loads((tmp_path / "server.json").read_text("utf-8"))
+    (tmp_path / "server.json").write_text(json.dumps({**found, **change}), encoding="utf-8")
+    assert note.read(tmp_path) is None
