@@ -1,0 +1,48 @@
+"""What runs just now: a line a mission from its first event as a running one to the first as another."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tests.cognition.minds import QUESTION, Script, WaitingBridge, submit
+
+from batos.cognition.board import Board
+from batos.image.ids import utc_now
+from batos.testing import scripted_uvm
+
+
+async def test_a_running_mission_is_on_one_line(tmp_path: Path) -> None:
+    """With its state, persona, calls, question and asker; it leaves when it ends, and another process's never came."""
+    bridge = WaitingBridge(Script())
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        mission = await submit(uvm)
+        assert uvm.status()["running"] == []
+        await uvm.begin(mission)
+        await bridge.let(1)
+        await bridge.arrived(4)
+        # As a door asks, in a thread of its own.
+        (line,) = (await asyncio.to_thread(uvm.status))["running"]
+        assert (line["id"], line["state"], line["personas"], line["effort"]) == (
+            mission,
+            "DELEGATING",
+            ["BRICK"],
+            "cycle",
+        )
+        assert (line["calls"], line["attempt"], line["text"], line["user"]) == (4, 1, QUESTION, "tester")
+        await uvm.cancel(mission)
+        assert uvm.status()["running"] == []
+
+
+def test_what_a_mind_within_says_is_not_the_missions() -> None:
+    """A state with a path is an inner mind's; events of missions that are not on the board change nothing."""
+    board = Board(utc_now)
+    board.hear("mission.state", {"mission": "m-1", "state": "IDLE"})
+    board.hear("mission.status", {"mission": "m-1", "status": "running", "attempt": 2})
+    board.hear("mission.state", {"mission": "m-1", "state": "DELEGATING"})
+    board.hear("mission.state", {"mission": "m-1", "state": "COMPLETE", "path": "council/brick"})
+    board.hear("txn.commit", {"what": "image"})
+    (line,) = board.shown()
+    assert (line["state"], line["attempt"], line["calls"]) == ("DELEGATING", 2, 0)
+    board.hear("mission.status", {"mission": "m-1", "status": "waiting"})
+    assert board.shown() == []
