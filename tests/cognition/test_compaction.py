@@ -280,6 +280,16 @@ async def test_the_view_can_be_dropped_and_made_anew(mind: Mind) -> None:
     assert [each["text"] for each in mind.uvm.turns(name)["compactions"]] == ["Jars were sealed, said Anna Lund."]
 
 
+async def test_the_persona_of_the_newest_turn_thinks(mind: Mind) -> None:
+    """Whose model is loaded records; one that is named wins."""
+    tell(mind)
+    name = await talk(mind.uvm, exchanges(20))
+    await compacted(mind, name)
+    assert mind.told("mission.routed")[-1]["personas"] == ["BRICK"]
+    await compacted(mind, name, "recompact_", persona="ROBIN")
+    assert mind.told("mission.routed")[-1]["personas"] == ["ROBIN"]
+
+
 async def test_only_its_user_compacts_a_conversation(mind: Mind) -> None:
     """Another user's conversation is refused, and what is no conversation says so."""
     name = await talk(mind.uvm, exchanges(20), user="anna")

@@ -79,6 +79,12 @@ def _places(conversation: UvmObject, after: int) -> Iterator[tuple[int, str]]:
         last = first - 1
 
 
+def lead(root: Any, conversation: UvmObject) -> str | None:
+    """The persona that led its newest turn, if there is one."""
+    last = count(conversation)
+    return str(root[roots.MISSIONS][conversation.turns[last]][2].route["personas"][0]) if last else None
+
+
 def view(conversation: UvmObject) -> tuple[Summary, ...]:
     """What stands for its older turns, oldest first."""
     return tuple(summary(kept) for kept in nodes(conversation))

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeGuard
 
 from pydantic import JsonValue
 
-from batos.cognition import answering, decisions, preparing, prompt, provenance, report, states
+from batos.cognition import answering, conversations, decisions, preparing, prompt, provenance, report, states
 from batos.cognition.asking import Question, room_for_evidence
 from batos.cognition.brief import TEXT_LIMIT, Message, MissionBrief
 from batos.cognition.evidence import Evidence
@@ -19,6 +19,7 @@ from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.router import Route
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.errors import MessageNotUnderstood, ObjectError
+from batos.image import roots
 from batos.image.records import least_trusted
 from batos.inference.schema import Decision
 from batos.objects.message import send
@@ -60,8 +61,18 @@ def directed(root: Any, brief: MissionBrief) -> tuple[MissionBrief, Route | None
     found = _found(receiver, message.selector)
     if found.value == Primitive(_START):
         return brief.model_copy(update={"text": _text(message)}), None
-    persona = brief.persona or (str(receiver.name) if is_persona(receiver) else _STEWARD)
+    persona = brief.persona or _who(root, receiver)
     return brief, Route((persona,), "reflex", 1.0, f"a message to {message.receiver}", {persona: 1.0})
+
+
+def _who(root: Any, receiver: UvmObject) -> str:
+    """The persona that thinks for a message: the receiver itself, or who led its newest turn, whose model is loaded."""
+    if is_persona(receiver):
+        return str(receiver.name)
+    name = own_slots(receiver).get("name")
+    if isinstance(name, str) and root[roots.CONVERSATIONS].get(name) is receiver:
+        return conversations.lead(root, receiver) or _STEWARD
+    return _STEWARD
 
 
 async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
