@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # BAT OS in a container: its wheel in an environment of its own, run by a user who owns nothing but the home.
 # `docker compose up` builds and runs it; docs/compose.md says how it is used.
 
