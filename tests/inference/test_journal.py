@@ -278,3 +278,19 @@ async def test_a_mission_is_read_with_its_ancestors_and_no_others() -> None:
         assert [each.mission for each in found] == ["m-2"] * 7 + ["m-0"] * 7
         with snapshot(at.db) as root:
             assert set(root[MISSIONS]) == {"m-0", "m-1", "m-2"}
+
+
+async def test_models_and_progress_are_told_without_the_bodies() -> None:
+    """Which models missions thought with, and how far one came: an open entry counts, and counts again when closed."""
+    async with desk() as at:
+        assert at.journal.models(["m-1"]) == frozenset()
+        assert at.journal.progress("m-1") == (0, 0, "")
+        first = record(1, REQUEST, "open")
+        await at.journal.write(first)
+        assert at.journal.progress("m-1") == (1, 0, first.path)
+        await at.journal.write(replace(first, state="done"))
+        await at.journal.write(replace(record(2, REQUEST, "failed"), model="other"))
+        assert at.journal.progress("m-1") == (2, 2, "p#2")
+        assert at.journal.models(["m-1", "m-none"]) == {first.model, "other"}
+        entries = at.journal.read(["m-1"])
+        assert len(entries) == 2
