@@ -28,8 +28,7 @@ from batos.cognition.workers import PAUSES, Trade, Workers
 from batos.config import Settings
 from batos.errors import NotFound, OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
-from batos.genesis import ledger
-from batos.genesis import modelname
+from batos.genesis import ledger, modelname
 from batos.genesis.codex import Codex
 from batos.genesis.convergence import Convergence, Footing, GenesisReport
 from batos.genesis.daemon import Daemon
