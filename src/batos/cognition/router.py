@@ -21,7 +21,7 @@ from batos.events import Events
 
 #: How much the meaning's logarithms count beside those of the words.
 MEANING = 1.5
-#: What makes confidence honest (docs/decisions/0011-router.md): logarithms are multiplied by it before they are shares.
+#: What makes confidence honest (docs/decisions/0012-router.md): logarithms are multiplied by it before they are shares.
 WORDS_SHARPNESS, BOTH_SHARPNESS = 1.0, 0.7
 #: Personas whose score is at least this share of the leader's are chosen beside it.
 CLOSE = 0.6

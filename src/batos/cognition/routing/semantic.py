@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import mul
 
 #: Rounds over all exemplars, the first step, and the pull towards zero: more rounds gain nothing
-#: (docs/decisions/0011-router.md).
+#: (docs/decisions/0012-router.md).
 ROUNDS, STEP, PULL = 6, 2.0, 2e-4
 #: An exemplar that is told apart as well as this moves nothing.
 _ENOUGH = 0.02
