@@ -80,6 +80,8 @@ class Played:
         return mission
 
     async def begin(self, mission: str) -> None:
+        if self.found[mission]["status"] != "queued":
+            return
         self.calls.append(f"begin {mission}")
         self.say(mission, "running", attempt=1)
         if self.prompt:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from batos import __version__
 from batos.cognition.brief import AttachmentRef, File, as_file
 from batos.cognition.brief import parse as parse_brief
-from batos.errors import BatosError, BriefError, NoServer, NotFound, TimedOut
+from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, TimedOut
 from batos.events import Events
 from batos.front import choosing, protocol
 from batos.front.protocol import (
@@ -45,6 +45,10 @@ Acknowledge: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 #: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
 _SHARED: Final = frozenset({"genesis.step", "vram.sample", "vram.spill"})
+
+
+#: How many read the image at once.
+READERS: Final = 2
 
 
 class _Told:
@@ -100,6 +104,7 @@ class Dispatcher:
         self._works = works
         if works:
             uvm.afterwards.keep(uvm.events)
+        self._readers = asyncio.Semaphore(READERS)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: What `hello` and `status` say of the server that this serves.
         self.about: Mapping[str, Any] = {}
@@ -157,9 +162,9 @@ class Dispatcher:
         told.accepted(mission)
         if told.follow:
             told.begin(self.uvm.events, mission)
-        # A mission that a key named and that was begun before is what it is.
-        if (told.follow or self._works) and (await self._report(mission))["status"] == "queued":
-            await self.uvm.begin(mission)
+        if told.follow or self._works:
+            with suppress(Refused):  # a key named one that has ended, or stands still: it is what it is
+                await self.uvm.begin(mission)
         return mission
 
     async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
@@ -194,7 +199,7 @@ class Dispatcher:
     async def _content(self, ref: AttachmentRef) -> bytes:
         data = await self.uploads.content(ref.sha256)
         if data is None:
-            data = await asyncio.to_thread(self._kept, ref.sha256)
+            data = await self._read(self._kept, ref.sha256)
         if data is None:
             raise BriefError(
                 f"{ref.name} was not sent: nothing is here with the SHA-256 {ref.sha256[:12]}…",
@@ -213,7 +218,7 @@ class Dispatcher:
             return data
 
     async def _attach(self, given: Attach, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        kept = await asyncio.to_thread(self._kept, given.sha256)
+        kept = await self._read(self._kept, given.sha256)
         if kept is not None:
             return {"sha256": given.sha256, "have": len(kept), "size": len(kept)}
         return await self.uploads.add(given.sha256, given.offset, given.data)
@@ -247,12 +252,17 @@ class Dispatcher:
         finally:
             told.leave()
 
-    # -- reading; in a thread, because an image on a disk may make it wait
+    # -- reading
+
+    async def _read(self, what: Callable[..., T], *args: Any, **more: Any) -> T:
+        """Read in a thread, because an image on a disk may make it wait; few at a time, each has a view of its own."""
+        async with self._readers:
+            return await asyncio.to_thread(what, *args, **more)
 
     async def _named(self, mission: str, user: str | None) -> str:
         if mission != "last":
             return mission
-        newest = await asyncio.to_thread(self.uvm.missions, 1, user=user or self.uvm.settings.asker)
+        newest = await self._read(self.uvm.missions, 1, user=user or self.uvm.settings.asker)
         if not newest:
             raise NotFound("there is no mission yet", field="mission", remedy='Ask something: batos ask "..."')
         return str(newest[0]["id"])
@@ -261,24 +271,24 @@ class Dispatcher:
         return await self._named(given.mission, given.user)
 
     async def _report(self, mission: str) -> dict[str, Any]:
-        return await asyncio.to_thread(self.uvm.mission, mission)
+        return await self._read(self.uvm.mission, mission)
 
     async def _missions(self, given: Missions, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        found = await asyncio.to_thread(self.uvm.missions, given.limit, status=given.status, user=given.user)
+        found = await self._read(self.uvm.missions, given.limit, status=given.status, user=given.user)
         return {"missions": found}
 
     async def _show(self, given: Show, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         mission = await self._of(given)
         found = await self._report(mission)
-        return {**found, "prompts": await asyncio.to_thread(self.uvm.prompts, mission)} if given.prompts else found
+        return {**found, "prompts": await self._read(self.uvm.prompts, mission)} if given.prompts else found
 
     async def _turns(self, given: Turns, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await asyncio.to_thread(self.uvm.turns, given.conversation, given.start, given.limit, given.user)
+        return await self._read(self.uvm.turns, given.conversation, given.start, given.limit, given.user)
 
     async def _inspect(self, given: Inspect, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         if given.object is None:
-            return await asyncio.to_thread(self.uvm.root_names)
-        return await asyncio.to_thread(self.uvm.inspect, given.object)
+            return await self._read(self.uvm.root_names)
+        return await self._read(self.uvm.inspect, given.object)
 
     async def _hello(self, _given: Hello, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         limits = {
@@ -291,7 +301,7 @@ class Dispatcher:
         return {**about, **self.about}
 
     async def _status(self, _given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        found = await asyncio.to_thread(self.uvm.status)
+        found = await self._read(self.uvm.status)
         return {**found, "server": dict(self.about)} if self.about else found
 
     # -- steering
