@@ -89,14 +89,20 @@ def test_a_plan_is_only_shown(tmp_path: Path, context: ForkServerContext) -> Non
 
 
 def test_a_question_looks_once(tmp_path: Path, context: ForkServerContext) -> None:
-    """A process that asks one question looks once: version and list, then the question itself."""
+    """A process that asks one question looks once: version and list, then the question, embedded and asked.
+
+    The very first one also learns the router.
+    """
     with world(tmp_path / "w", context) as where:
         where.converged()
+        assert where.ran("ask", "--effort", "reflex", "Who?")[0] == 0
         before = len(where.requests())
         code, _ = where.ran("ask", "--effort", "reflex", "Why?")
         requests = [request["path"] for request in where.requests()[before:]]
     assert code == 0
-    assert requests == ["/api/version", "/api/tags", "/api/chat", "/api/ps"]
+    assert (requests[:2], requests[-1]) == (["/api/version", "/api/tags"], "/api/ps")
+    for path in ("/api/version", "/api/tags", "/api/embed", "/api/chat"):
+        assert requests.count(path) == 1, path
 
 
 def test_no_daemon(tmp_path: Path, context: ForkServerContext) -> None:
