@@ -110,6 +110,7 @@ RIGHT: list[tuple[str, Draft]] = [
     ("schema", draft('{"hours": 4}', question="Give me JSON: how many hours?")),
     ("schema", draft("`<think>` is what a model may write, [sic] and {so} on.")),
     ("citation_exists", draft("As document 1 says, it burns [1].")),
+    ("citation_exists", draft("It is on page 4 of document 12.", question="What does document 12 say?")),
     ("citation_exists", draft("array[7] of [2021], [a link](x) [9](y)")),
     ("quotations", draft('It says "the keeper winds the\nclockwork every four hours" and then "x" and "y".')),
     ("quotations", draft("‘the keeper winds the clockwork every four hours’")),

@@ -56,8 +56,9 @@ def citation_exists(draft: Draft) -> Iterator[str]:
     """Every citation, and every document that the text names by its number, is one that was there."""
     named = [citation.document for citation in draft.citations]
     if draft.ground.passages:
-        asked = set(occurring.references(draft.ground.said))
-        named += [number for number in occurring.references(draft.answer) if number not in asked]
+        # A document or the question may speak of documents of its own.
+        others = set(occurring.references(draft.ground.text))
+        named += [number for number in occurring.references(draft.answer) if number not in others]
     for number in dict.fromkeys(named):
         if draft.ground.evidence.find(number) is None:
             yield f"There is no document {number}."
