@@ -13,9 +13,8 @@ from zmq.utils.monitor import parse_monitor_message
 
 from batos.errors import Busy, NoServer, Unauthorised
 from batos.front.keys import Credentials
+from batos.front.listening import keep_alive
 
-#: Seconds between the network's own signs of life, and without one until the connection counts as lost.
-_SIGN, _SILENCE = 5.0, 15.0
 _FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 _HEEDED = zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | _FAILED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED
 
@@ -35,7 +34,7 @@ class Connection:
         self.endpoint = endpoint
         self._socket: zmq.asyncio.Socket = context.socket(kind)
         self._socket.reconnect_ivl = -1
-        self._socket.heartbeat_ivl, self._socket.heartbeat_timeout = round(_SIGN * 1000), round(_SILENCE * 1000)
+        keep_alive(self._socket)
         self._socket.ipv6 = "[" in endpoint
         credentials.apply(self._socket)
         self._monitor: zmq.asyncio.Socket = self._socket.get_monitor_socket(_HEEDED)

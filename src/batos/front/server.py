@@ -119,7 +119,7 @@ class Server:
         router, limits = self._router, self._limits
         router.router_mandatory = 1
         router.maxmsgsize = limits.frame
-        router.sndhwm, router.rcvhwm = 64, 16
+        router.sndhwm, router.rcvhwm = 64, 256
         router.backlog = 512
         by = self._gate.guard(router, bind)
         where = bound(router, bind, "bind")
