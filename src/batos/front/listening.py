@@ -40,7 +40,7 @@ def keep_alive(socket: zmq.asyncio.Socket) -> None:
     """Let the kernel find out within a minute that a peer is gone without a word.
 
     Not ZeroMQ's own heartbeats: where a peer vanishes while its messages wait to be read, they end the process
-    ("Assertion failed: !_io_error", libzmq 4841).
+    ("Assertion failed: !_io_error", libzmq 4364).
     """
     socket.tcp_keepalive, socket.tcp_keepalive_idle = 1, 30
     socket.tcp_keepalive_intvl, socket.tcp_keepalive_cnt = 10, 3
