@@ -119,7 +119,8 @@ class Server:
         router, limits = self._router, self._limits
         router.router_mandatory = 1
         router.maxmsgsize = limits.frame
-        router.sndhwm, router.rcvhwm = 64, 256
+        # What has come is taken at once, so that this many wait of one peer only if it floods: docs/decisions/0017.
+        router.sndhwm, router.rcvhwm = 64, 4_000
         router.backlog = 512
         by = self._gate.guard(router, bind)
         where = bound(router, bind, "bind")
