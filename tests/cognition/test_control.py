@@ -13,6 +13,7 @@ from tests.cognition.minds import Script, WaitingBridge, ask, submit
 
 from batos.errors import BatosError, BriefError, Busy, NotFound, Refused, TimedOut
 from batos.image import roots
+from batos.image.publisher import Publisher
 from batos.image.transactions import MissionTransaction
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
@@ -116,6 +117,37 @@ async def test_what_was_committed_is_done_whoever_cancels(tmp_path: Path) -> Non
         found = await cancelling[0]
         assert found["status"] == "done"
         assert found["answer"]
+
+
+@pytest.mark.parametrize("said", ["ended", "cancel", "pause", "recover"])
+async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path, said: str) -> None:
+    """It stays running until somebody looks: then it is done, told once, and neither paid again nor ended otherwise."""
+
+    def broken(root: Any, mission: str, payload: Any) -> None:
+        raise BatosError("the disk was full just then")
+
+    done: list[str] = []
+    bridge = ScriptedBridge(Script())
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        uvm.events.subscribe(lambda event, keys: done.append(keys["mission"]) if event == "mission.done" else None)
+        conductor = (await uvm.ready()).conductor
+        conductor.publisher = Publisher(uvm.image.writer, {"statistics": broken}, uvm.clock)
+        mission = await submit(uvm)
+        with pytest.raises(BatosError, match="just then"):
+            await uvm.run(mission)
+        assert (uvm.mission(mission)["status"], done) == ("running", [])
+        with pytest.raises(Refused, match="does not change any more"):
+            await uvm.image.move(mission, "failed")
+        if said == "ended":
+            await asyncio.gather(uvm.ended(mission), uvm.ended(mission))
+        elif said == "recover":
+            assert await uvm.recover() == []
+        else:
+            with pytest.raises(Refused, match="it is done"):
+                await getattr(uvm, said)(mission)
+        shown = await uvm.ended(mission)
+        assert (shown["status"], done, uvm.image.unfolded()) == ("done", [mission], [])
+        assert len(bridge.history) == CALLS
 
 
 @pytest.mark.parametrize("word", ["done", "failed", "cancelled"])
@@ -385,7 +417,8 @@ async def test_a_deadline_ends_what_runs_waits_or_stands(tmp_path: Path) -> None
         late = await submit(uvm, deadline=passing(-1))
         with pytest.raises(TimedOut):
             await uvm.run(late)
-        missions = [await submit(uvm, deadline=passing(0.3)) for _ in range(3)]
+        await uvm.ready()
+        missions = [await submit(uvm, deadline=passing(0.5)) for _ in range(3)]
         for mission in missions:
             await uvm.begin(mission)
         await uvm.pause(missions[2])

@@ -194,12 +194,15 @@ async def test_committed_and_not_published_it_is_published_by_the_next_run(mind:
     with pytest.raises(BatosError, match="just then"):
         await mind.uvm.run(mission)
     assert mind.uvm.mission(mission)["status"] == "running"
+    assert mind.told("mission.failed") == []
     calls = len(mind.bridge.history)
     conductor.publisher = publisher
     shown = await mind.uvm.run(mission)
     assert shown["status"] == "done"
     assert len(mind.bridge.history) == calls
     assert _counted(mind)["missions"] == {"BRICK": 1}
+    assert [keys["status"] for keys in mind.told("mission.status")] == ["running", "done"]
+    assert len(mind.told("mission.done")) == 1
 
 
 async def test_done_is_told_after_it_is_so(mind: Mind) -> None:

@@ -156,8 +156,9 @@ async def test_anothers_conversation_is_refused(mind: Mind) -> None:
 class Later(Publisher):
     """Leaves what is committed to be folded in afterwards."""
 
-    async def fold(self, mission: str) -> None:
+    async def fold(self, mission: str) -> bool:
         """Not yet."""
+        return False
 
 
 async def test_of_two_users_who_begin_one_conversation_it_is_the_firsts(mind: Mind) -> None:

@@ -64,7 +64,7 @@ def meant(text: str) -> list[float]:
 
 async def understanding(bridge: ScriptedBridge, *, clock: float = 0.0) -> Router:
     """A router of LESSONS with an embedder, over an image in memory."""
-    image = LivingImage(Opening("memory://image", None, 1))
+    image = LivingImage(Opening("memory://image", "", 1))
     await image.prepare()
     try:
         return await made(image, LESSONS, Embedder(bridge, "embedder", "d" * 64), Events())

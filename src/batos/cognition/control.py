@@ -81,21 +81,32 @@ class Control:
         return not self._workers.stopping
 
     async def ended(self, mission: str) -> None:
-        """Wait until a mission has ended or stands still."""
+        """Wait until a mission has ended or stands still; one that was committed before is folded in first.
+
+        Raises the image's error if that cannot be done: the answer is safe, and the mission not yet done.
+        """
         while True:
             word = self._word(mission)
             here = self._workers.has(mission)
             if not here and (word not in _UNDER_WAY or self._workers.stopping):
                 return
-            await asyncio.wait({self._workers.end(mission)})
+            if not here and await self._recovery.publish(mission):
+                return
+            end = self._workers.end(mission)
+            await asyncio.wait({end})
+            if end.result().word not in OPEN:  # also when the image could not be told
+                return
 
     async def run(self, mission: str) -> None:
         """Begin a mission and wait until it has ended or stands still; raises why it failed. Whoever leaves cancels it.
 
+        One that was committed before is only folded in.
         Refused: it runs just now, or has ended another way than done.
         """
         if self._workers.has(mission):
             raise Refused(f"{mission} is running already", field="mission", remedy="Wait for its end.")
+        if await self._recovery.publish(mission):
+            return
         try:
             if not self.begin(mission):
                 return

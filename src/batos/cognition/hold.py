@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from batos.errors import BatosError, InternalError, OllamaError
 from batos.image.records import StatusWord
@@ -49,7 +49,7 @@ class Hold:
         return True
 
     @property
-    def marks(self) -> Mapping[str, bool]:
+    def marks(self) -> Mapping[str, Any]:
         """What its status says of how it runs, if that is unusual."""
         return {"alone": True} if self.alone else {}
 

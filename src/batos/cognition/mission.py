@@ -171,7 +171,7 @@ class Conductor:
             # What fails before the machine starts or at the commit enters FAILED from outside.
             self._note(attempt, "FAILED")
         self.journal.note(mission, {word: reason.as_dict(), "at": iso(self.clock())})
-        report = {"report": attempt.report()} if ended else {}
+        report: dict[str, Any] = {"report": attempt.report()} if ended else {}
         try:
             await self.journal.flush(mission)
             await self.image.move(mission, word, reason, **report)

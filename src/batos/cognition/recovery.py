@@ -82,9 +82,19 @@ class Recovery:
 
     async def one(self, mission: str) -> None:
         """Settle one mission that runs nowhere."""
+        await self._settle(self._look(mission))
+
+    async def publish(self, mission: str) -> bool:
+        """Fold in a mission that was committed and not folded in, and runs nowhere; says whether it was such a one."""
+        if not self._look(mission).answered:
+            return False
+        if await self._publisher.fold(mission):
+            self._tell_done(mission)
+        return True
+
+    def _look(self, mission: str) -> _Seen:
         with self._image.snapshot() as root:
-            seen = self._seen(root, mission)
-        await self._settle(seen)
+            return self._seen(root, mission)
 
     def _read(self) -> list[_Seen]:
         with self._image.snapshot() as root:
@@ -99,13 +109,12 @@ class Recovery:
     async def _settle(self, seen: _Seen) -> Place | None:
         """The place that it takes in the queue; None if it is done, or parked."""
         if seen.answered:
-            await self._publisher.fold(seen.place.mission)
-            self._tell_done(seen.place.mission)
+            await self.publish(seen.place.mission)
             return None
         return await self._count(seen.place.mission) if seen.word == "running" else seen.place
 
     def _tell_done(self, mission: str) -> None:
-        """Told late: its process was gone before it could."""
+        """Told late: its process was gone before it could, or it could not be folded in then."""
         with self._image.snapshot() as root:
             _, status, thought = self._image.find(root, mission)
             slots, tid = own_slots(thought), status.tid

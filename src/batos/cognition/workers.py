@@ -18,6 +18,7 @@ from batos.events import Events
 from batos.image.commits import settled
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
+from batos.objects.prototype import own_slots
 
 _log = structlog.get_logger("batos.workers")
 
@@ -158,8 +159,9 @@ class Workers:
         """What the mission is now; who failed before it began, or could not write that it did, has no status yet."""
         mission = run.place.mission
         try:
-            word = self._word(mission)
-            if error is not None and word in ("queued", "running"):
+            word, answered = self._found(mission)
+            # Committed, it is not failed, whatever kept its answer from being folded in.
+            if error is not None and word in ("queued", "running") and not answered:
                 word, reason = await run.hold.outcome(error)
                 await self._move(mission, word, reason, ("queued", "running"))
                 return Ending(word, reason if isinstance(error, asyncio.CancelledError) else error)
@@ -170,9 +172,11 @@ class Workers:
             error = run.hold.reason or cancelled()
         return Ending(word, error)
 
-    def _word(self, mission: str) -> StatusWord:
+    def _found(self, mission: str) -> tuple[StatusWord, bool]:
+        """What the mission is, and whether its answer is committed."""
         with self._image.snapshot() as root:
-            return self._image.find(root, mission)[1].word
+            _, status, thought = self._image.find(root, mission)
+            return status.word, "answer" in own_slots(thought)
 
     async def _move(
         self, mission: str, word: StatusWord, reason: BatosError | None, only: Collection[StatusWord]

@@ -28,7 +28,7 @@ from batos.image.room import disk_full, no_room
 from batos.image.transactions import MissionTransaction, Voter, snapshot
 from batos.image.voters import VOTERS
 from batos.image.writer import Writer
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import UvmObject, own_slots
 
 T = TypeVar("T")
 
@@ -246,14 +246,14 @@ class LivingImage:
     ) -> None:
         """Change a mission's status in a short transaction; `also` sets further fields of the status.
 
-        Raises Refused for a mission that is published, to run one that runs, and for one that is none of `only`.
+        Raises Refused for a mission that is answered, to run one that runs, and for one that is none of `only`.
         """
         shown = None if reason is None else reason.as_dict()
         at = iso(self._clock())
 
         def change(root: Any) -> int:
-            status = self.find(root, mission)[1]
-            _check_move(mission, status, word)
+            _, status, thought = self.find(root, mission)
+            _check_move(mission, status, thought, word)
             if only is not None and status.word not in only:
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
             roots.tallied(root, status.word, word)
@@ -313,8 +313,9 @@ def _is_kept(attachments: Any, sha256: str) -> bool:
 _ENDED = frozenset({"failed", "cancelled"})
 
 
-def _check_move(mission: str, status: Status, word: StatusWord) -> None:
-    if status.published:
+def _check_move(mission: str, status: Status, thought: UvmObject, word: StatusWord) -> None:
+    # A committed answer is never called anything else: what is left to be done with it is to fold it in.
+    if status.published or "answer" in own_slots(thought):
         raise Refused(
             f"{mission} is {status.word} and does not change any more", remedy="Ask again: that is a new mission."
         )

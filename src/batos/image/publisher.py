@@ -28,15 +28,15 @@ class Publisher:
         self._appliers = dict(appliers)
         self._clock = clock
 
-    async def fold(self, mission: str) -> None:
-        """Publish one committed mission; concurrent ones share a commit. Folding twice changes nothing."""
+    async def fold(self, mission: str) -> bool:
+        """Publish one committed mission; concurrent ones share a commit. False: it was, and nothing has changed."""
         at = iso(self._clock())
-        await self._writer.apply(lambda root: self._fold(root, mission, at))
+        return await self._writer.apply(lambda root: self._fold(root, mission, at))
 
-    def _fold(self, root: Any, mission: str, at: str) -> None:
+    def _fold(self, root: Any, mission: str, at: str) -> bool:
         _, status, thought = root[roots.MISSIONS][mission]
         if status.published:
-            return
+            return False
         # Reading the slots also loads the thought: before that its serial would be zero.
         slots = own_slots(thought)
         if "contributions" not in slots:
@@ -50,3 +50,4 @@ class Publisher:
         status.published = True
         status.tid = tid_text(thought._p_serial)
         root[roots.UNFOLDED].discard(mission)
+        return True
