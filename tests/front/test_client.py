@@ -227,7 +227,7 @@ async def test_watching_tells_what_happens(tmp_path: Path) -> None:
             while not seen:
                 await client.submit("why?")
                 await asyncio.sleep(0.01)
-            assert set(seen) <= {"mission.status"}
+            assert set(seen) <= {"mission.accepted", "mission.status"}
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
 

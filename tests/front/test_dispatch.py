@@ -15,6 +15,7 @@ from tests.front.wired import Played
 from batos.cognition.brief import as_file
 from batos.config import Settings
 from batos.errors import BriefError, NotFound, ProtocolError, TimedOut
+from batos.events import NAMES
 from batos.front.dispatch import Dispatcher
 from batos.front.protocol import ARGS
 from batos.front.uploads import Uploads
@@ -46,6 +47,8 @@ async def test_a_followed_mission_tells_all_of_itself(door: Dispatcher) -> None:
     assert found["status"] == "done"
     assert told[0] == ("ack", {"mission": found["id"]})
     assert next(keys["state"] for event, keys in told if event == "mission.state") == "IDLE"
+    for event, keys in told[1:]:
+        assert set(NAMES[event]) <= set(keys), event
     assert all(keys.get("mission", found["id"]) == found["id"] for _, keys in told)
 
 
@@ -62,8 +65,10 @@ async def test_a_key_names_its_mission_again(door: Dispatcher) -> None:
     """Asked a second time by the same key: the same mission, not begun twice, told its end."""
     brief = {"text": "why?", "idempotency_key": "k", "conversation": "new"}
     first = await ask(door, "submit", brief=brief, follow=True)
-    again = await ask(door, "submit", brief=brief, follow=True)
+    told: Told = []
+    again = await ask(door, "submit", told, brief=brief, follow=True)
     assert (again["id"], again["cost"]) == (first["id"], first["cost"])
+    assert told == [("ack", {"mission": first["id"]})]
     assert len((await ask(door, "missions"))["missions"]) == 1
 
 

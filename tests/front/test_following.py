@@ -45,7 +45,8 @@ def test_a_mission_is_a_few_lines() -> None:
         ("mission.state", {"state": "IDLE"}),
         ("mission.state", {"state": "IDLE", "path": "council/brick"}),
         ("mission.partial", {"path": "x", "known": True}),
-        ("mission.retracted", {}),
+        ("mission.retracted", {"path": "brick/synthesizing#0"}),
+        ("mission.retracted", {"path": "brick/protocol/absurd_synthesis#0"}),
         ("mission.status", {"status": "failed", "reason": {"message": "the budget is spent"}}),
     ]
     for number, (event, keys) in enumerate(told_of, 1):
@@ -56,6 +57,7 @@ def test_a_mission_is_a_few_lines() -> None:
         "m-1  IDLE",
         "m-1  council/brick IDLE",
         "m-1  revised: the gate found a fault",
+        "m-1  a key protocol goes over the answer",
         "m-1  failed: the budget is spent",
     ]
 

@@ -236,6 +236,34 @@ def test_people_follow_it() -> None:
     assert said.getvalue().count("It cost 3.2 million crowns [1].") == 1
 
 
+def test_what_broke_off_is_told_again() -> None:
+    """A server that was lost and an attempt that is made again take back what was streamed, under no path."""
+    told, said = teller(stream=True)
+    told.hear("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "})
+    told.hear("mission.retracted", {"mission": "m-1"})
+    told.hear("connection.lost", {"endpoint": "tcp://127.0.0.1:7717"})
+    told.hear("connection.restored", {"endpoint": "tcp://127.0.0.1:7717"})
+    told.hear("mission.token", {"mission": "m-1", "path": "p", "text": "It cost 3.2 million crowns [1]."})
+    told.answer(mission())
+    assert said.getvalue().splitlines()[:6] == [
+        "",
+        "It cost ",
+        "This broke off; the answer is told again from its beginning.",
+        "The server is gone; the mission is in the image, and this waits for it to come back.",
+        "The server is back.",
+        "",
+    ]
+    assert said.getvalue().count("It cost 3.2 million crowns [1].") == 1
+
+
+def test_what_was_not_streamed_did_not_break_off() -> None:
+    """Who is shown no tokens is told nothing of an attempt that is made again."""
+    told, said = teller(stream=False)
+    told.hear("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "})
+    told.hear("mission.retracted", {"mission": "m-1"})
+    assert said.getvalue() == ""
+
+
 def test_what_genesis_made_before_the_mission_is_told() -> None:
     """A model that was made because the codex changed is a line, its stages are none; what is left out says why."""
     told, said = teller(stream=False)

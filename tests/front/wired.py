@@ -76,6 +76,7 @@ class Played:
         self.ends[mission] = asyncio.Event()
         if key:
             self.keys[key] = mission
+        self.events.emit("mission.accepted", mission=mission, user=checked.user, waiting=1)
         await asyncio.sleep(0)
         return mission
 

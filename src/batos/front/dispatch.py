@@ -60,16 +60,25 @@ class _Told:
         self._mission = ""
         self._attempt, self._streamed, self._gone = 0, False, False
         self._unsubscribe: Callable[[], None] = lambda: None
+        #: What was told of missions that were accepted while this one's id was not known yet.
+        self._entered: dict[str, Mapping[str, Any]] = {}
+
+    def listen(self, events: Events) -> None:
+        """From here on hear what becomes of a mission whose id is not known yet."""
+        if self.follow and not self._gone:
+            self._unsubscribe = events.subscribe(self._told)
 
     def accepted(self, mission: str) -> None:
-        """It is durable."""
+        """It is durable; events of it, and those that concern every mission, are passed on from here on."""
         if not self._gone:
+            self._mission = mission
             self._acknowledge({"mission": mission})
-            if self.follow:
-                self._hear("mission.accepted", {"mission": mission})
+            if mission in self._entered:  # else a key named one that was accepted before
+                self._hear("mission.accepted", self._entered[mission])
+            self._entered.clear()
 
     def begin(self, events: Events, mission: str) -> None:
-        """Pass on the events of a mission, and those that concern every one."""
+        """Pass on the events of a mission that is there, and those that concern every one."""
         if not self._gone:
             self._mission = mission
             self._unsubscribe = events.subscribe(self._told)
@@ -80,7 +89,10 @@ class _Told:
         self._unsubscribe()
 
     def _told(self, event: str, keys: Mapping[str, Any]) -> None:
-        if keys.get("mission") != self._mission and (event not in _SHARED or "mission" in keys):
+        if not self._mission and event == "mission.accepted":
+            self._entered[keys["mission"]] = keys
+        ours = bool(self._mission) and keys.get("mission") == self._mission
+        if not ours and (not self._mission or event not in _SHARED or "mission" in keys):
             return
         if event == "mission.token":
             self._streamed = True
@@ -157,11 +169,10 @@ class Dispatcher:
             told.leave()
 
     async def _enter(self, brief: dict[str, Any], files: Sequence[File], told: _Told) -> str:
+        told.listen(self.uvm.events)
         mission = await self.uvm.submit(brief, files)
         await self.uploads.forget(file.ref.sha256 for file in files)
         told.accepted(mission)
-        if told.follow:
-            told.begin(self.uvm.events, mission)
         if told.follow or self._works:
             with suppress(Refused):  # a key named one that has ended, or stands still: it is what it is
                 await self.uvm.begin(mission)

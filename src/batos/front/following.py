@@ -101,4 +101,7 @@ def _told(notice: Mapping[str, Any]) -> str:
         return f"{f'{path} ' if path else ''}{notice['state']}"
     if event == "mission.accepted":
         return f"accepted from {notice.get('user', 'somebody')}"
-    return "revised: the gate found a fault" if event == "mission.retracted" else ""
+    if event == "mission.retracted":
+        protocol = "/protocol/" in str(notice.get("path"))
+        return "a key protocol goes over the answer" if protocol else "revised: the gate found a fault"
+    return ""

@@ -38,7 +38,7 @@ class Teller:
         elif event == "mission.token" and self.stream:
             self._token(str(keys["text"]))
         elif event == "mission.retracted":
-            self._retracted(str(keys["path"]))
+            self._retracted(keys)
         elif not self.quiet:
             self._progress(event, keys)
 
@@ -62,13 +62,11 @@ class Teller:
             self.console.say(f"warning: {placement_text(keys)}; every answer is many times slower.")
             self.console.say("         Free memory on the card or lower num_ctx: see `batos budget`.")
 
-    def _retracted(self, path: str) -> None:
+    def _retracted(self, keys: Mapping[str, Any]) -> None:
         self._close_line()
+        if self._streamed or keys.get("path") is not None:  # who was shown nothing need not know that it broke off
+            self.console.say(f"{retracted_text(keys)}.", dim=True)
         self._streamed = ""
-        if "/protocol/" in path:
-            self.console.say("A key protocol goes over this; what stands then follows.", dim=True)
-        else:
-            self.console.say("The gate found a fault in this; it is being revised.", dim=True)
 
     def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
         if event == "mission.accepted":
@@ -133,6 +131,20 @@ class Teller:
         self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}.")
         if mission.get("cost", {}).get("calls"):
             self.console.say(f"Ask again with --ancestor {mission['id']} and what was paid for is not paid twice.")
+
+
+def retracted_text(keys: Mapping[str, Any]) -> str:
+    """Why what was streamed no longer stands: under no path it is the attempt that broke off, and is made again.
+
+    >>> retracted_text({"mission": "m-1"})
+    'This broke off; the answer is told again from its beginning'
+    """
+    path = keys.get("path")
+    if path is None:
+        return "This broke off; the answer is told again from its beginning"
+    if "/protocol/" in str(path):
+        return "A key protocol goes over this; what stands then follows"
+    return "The gate found a fault in this; it is being revised"
 
 
 def why(mission: Mapping[str, Any]) -> BatosError:
