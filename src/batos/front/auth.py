@@ -30,6 +30,8 @@ class Gate:
         self._keyring = keyring
         self._admitted: frozenset[str] = frozenset()
         self._seen: object = None
+        #: Who has come in, and may still be connected.
+        self._inside: set[str] = set()
         self._socket = context.socket(zmq.REP)
         self._socket.bind(_ZAP)
 
@@ -44,6 +46,8 @@ class Gate:
                 user = None
             if user is None:
                 _log.info("client refused", address=request[3].decode("ascii", "replace"))
+            else:
+                self._inside.add(user)
             status, text = (b"200", b"OK") if user is not None else (b"400", b"unknown token or key")
             await self._socket.send_multipart([request[0], request[1], status, text, (user or "").encode(), b""])
 
@@ -77,9 +81,15 @@ class Gate:
 
     def admits(self, user: str) -> bool:
         """Whether who came in by this token or key would come in now."""
-        return user in self.admitted()
+        return user in self._all()
 
-    def admitted(self) -> frozenset[str]:
+    def shut_out(self) -> frozenset[str]:
+        """Who has come in and would not come in now; each is told once."""
+        gone = frozenset(self._inside - self._all())
+        self._inside -= gone
+        return gone
+
+    def _all(self) -> frozenset[str]:
         """All that would come in now, by the names that their tokens and keys have here."""
         stamp = self._keyring.stamp()
         if stamp != self._seen:

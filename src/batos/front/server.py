@@ -304,16 +304,14 @@ class Server:
 
     async def _watch_keys(self, bulletin: Bulletin) -> None:
         """Where a key was revoked, end what its client follows, and let watchers in anew."""
-        admitted = self._gate.admitted()
         while True:
             await asyncio.sleep(self._limits.revoked)
-            now = self._gate.admitted()
-            if admitted - now:
+            gone = self._gate.shut_out()
+            if gone:
                 for peer in tuple(self._peers.values()):
-                    if peer.user not in now:
+                    if peer.user in gone:
                         self._forget(peer)
                 await bulletin.shut_out()
-            admitted = now
 
 
 async def _kept_up(loop: Coroutine[Any, Any, None]) -> None:
