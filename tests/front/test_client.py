@@ -232,6 +232,19 @@ async def test_watching_tells_what_happens(tmp_path: Path) -> None:
             await asyncio.gather(watching, return_exceptions=True)
 
 
+async def test_who_watches_is_told_that_the_client_was_closed(tmp_path: Path) -> None:
+    """An error of ours, not the library's; what was closed may be closed again."""
+    async with wired(tmp_path) as wire:
+        note.write(tmp_path, _note(wire))
+        client = Client.at(tmp_path, HASTY)
+        async with client:
+            watching = asyncio.ensure_future(anext(client.watch([""])))
+            await eventually(lambda: client._watching)
+        with pytest.raises(NoServer, match="was closed"):
+            await watching
+        await client.close()
+
+
 async def test_nothing_that_listens_is_no_server(tmp_path: Path) -> None:
     """A port where nothing is, and one where something else is: told within a moment, and which."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

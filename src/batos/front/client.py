@@ -245,7 +245,7 @@ class Client:
     async def watch(self, topics: Sequence[str] = ("",)) -> AsyncIterator[dict[str, Any]]:
         """Notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
 
-        Raises NoServer when the server is lost.
+        Raises NoServer when the server is lost, or this client closed.
         """
         found = self._find()
         events = found.events or str((await self.call("hello")).get("events", ""))
@@ -263,6 +263,8 @@ class Client:
             while not lost.done():
                 got = asyncio.ensure_future(connection.receive())
                 await asyncio.wait({got, lost}, return_when=asyncio.FIRST_COMPLETED)
+                if connection.closed:
+                    raise NoServer("this client was closed")
                 if not got.done():
                     got.cancel()
                     break

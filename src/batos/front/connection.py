@@ -113,8 +113,15 @@ class Connection:
         if error is not None:
             raise error
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed here."""
+        return bool(self._socket.closed)
+
     def close(self) -> None:
-        """Close it at once; what was not sent is not."""
+        """Close it at once; what was not sent is not. A second time is no error."""
+        if self.closed:
+            return
         # The monitor first: libzmq would wait for ever to tell a listener that is gone.
         self._socket.disable_monitor()
         self._monitor.close(linger=0)
