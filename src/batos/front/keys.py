@@ -103,17 +103,16 @@ class Keyring:
     def token(self) -> str:
         """The token, made now if there was none."""
         path = self._home / "token"
+        if not path.exists():
+            place(path, _new_token(), new=True)  # another process may be quicker: then its is the token
         found = _text(path)
-        if not found:
-            if path.exists() and path.stat().st_size:
-                raise ConfigError(f"{path} holds no token", field="token", remedy=f"Remove {path}: a new one is made.")
-            place(path, f"{secrets.token_urlsafe(32)}\n", new=not path.exists())
-            found = _text(path)
-        return found
+        if not found and path.stat().st_size:
+            raise ConfigError(f"{path} holds no token", field="token", remedy=f"Remove {path}: a new one is made.")
+        return found or self.renew_token()
 
     def renew_token(self) -> str:
         """Another token from now on."""
-        place(self._home / "token", f"{secrets.token_urlsafe(32)}\n")
+        place(self._home / "token", _new_token())
         return self.token()
 
     def is_token(self, given: bytes) -> bool:
@@ -194,6 +193,10 @@ class Keyring:
             if hmac.compare_digest(client.public.encode(), given):
                 found = client.name
         return found
+
+
+def _new_token() -> str:
+    return f"{secrets.token_urlsafe(32)}\n"
 
 
 def _made() -> Pair:
