@@ -107,7 +107,7 @@ def test_each_kind_can_be_told_to_a_program(kind: type[BatosError]) -> None:
 
 
 #: Of these only who raises them knows what is to be done.
-RAISER_KNOWS = {"Refused", "ImageError", "NoServer", "TimedOut"}
+RAISER_KNOWS = {"Refused", "ImageError", "TimedOut"}
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)

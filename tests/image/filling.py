@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import structlog
 from tests.image.living import say
 from tests.image.missions import thinking
 
@@ -133,5 +134,6 @@ async def main(home: Path, kind: str, at_once: int, *slacks: int) -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # stdout is for what was told
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     asyncio.run(main(Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])))
