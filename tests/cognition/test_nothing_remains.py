@@ -50,15 +50,16 @@ def nothing_but_the_failure(uvm: UVM, word: str) -> Iterator[Callable[[str], Non
         assert not any(isinstance(value, Synthesis) for value in own_slots(thought).values())
 
 
-def _replace_bridge(mind: Mind, bridge: ScriptedBridge) -> None:
+async def _replace_bridge(mind: Mind, bridge: ScriptedBridge) -> None:
     bridge.rows = mind.bridge.rows
     mind.uvm.bridge = bridge
+    await mind.uvm.check()  # the router learns the codex: that is written aside from every mission
 
 
 @pytest.mark.parametrize("at", [1, 2, 5, 13, 22])
 async def test_ollama_stopping_in_a_council_leaves_nothing(mind: Mind, at: int) -> None:
     """The same where the parts are personas: in the first decomposition, within the personas, or at the last weave."""
-    _replace_bridge(mind, FailingBridge(Script(), at, lambda: OllamaUnreachable("nothing listens")))
+    await _replace_bridge(mind, FailingBridge(Script(), at, lambda: OllamaUnreachable("nothing listens")))
     mission = await submit(mind.uvm, effort="council")
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         ran(mission)
@@ -72,7 +73,7 @@ async def test_ollama_stopping_in_a_council_leaves_nothing(mind: Mind, at: int) 
 async def test_ollama_stopping_at_any_call_leaves_nothing(mind: Mind, at: int) -> None:
     """From the given call on nothing listens: the mission is FAILED with a remedy, and no object shows that it ran."""
     script = Script(woven=dict(BAD))
-    _replace_bridge(mind, FailingBridge(script, at, lambda: OllamaUnreachable("nothing listens")))
+    await _replace_bridge(mind, FailingBridge(script, at, lambda: OllamaUnreachable("nothing listens")))
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         ran(mission)
@@ -92,7 +93,7 @@ async def test_ollama_stopping_at_any_call_leaves_nothing(mind: Mind, at: int) -
 async def test_cancelling_at_any_call_leaves_nothing(mind: Mind, at: int) -> None:
     """A mission that is cancelled while a call is under way is `cancelled`, and no object shows that it ran."""
     bridge = WaitingBridge(Script(woven=dict(BAD)))
-    _replace_bridge(mind, bridge)
+    await _replace_bridge(mind, bridge)
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "cancelled") as ran:
         ran(mission)
@@ -111,7 +112,7 @@ async def test_cancelling_at_any_call_leaves_nothing(mind: Mind, at: int) -> Non
 async def test_cancelling_twice_still_records_it(mind: Mind) -> None:
     """A second cancellation while the first is being recorded changes nothing: the status is `cancelled`."""
     bridge = WaitingBridge(Script())
-    _replace_bridge(mind, bridge)
+    await _replace_bridge(mind, bridge)
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "cancelled") as ran:
         ran(mission)
@@ -138,7 +139,7 @@ async def test_cancelling_twice_still_records_it(mind: Mind) -> None:
 )
 async def test_any_kind_of_error_leaves_nothing(mind: Mind, error: Exception) -> None:
     """Ours or a bug: the reason is told and nothing else remains."""
-    _replace_bridge(mind, FailingBridge(Script(), 1, lambda: error))
+    await _replace_bridge(mind, FailingBridge(Script(), 1, lambda: error))
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
         ran(mission)
@@ -153,6 +154,7 @@ async def test_a_veto_at_the_commit_is_failed_from_outside_the_machine(mind: Min
     def veto(transaction: Any) -> None:
         raise Refused("not this thought")
 
+    await mind.uvm.check()
     mind.uvm.image.voters = (*mind.uvm.image.voters, veto)
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
@@ -169,6 +171,7 @@ async def test_a_full_disk_at_the_commit_is_a_failure_like_any_other(mind: Mind)
     def full(transaction: Any) -> None:
         raise DiskFull("no room to write")
 
+    await mind.uvm.check()
     mind.uvm.image.voters = (full,)
     mission = await submit(mind.uvm)
     with nothing_but_the_failure(mind.uvm, "failed") as ran:
