@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.cognition.minds import FailingBridge, Script, WaitingBridge, ask, sub
 
 from batos.errors import BatosError, OllamaBusy, OllamaTimeout, OllamaUnreachable, StreamCut
 from batos.image import roots
+from batos.image.records import StatusWord
 from batos.image.transactions import MissionTransaction
 from batos.inference.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -302,3 +304,40 @@ async def test_a_pause_that_meets_a_stop_is_a_pause(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, memory=False) as uvm:
         assert uvm.mission(mission)["status"] == "paused"
         assert await uvm.recover() == []
+
+
+@pytest.mark.parametrize(("word", "then"), [("failed", "failed"), ("paused", "cancelled")])
+async def test_a_cancellation_meets_what_is_being_written_down(tmp_path: Path, word: StatusWord, then: str) -> None:
+    """It waits for that, and the worker is free again; what has not ended by it is cancelled after all."""
+    async with scripted_uvm(tmp_path, ScriptedBridge(Script()), missions=1) as uvm:
+        mission = await submit(uvm, "Why?")
+        uvm.control.begin(mission)
+        assert uvm.workers._running[mission].hold.order(word, OllamaUnreachable("nothing listens"), force=False)
+        while not uvm.image.writer._flushing:  # noqa: ASYNC110 - what it came to, as ordered
+            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            assert (await uvm.cancel(mission))["status"] == then
+        assert uvm.workers.running == ()
+        assert (await ask(uvm, "Why not?"))["status"] == "done"
+
+
+async def test_who_leaves_as_the_daemon_comes_back_ends_nobody_else(tmp_path: Path) -> None:
+    """A mission is cancelled in the very moment in which those who waited for the daemon begin again: they do."""
+    bridge = Fickle()
+    back = asyncio.Event()
+
+    async def answers() -> bool:
+        await back.wait()
+        return True
+
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        uvm.workers._trade = replace(uvm.workers._trade, answers=answers, pauses=(0.0,))
+        bridge.back = False
+        missions = await begun(uvm, "One?", "Two?", policy={"wait_ollama": True})
+        while {uvm.mission(mission)["status"] for mission in missions} != {"waiting"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        bridge.back = True
+        back.set()
+        leaving = asyncio.ensure_future(uvm.cancel(missions[0]))
+        assert await statuses(uvm, missions) == ["cancelled", "done"]
+        assert (await leaving)["status"] == "cancelled"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -146,7 +147,10 @@ class Workers:
             await self._trade.perform(mission, run.hold)
         except (Exception, asyncio.CancelledError) as failure:  # whatever it is, it ends this mission and no other
             error = failure
-        ending = await settled(asyncio.ensure_future(self._settled(run, error)))
+        settling = asyncio.ensure_future(self._settled(run, error))
+        with suppress(asyncio.CancelledError):  # said too late: who said it waits for what is being written down
+            await settled(settling)
+        ending = settling.result()
         del self._running[mission]
         if ending.word == "waiting" and not self.stopping:
             self._wait_for_ollama(run.place)
@@ -221,7 +225,7 @@ class Workers:
             if run.hold.order(word, reason, force=force) and force:
                 run.break_off()
             await asyncio.wait({run.left})
-            if mission not in self._patient:
+            if mission not in self._patient and not (force and self._found(mission)[0] in OPEN):
                 return
         self._queue.drop(mission)
         self._patient.pop(mission, None)
@@ -306,13 +310,18 @@ class Workers:
                 await asyncio.gather(*(self._again(place) for place in tuple(self._patient.values())))
 
     async def _again(self, place: Place) -> None:
-        del self._patient[place.mission]
+        mission = place.mission
+        if mission not in self._patient:
+            return  # somebody brought it to a stand since
         try:
-            await self._settle(place.mission, "queued", None, {"waiting"})
-        except BatosError as error:  # it was ended meanwhile, or the image cannot be written
-            _log.warning("mission.unsettled", mission=place.mission, reason=error.as_dict())
-            return
-        self.begin(place)
+            await self._settle(mission, "queued", None, {"waiting"})
+        except Refused:  # it was ended meanwhile
+            self._patient.pop(mission, None)
+        except Exception as error:  # the image cannot be written: it waits on, and so do the others
+            _log.warning("mission.unsettled", mission=mission, reason=str(error))
+        else:
+            if self._patient.pop(mission, None) is not None:
+                self.begin(place)
 
 
 def _stopped() -> BatosError:
