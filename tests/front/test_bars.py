@@ -175,6 +175,15 @@ def test_a_step_without_bytes_is_told_by_its_status() -> None:
     ]
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_quiet_tells_nobody(as_json: bool) -> None:
+    """With --quiet neither people nor programs are told of steps: only the result is written."""
+    told, said, _ = bars(quiet=True, as_json=as_json)
+    told.hear(Growth("pull a", "pulling", 5, 10))
+    told.hear(Growth("pull a", "success"))
+    assert said.getvalue() == ""
+
+
 @pytest.mark.parametrize(("seconds", "told"), [(0.2, "0 s"), (59.6, "1 min 0 s"), (3_599.4, "59 min 59 s")])
 def test_times_for_people(seconds: float, told: str) -> None:
     """A time is told in its two largest units."""

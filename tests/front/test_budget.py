@@ -182,6 +182,16 @@ def test_siblings_are_hot(cramped: User) -> None:
     assert people.count("as well") == len(hot["serves"]) - 1
 
 
+def test_the_embedder_is_where_it_is_wanted(user: User) -> None:
+    """Routing asks for it on the processor, beside models on the card: no spill, in whatever state the others are."""
+    assert user.run("genesis", "--json").code == 0
+    assert user.run("ask", "--quiet", "How do I build a shed that lasts for many years?").code == 0
+    hot = {row["name"]: row["where"] for row in user.run("ps", "--json").document["data"]["hot"]}
+    assert hot.pop("all-minilm:latest") == "processor"
+    assert set(hot.values()) == {"card"}
+    assert "SPILLED" not in user.run("ps").out
+
+
 def test_a_machine_without_a_card(tmp_path: Path) -> None:
     """There the model runs on the CPU, which is said and is no alarm."""
     with emulator(*WITH_MODELS, "--vram", "0") as url:

@@ -101,7 +101,7 @@ def test_what_was_stopped_or_killed_can_be_read(user: User) -> None:
     assert cancelled["reason"]["remedy"]
     left = user.run("show", "last")
     assert left.code == 0
-    assert "undone   the process that ran it has ended" in left.out
+    assert "stands   the process that ran it has ended" in left.out
     assert "spent    0 calls" not in left.out
     assert "spent    nothing" not in left.out
     assert "left undone" in user.run("doctor").out

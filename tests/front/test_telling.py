@@ -141,8 +141,8 @@ def test_a_mission_read_back() -> None:
     assert "reason   the budget is spent\nremedy   Ask less.\n" in failed
     assert "undone" not in failed
     for status, said in (
-        ("queued", "undone   no server runs; `batos resume` or `batos serve` runs it"),
-        ("running", "undone   the process that ran it has ended; `batos resume` goes on with it"),
+        ("queued", "stands   no server runs; `batos resume` or `batos serve` runs it"),
+        ("running", "stands   the process that ran it has ended; `batos resume` goes on with it"),
     ):
         undone = mission_text(ended(status), voices=False)
         assert f"status   {status}" in undone

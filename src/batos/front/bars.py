@@ -121,10 +121,10 @@ class Bars:
 
     def hear(self, progress: Growth) -> None:
         """How far a step is."""
+        if self._quiet:
+            return
         if self._console.as_json:
             self._event(progress)
-            return
-        if self._quiet:
             return
         if progress.total is not None and progress.status != "success":
             self._grow(progress)

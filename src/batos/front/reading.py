@@ -16,6 +16,7 @@ from batos.front.following import follow
 from batos.front.options import Called, reaching, run
 from batos.front.shown import mission_text, prompts_text
 
+_NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
 STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")
 
 
@@ -34,19 +35,19 @@ def missions(called: Called, limit: int, status: str | None, mine: bool, followi
         args["user"] = called.settings.asker
     if following:
         return run(follow(called, door(called, "required"), args))
-    tell_lines(called, run(asked(door(called), "missions", args))["missions"])
+    tell_lines(called, run(asked(door(called), "missions", args))["missions"], some=status is not None or mine)
     return 0
 
 
-def tell_lines(called: Called, found: list[dict[str, Any]]) -> None:
-    """A list of missions."""
+def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> None:
+    """A list of missions; `some`: not all that there are were asked for."""
     if called.console.as_json:
         called.console.document({"missions": found})
     elif found:
         rows = [[line["id"], line["status"], line["accepted_at"], line["text"]] for line in found]
         called.console.write(table(rows, ("mission", "status", "accepted", "question")))
     else:
-        called.console.say('There is no mission yet. Ask something: batos ask "..."')
+        called.console.say("There is no such mission." if some else _NO_MISSION)
 
 
 @click.command()

@@ -13,7 +13,7 @@ from batos.front.telling import cost_text, notes_text, placements
 from batos.front.voices import changes_lines
 
 #: What is said of missions that nobody works on.
-_UNDONE = {
+_STANDS = {
     "queued": "no server runs; `batos resume` or `batos serve` runs it",
     "running": "the process that ran it has ended; `batos resume` goes on with it",
 }
@@ -36,9 +36,9 @@ def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = Fal
     """A mission read back; `served` by a server, which runs what waits. Its calls are told where they are in it."""
     reason = mission.get("reason")
     lines = [*_asked(mission), "", wrapped(mission["brief"]["text"]), ""]
-    if not served and mission["status"] in _UNDONE:
+    if not served and mission["status"] in _STANDS:
         # Whoever reads this holds the image, so nobody is working on it.
-        lines.append(f"undone   {_UNDONE[mission['status']]}")
+        lines.append(f"stands   {_STANDS[mission['status']]}")
     if reason is not None:
         lines += [f"reason   {reason['message']}", f"remedy   {reason['remedy']}"]
     if "answer" in mission:
