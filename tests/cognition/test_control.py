@@ -185,6 +185,18 @@ async def test_a_queued_mission_pauses_and_goes_on(tmp_path: Path) -> None:
         assert len(bridge.history) == CALLS
 
 
+async def test_resumed_by_two_at_once_it_goes_on(tmp_path: Path) -> None:
+    """Neither is refused, and it runs once."""
+    bridge = ScriptedBridge(Script())
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        mission = await submit(uvm)
+        await uvm.pause(mission)
+        both = await asyncio.gather(uvm.resume(mission), uvm.resume(mission))
+        assert {each["status"] for each in both} <= {"queued", "running"}
+        assert (await uvm.ended(mission))["status"] == "done"
+        assert len(bridge.history) == CALLS
+
+
 async def test_a_running_mission_pauses_when_its_calls_are_paid(tmp_path: Path) -> None:
     """Three calls under way are paid and journaled, no fourth is made; resumed, the daemon is asked nothing twice."""
     bridge = WaitingBridge(Script())

@@ -148,7 +148,8 @@ class Control:
             await self.ended(mission)
             word = await self._open(mission)
         if word in _STANDING:
-            await self._image.move(mission, "queued", None, _STANDING, **AFRESH)
+            with suppress(Refused):  # it stands still no more: whether it may begin is looked at below
+                await self._image.move(mission, "queued", None, _STANDING, **AFRESH)
         self.begin(mission)
 
     async def _open(self, mission: str) -> StatusWord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ import structlog
 
 from batos import __version__
 from batos.config import Settings
-from batos.errors import ImageBusy
+from batos.errors import ImageBusy, Refused
 from batos.events import Events
 from batos.front import note
 from batos.front.addresses import Address, listening
@@ -81,7 +81,8 @@ async def served(settings: Settings, seams: Seams | None = None) -> AsyncIterato
             try:
                 _log.info("server started", left_behind=len(left), **dispatcher.about)
                 for mission in left:
-                    await uvm.begin(mission)
+                    with suppress(Refused):  # a client has ended or paused it already
+                        await uvm.begin(mission)
                 yield uvm, places
             finally:
                 note.remove(home, mine)
