@@ -13,7 +13,7 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, kind, submit
 
 from batos.cognition import changes
-from batos.cognition.citing import Quoted
+from batos.cognition.gate.citing import Quoted
 from batos.errors import StreamCut
 from batos.inference.bridge import ChatRequest
 

@@ -10,8 +10,8 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, kind, stepping, submit
 
 from batos.cognition import combining
-from batos.cognition.citing import Quoted
 from batos.cognition.evidence import Evidence, passages
+from batos.cognition.gate.citing import Quoted
 from batos.cognition.running import PartResult, Synthesis
 from batos.errors import StreamCut
 from batos.inference.bridge import ChatRequest

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from batos.cognition import decisions, gate, prompt
+from batos.cognition import decisions, prompt
 from batos.cognition.aside import aside
 from batos.cognition.asking import Question, Replied, infer
-from batos.cognition.gate import Verdict
-from batos.cognition.ground import Draft, Ground
+from batos.cognition.gate import checks
+from batos.cognition.gate.checks import Verdict
+from batos.cognition.gate.ground import Draft, Ground
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.inference.partial import AnswerStream
 from batos.inference.schema import Decision
@@ -126,4 +127,4 @@ def _draft(said: Said, ground: Ground, queries: int, open_queries: frozenset[int
 async def _judged(draft: Draft) -> Verdict:
     """A long answer, and long evidence, is judged aside: a character costs more there than where it is only read."""
     size = 24 * len(draft.answer) + 4 * sum(len(passage.text) for passage in draft.ground.passages)
-    return await aside(size, lambda: gate.judge(draft))
+    return await aside(size, lambda: checks.judge(draft))

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from batos.cognition import languages, paths
-from batos.cognition.citing import Quoted
+from batos.cognition import paths
 from batos.cognition.evidence import words
-from batos.cognition.gate import Verdict
+from batos.cognition.gate import languages
+from batos.cognition.gate.checks import Verdict
+from batos.cognition.gate.citing import Quoted
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.genesis.when import folded
 

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from batos.cognition import answering, prompt, selecting, voting, weave
 from batos.cognition.asking import Question
-from batos.cognition.gate import Verdict
-from batos.cognition.ground import Ground
+from batos.cognition.gate.checks import Verdict
+from batos.cognition.gate.ground import Ground
 from batos.cognition.running import PartResult, Running, Synthesis
 from batos.errors import InternalError
 from batos.genesis.when import folded

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from batos.cognition import changes, combining, preparing
-from batos.cognition.citing import stands
 from batos.cognition.evidence import Evidence
+from batos.cognition.gate.citing import stands
 from batos.cognition.machine import begin
 from batos.cognition.running import Interprets, PartResult, Running, Synthesis
 from batos.errors import InternalError, Refused

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.cognition.citing import Quoted
 from batos.cognition.evidence import MOST_DOCUMENTS
+from batos.cognition.gate.citing import Quoted
 from batos.inference.schema import Decision
 
 #: A quotation long enough to prove something and short enough to be copied exactly.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from batos.cognition import decisions, paths, prompt
 from batos.cognition.asking import Question, infer
-from batos.cognition.citing import stands
 from batos.cognition.evidence import Evidence
+from batos.cognition.gate.citing import stands
 from batos.cognition.running import PartResult, Running
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent

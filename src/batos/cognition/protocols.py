@@ -7,7 +7,7 @@ from typing import Any
 
 from batos.cognition import answering, decisions, paths, prompt
 from batos.cognition.asking import Question
-from batos.cognition.ground import Ground
+from batos.cognition.gate.ground import Ground
 from batos.cognition.parts import FATAL
 from batos.cognition.running import Running, Said, Synthesis
 from batos.errors import BatosError, ObjectError

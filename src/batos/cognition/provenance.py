@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from batos.cognition import changes
-from batos.cognition.citing import verbatim
 from batos.cognition.evidence import Evidence
+from batos.cognition.gate.citing import verbatim
 from batos.cognition.running import Running, Synthesis
 from batos.errors import InternalError
 from batos.image.records import Attachment, least_trusted

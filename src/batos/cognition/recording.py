@@ -9,10 +9,11 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.cognition import asking, occurring, prompt
+from batos.cognition import asking, prompt
 from batos.cognition.asking import Question
 from batos.cognition.evidence import SENTENCE_END, Evidence, Passage, Turn, mark
-from batos.cognition.ground import Draft, Ground
+from batos.cognition.gate import occurring
+from batos.cognition.gate.ground import Draft, Ground
 from batos.cognition.prompt import Voice
 from batos.cognition.running import Running
 from batos.errors import ContextOverflow, DecisionInvalid, Runaway

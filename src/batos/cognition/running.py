@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from batos.cognition.brief import Combine, MissionBrief
-from batos.cognition.citing import Quoted
 from batos.cognition.evidence import Evidence, Passage, Past
-from batos.cognition.gate import Fault, Verdict
+from batos.cognition.gate.checks import Fault, Verdict
+from batos.cognition.gate.citing import Quoted
 from batos.cognition.prompt import LEAST_RATIO, Scene, Voice
 from batos.cognition.router import Route
 from batos.errors import BatosError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from batos.cognition import answering, decisions, prompt
 from batos.cognition.asking import Question
-from batos.cognition.ground import Ground
+from batos.cognition.gate.ground import Ground
 from batos.cognition.prompt import Spoken
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.errors import DecisionInvalid

@@ -14,7 +14,7 @@ from batos.cognition import answering, conversations, decisions, preparing, prom
 from batos.cognition.asking import Question, room_for_evidence
 from batos.cognition.brief import TEXT_LIMIT, Message, MissionBrief
 from batos.cognition.evidence import Evidence
-from batos.cognition.gate import Verdict
+from batos.cognition.gate.checks import Verdict
 from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.router import Route
 from batos.cognition.running import PartResult, Running, Said, Synthesis

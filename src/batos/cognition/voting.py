@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.cognition import figures, languages, numerals
 from batos.cognition.evidence import words
+from batos.cognition.gate import figures, languages, numerals
 from batos.cognition.running import PartResult
 
 #: Two answers whose words agree to this share (Jaccard, without small words and those of the question) say the same.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition import figures
+from batos.cognition.gate import figures
 
 
 def is_known(answer: str, evidence: str) -> bool:

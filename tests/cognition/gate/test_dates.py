@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition import dates
+from batos.cognition.gate import dates
 
 EVIDENCE = (
     "Lit on 3 March 2021. Begun in May 1994, ended 12/11/1996. On 1 June it opened. Rev. 2.5.10 came on 2020-02-29."

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition import numerals
+from batos.cognition.gate import numerals
 
 
 @pytest.mark.parametrize(

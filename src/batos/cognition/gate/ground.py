@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 
-from batos.cognition import dates, figures, languages
-from batos.cognition.citing import Quoted
 from batos.cognition.evidence import Evidence, Passage, words
+from batos.cognition.gate import dates, figures, languages
+from batos.cognition.gate.citing import Quoted
 
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, DivisionByZero, InvalidOperation, Overflow
 from itertools import islice, pairwise, product
 
-from batos.cognition.figures import Figure, is_about
+from batos.cognition.gate.figures import Figure, is_about
 
 _OPERATORS = {
     "+": "+ plus più mais plús",
@@ -77,7 +77,9 @@ def implied(figures: Sequence[Figure], place: int, sure: Container[int], text: s
     product, share or change of two of its sentence.
     """
     target = figures[place]
-    before = [figures[each] for each in range(max(0, place - 2 * _NEAR), place) if each in sure and figures[each].values]
+    before = [
+        figures[each] for each in range(max(0, place - 2 * _NEAR), place) if each in sure and figures[each].values
+    ]
     total = Decimal(0)
     for count, figure in enumerate(reversed(before), start=1):
         total += min(figure.values)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from batos.cognition import numerals
+from batos.cognition.gate import numerals
 
 # Digits with what groups them; not what belongs to a word (B12, v2.5) or goes on a longer number. The bounds keep
 # hostile texts from taking long.

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
 
-from batos.cognition import answering, gate, languages
-from batos.cognition.citing import Quoted
+from batos.cognition import answering
 from batos.cognition.evidence import Evidence, Turn, passages
-from batos.cognition.ground import Draft, Ground
+from batos.cognition.gate import checks, languages
+from batos.cognition.gate.citing import Quoted
+from batos.cognition.gate.ground import Draft, Ground
 from batos.cognition.running import Said
 
 GERMAN = (
@@ -62,12 +63,12 @@ def faults(check: str, given_: Draft) -> list[str]:
     return list(CHECKS[check](given_))
 
 
-CHECKS = {check.__name__: check for check in gate.CHECKS}
+CHECKS = {check.__name__: check for check in checks.CHECKS}
 
 
 RIGHT: list[tuple[str, Draft]] = [
     ("length", draft("It burns.")),
-    ("length", draft("x" * gate.LONGEST)),
+    ("length", draft("x" * checks.LONGEST)),
     ("answered", draft("x", open_queries=(2,), unanswered=(2,))),
     ("answered", draft("x", unanswered=(1, 3))),
     ("citation_exists", draft("x")),
@@ -157,7 +158,7 @@ RIGHT: list[tuple[str, Draft]] = [
 WRONG: list[tuple[str, Draft, str]] = [
     ("length", draft(""), "empty"),
     ("length", draft(" \n "), "empty"),
-    ("length", draft("x" * (gate.LONGEST + 1)), "4001"),
+    ("length", draft("x" * (checks.LONGEST + 1)), "4001"),
     ("schema", draft('{"answer": "It burns."}'), "JSON"),
     ("schema", draft("[1, 2, 3]"), "JSON"),
     ("schema", draft("<think>Hm.</think> It burns."), "<think>"),
@@ -249,7 +250,7 @@ def test_every_check_has_a_case_of_both_kinds() -> None:
 
 def test_every_check_is_documented() -> None:
     """docs/combining.md has a row for each check, in the order in which they are made, and for no other."""
-    page = (Path(__file__).parents[2] / "docs" / "combining.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "combining.md").read_text(encoding="utf-8")
     table = page.partition("| check | what it holds |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(CHECKS)
 
@@ -273,9 +274,9 @@ def test_an_answer_of_verbatim_spans_rightly_cited_always_passes(documents: list
         assume(re.search(r"\w", span))
         cited.append(Quoted(passage.number, span))
     answer = "\n".join(f'"{each.quote}" ({each.document})' for each in cited)
-    assume(len(answer) <= gate.LONGEST)
+    assume(len(answer) <= checks.LONGEST)
     ground = Ground("aa bb?", evidence)
-    verdict = gate.judge(Draft(answer, tuple(cited), frozenset(), ground))
+    verdict = checks.judge(Draft(answer, tuple(cited), frozenset(), ground))
     found = [fault for fault in verdict.faults if fault.check != "language"]
     assert found == []
 
@@ -299,7 +300,7 @@ def test_any_texts_are_judged_without_error(answer: str, question: str, text: st
     """Whatever is asked, found and answered, the gate has a verdict, and the same one every time."""
     evidence = Evidence(passages([("a", "a" * 64, text)]), (Turn("m-1", question, answer, "model"),))
     given_ = draft(answer, (Quoted(1, quote),), evidence=evidence, question=question)
-    assert gate.judge(given_) == gate.judge(given_)
+    assert checks.judge(given_) == checks.judge(given_)
 
 
 def test_what_the_conversation_said_needs_no_document() -> None:
@@ -307,7 +308,7 @@ def test_what_the_conversation_said_needs_no_document() -> None:
     turn = Turn("m-1", "My name is Erik Holm and I have 512 sheep.", "So you said.", "model")
     evidence = Evidence(LAMP.passages, (turn,))
     answer = 'Erik Holm has 512 sheep: "I have 512 sheep" is what you said.'
-    assert gate.judge(draft(answer, evidence=evidence)).ok
+    assert checks.judge(draft(answer, evidence=evidence)).ok
 
 
 async def test_a_concrete_fault_leads_to_one_revision(mind: Mind) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition import figures, sums
+from batos.cognition.gate import figures, sums
 
 
 def shown(text: str, result: str) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from batos.cognition import languages
-from batos.cognition.ground import Draft
-from batos.cognition.occurring import days, names, numbers
-from batos.cognition.quoting import citation_exists, citation_verbatim, marked, quotations, without_quotations
+from batos.cognition.gate import languages
+from batos.cognition.gate.ground import Draft
+from batos.cognition.gate.occurring import days, names, numbers
+from batos.cognition.gate.quoting import citation_exists, citation_verbatim, marked, quotations, without_quotations
 
 #: Shortest and longest answer that can be one, in characters.
 SHORTEST, LONGEST = 2, 4_000
