@@ -15,7 +15,7 @@ import structlog
 from pydantic import BaseModel
 
 from bare_side import CALLS
-from batos.cognition import decisions
+from batos.cognition.asking import decisions
 from batos.cognition.brief import as_file
 from batos.config import Settings
 from batos.genesis.codex import PILLARS

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from batos.cognition import decisions
+from batos.cognition.asking import decisions
 from batos.errors import BatosError, StreamCut
 from batos.genesis.codex import PILLARS
 from batos.inference.bridge import ChatRequest

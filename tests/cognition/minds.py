@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.cognition import decisions
+from batos.cognition.asking import decisions
 from batos.cognition.brief import File, as_file
 from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.machine import Machine, begin

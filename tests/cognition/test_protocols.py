@@ -8,7 +8,7 @@ import pytest
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, GOOD, WINDS, ask, change, kind
 
-from batos.cognition import decisions
+from batos.cognition.asking import decisions
 from batos.errors import StreamCut
 from batos.inference.bridge import ChatRequest
 from batos.objects.method import Primitive

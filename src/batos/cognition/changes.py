@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from batos.cognition import paths
+from batos.cognition.asking import paths
 from batos.cognition.evidence import words
 from batos.cognition.gate import languages
 from batos.cognition.gate.checks import Verdict

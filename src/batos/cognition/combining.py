@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from batos.cognition import answering, prompt, selecting, voting, weave
-from batos.cognition.asking import Question
+from batos.cognition import prompt, selecting, voting, weave
+from batos.cognition.asking import answering
+from batos.cognition.asking.calls import Question
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.gate.ground import Ground
 from batos.cognition.running import PartResult, Running, Synthesis

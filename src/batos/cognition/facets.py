@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.cognition import decisions, paths, prompt
-from batos.cognition.asking import Question, infer
+from batos.cognition import prompt
+from batos.cognition.asking import decisions, paths
+from batos.cognition.asking.calls import Question, infer
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import stands
 from batos.cognition.running import PartResult, Running

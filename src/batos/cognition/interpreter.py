@@ -7,8 +7,9 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.cognition import asking, compaction, conversations, facets, protocols, states
+from batos.cognition import compaction, conversations, facets, protocols, states
 from batos.cognition.aside import aside
+from batos.cognition.asking import calls
 from batos.cognition.evidence import Evidence, recall
 from batos.cognition.machine import Machine
 from batos.cognition.running import Running
@@ -112,7 +113,7 @@ async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
 async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
     """A question with its evidence and the decision that it is to be answered by."""
     evidence, question, decision = args
-    return await asking.ask(interpreter.running, evidence, question, decision)
+    return await calls.ask(interpreter.running, evidence, question, decision)
 
 
 async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:

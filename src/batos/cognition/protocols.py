@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from batos.cognition import answering, decisions, paths, prompt
-from batos.cognition.asking import Question
+from batos.cognition import prompt
+from batos.cognition.asking import answering, decisions, paths
+from batos.cognition.asking.calls import Question
 from batos.cognition.gate.ground import Ground
 from batos.cognition.parts import FATAL
 from batos.cognition.running import Running, Said, Synthesis

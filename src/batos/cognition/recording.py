@@ -9,8 +9,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.cognition import asking, prompt
-from batos.cognition.asking import Question
+from batos.cognition import prompt
+from batos.cognition.asking import calls
+from batos.cognition.asking.calls import Question
 from batos.cognition.evidence import SENTENCE_END, Evidence, Passage, Turn, mark
 from batos.cognition.gate import occurring
 from batos.cognition.gate.ground import Draft, Ground
@@ -122,7 +123,7 @@ def _room(running: Running, level: int) -> int:
     """Bytes that the parts may take beside the recorder's task."""
     limit = most(running.thinking.window, level)
     # A second try is shown the first, and its faults.
-    return max(0, asking.room_for_evidence(running, [(_task([], limit, level), _decision(limit))]) - limit - _FAULTS)
+    return max(0, calls.room_for_evidence(running, [(_task([], limit, level), _decision(limit))]) - limit - _FAULTS)
 
 
 async def _recorded(running: Running, parts: Sequence[_Part], level: int) -> Recorded:
@@ -143,7 +144,7 @@ async def _recorded(running: Running, parts: Sequence[_Part], level: int) -> Rec
     try:
         for attempt in ("", "/again"):
             asked = replace(question, path=f"{path}{attempt}")
-            value, replied = await asking.ask(running, Evidence(), asked, _decision(limit))
+            value, replied = await calls.ask(running, Evidence(), asked, _decision(limit))
             text = " ".join(value.record.split())
             shortened = max(shortened, replied.shortened)
             faults = list(faults_of(text, source))

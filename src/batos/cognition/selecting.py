@@ -7,8 +7,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.cognition import answering, decisions, prompt
-from batos.cognition.asking import Question
+from batos.cognition import prompt
+from batos.cognition.asking import answering, decisions
+from batos.cognition.asking.calls import Question
 from batos.cognition.gate.ground import Ground
 from batos.cognition.prompt import Spoken
 from batos.cognition.running import PartResult, Running, Said, Synthesis

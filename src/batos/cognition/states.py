@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from batos.cognition import combining, council, decisions, parts, prompt, protocols, provenance, room
-from batos.cognition.asking import Question, infer
+from batos.cognition import combining, council, parts, prompt, protocols, provenance, room
+from batos.cognition.asking import decisions
+from batos.cognition.asking.calls import Question, infer
 from batos.cognition.evidence import Evidence
 from batos.cognition.running import Interprets, Running, Synthesis
 from batos.errors import InternalError, ObjectError

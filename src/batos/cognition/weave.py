@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batos.cognition import answering, prompt
-from batos.cognition.asking import Question
+from batos.cognition import prompt
+from batos.cognition.asking import answering
+from batos.cognition.asking.calls import Question
 from batos.cognition.prompt import Spoken
 from batos.cognition.running import PartResult, Running, Synthesis
 from batos.objects.message import Interpreter

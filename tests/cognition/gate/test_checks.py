@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
 
-from batos.cognition import answering
+from batos.cognition.asking import answering
 from batos.cognition.evidence import Evidence, Turn, passages
 from batos.cognition.gate import checks, languages
 from batos.cognition.gate.citing import Quoted

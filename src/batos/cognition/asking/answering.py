@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from batos.cognition import decisions, prompt
+from batos.cognition import prompt
 from batos.cognition.aside import aside
-from batos.cognition.asking import Question, Replied, infer
+from batos.cognition.asking import decisions
+from batos.cognition.asking.calls import Question, Replied, infer
 from batos.cognition.gate import checks
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.gate.ground import Draft, Ground

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, GOOD, QUESTION, WINDS, Script, ask, begun, kind, stepping, submit
 
-from batos.cognition import asking, decisions, prompt
+from batos.cognition import prompt
+from batos.cognition.asking import calls, decisions
 from batos.cognition.brief import as_file
 from batos.cognition.evidence import Evidence, Past, passages, recall
 from batos.cognition.prompt import MARGIN
@@ -123,8 +124,8 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
             shortened, lost = prompt.shortened(parts, excess)
             return prompt.weave_task(running.voice, QUESTION, shortened), lost
 
-        question = asking.Question("p#0", prompt.weave_task(running.voice, QUESTION, parts), shorter=shorter)
-        call = asking._Call(running.scene.with_evidence(evidence), question, "guide")
+        question = calls.Question("p#0", prompt.weave_task(running.voice, QUESTION, parts), shorter=shorter)
+        call = calls._Call(running.scene.with_evidence(evidence), question, "guide")
         whole = prompt.size(call.messages(running))
         sizes = [evidence.passages[0].size, evidence.turns[0].size, evidence.turns[1].size]
         for gone, expected in {
@@ -197,7 +198,7 @@ async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:
 def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens: float, question: str) -> None:
     """Whatever the window, the density and the question: room is 0 or more, and what is recalled takes no more."""
     running: Any = _running(window, tokens, question)
-    room = asking.room_for_evidence(running, [(question, decisions.WOVEN), ("other", decisions.PLAIN_WOVEN)])
+    room = calls.room_for_evidence(running, [(question, decisions.WOVEN), ("other", decisions.PLAIN_WOVEN)])
     assert room >= 0
     candidates = _some(question)
     found = recall(candidates, Past(), question, room)
