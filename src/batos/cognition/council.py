@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from batos.cognition import changes, combining, preparing
+from batos.cognition import preparing
+from batos.cognition.combining import changes, ways
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import stands
 from batos.cognition.machine import begin
@@ -123,7 +124,7 @@ def _own_calls(running: Running) -> int:
     """One mind's: to decompose and weave or to select, none to vote; and its facets, since its personas count apart."""
     found = lookup(running.persona, "facets")
     facets = len(found.value) if found and not is_council(running) else 0
-    around = 0 if combining.mode(running) == "vote" else 2
+    around = 0 if ways.mode(running) == "vote" else 2
     decisions = around + facets if facets or is_council(running) else 1
     return decisions * (2 if running.thinking.mode == "two_phase" else 1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batos.cognition import changes
+from batos.cognition.combining import changes
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import verbatim
 from batos.cognition.running import Running, Synthesis

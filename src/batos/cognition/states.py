@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from batos.cognition import combining, council, parts, prompt, protocols, provenance, room
+from batos.cognition import council, parts, prompt, protocols, provenance, room
 from batos.cognition.asking import decisions
 from batos.cognition.asking.calls import Question, infer
+from batos.cognition.combining import ways
 from batos.cognition.evidence import Evidence
 from batos.cognition.running import Interprets, Running, Synthesis
 from batos.errors import InternalError, ObjectError
@@ -39,7 +40,7 @@ async def idle(running: Running, interpreter: Interprets, cycle: UvmObject, args
 async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
     """DECOMPOSING: one sub-query a part, by schema; parts that are to compete are all given the question itself."""
     synthesis, slots = work(cycle), parts.of(running)
-    if combining.mode(running) != "weave":
+    if ways.mode(running) != "weave":
         synthesis.queries = dict.fromkeys(slots, synthesis.question)
         return "DELEGATING"
     task = prompt.decompose_task(running.voice, synthesis.question, parts.described(running, slots))
@@ -56,7 +57,7 @@ async def delegating(running: Running, interpreter: Interprets, cycle: UvmObject
     synthesis = work(cycle)
     if council.is_council(running):
         synthesis.evidence = room.fitted(running, synthesis.evidence)
-    enough = combining.enough(running, synthesis)
+    enough = ways.enough(running, synthesis)
     synthesis.parts = await parts.delegate(running, interpreter, synthesis, enough)
     return "SYNTHESIZING"
 
@@ -65,7 +66,7 @@ async def synthesizing(running: Running, interpreter: Interprets, cycle: UvmObje
     """SYNTHESIZING: combine the parts, judge, revise once; then at most one key protocol."""
     running.learn_ratio()
     synthesis = work(cycle)
-    ground = await combining.combine(interpreter, running, synthesis)
+    ground = await ways.combine(interpreter, running, synthesis)
     await protocols.apply(interpreter, running, synthesis, ground)
     return "COMPLETE"
 

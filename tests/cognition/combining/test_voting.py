@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition import voting
+from batos.cognition.combining import voting
 from batos.cognition.running import PartResult
 
 QUESTION = "How many steps lead up to the gallery?"

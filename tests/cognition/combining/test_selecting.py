@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition import selecting
+from batos.cognition.combining import selecting
+from batos.cognition.combining.selecting import Merit
 from batos.cognition.running import PartResult
-from batos.cognition.selecting import Merit
 from batos.errors import StreamCut
 
 

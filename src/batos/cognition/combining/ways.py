@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from batos.cognition import prompt, selecting, voting, weave
+from batos.cognition import prompt
 from batos.cognition.asking import answering
 from batos.cognition.asking.calls import Question
+from batos.cognition.combining import selecting, voting, weave
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.gate.ground import Ground
 from batos.cognition.running import PartResult, Running, Synthesis

@@ -9,7 +9,7 @@ import pytest
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, kind, stepping, submit
 
-from batos.cognition import combining
+from batos.cognition.combining import ways
 from batos.cognition.evidence import Evidence, passages
 from batos.cognition.gate.citing import Quoted
 from batos.cognition.running import PartResult, Synthesis
@@ -37,7 +37,7 @@ async def combined(mind: Mind, parts: Sequence[PartResult], combine: str, of: in
         evidence = Evidence(passages([("lamp.txt", "a" * 64, LAMP.data.decode())]))
         synthesis = Synthesis(QUESTION, evidence, evidence, parts=tuple(parts))
         synthesis.queries = {f"{number}_facet_": QUESTION for number in range(1, (of or len(parts)) + 1)}
-        await combining.combine(opened.interpreter, opened.running, synthesis)
+        await ways.combine(opened.interpreter, opened.running, synthesis)
     return synthesis
 
 

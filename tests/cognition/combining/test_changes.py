@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, kind, submit
 
-from batos.cognition import changes
+from batos.cognition.combining import changes
 from batos.cognition.gate.citing import Quoted
 from batos.errors import StreamCut
 from batos.inference.bridge import ChatRequest
