@@ -7,11 +7,12 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.cognition import compaction, conversations, facets, protocols, states
+from batos.cognition import compaction, conversations, states
 from batos.cognition.aside import aside
 from batos.cognition.asking import calls
 from batos.cognition.evidence import Evidence, recall
 from batos.cognition.machine import Machine
+from batos.cognition.mind import facets, protocols
 from batos.cognition.running import Running
 from batos.errors import InternalError, ObjectError
 from batos.image.ids import tid_text

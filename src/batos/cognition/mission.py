@@ -11,11 +11,12 @@ from typing import Any, Protocol
 
 import structlog
 
-from batos.cognition import conversations, council, preparing, provenance, routed, sending
+from batos.cognition import conversations, preparing, provenance, routed, sending
 from batos.cognition.evidence import Evidence
 from batos.cognition.hold import Hold
 from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.machine import begin
+from batos.cognition.mind import council
 from batos.cognition.prompt import Scene
 from batos.cognition.router import Router
 from batos.cognition.routing.embedding import Embeds

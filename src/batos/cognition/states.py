@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from batos.cognition import council, parts, prompt, protocols, provenance, room
+from batos.cognition import prompt, provenance
 from batos.cognition.asking import decisions
 from batos.cognition.asking.calls import Question, infer
 from batos.cognition.combining import ways
 from batos.cognition.evidence import Evidence
+from batos.cognition.mind import council, parts, protocols, room
 from batos.cognition.running import Interprets, Running, Synthesis
 from batos.errors import InternalError, ObjectError
 from batos.objects.message import send

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from batos.cognition import council, facets
 from batos.cognition.asking import paths
+from batos.cognition.mind import council, facets
 from batos.cognition.running import Interprets, PartResult, Running, Synthesis
 from batos.errors import BatosError, ImageError, InternalError, MissionFailed, ObjectError, Refused, TimedOut
 from batos.objects.message import send

@@ -9,7 +9,7 @@ from batos.cognition import prompt
 from batos.cognition.asking import answering, decisions, paths
 from batos.cognition.asking.calls import Question
 from batos.cognition.gate.ground import Ground
-from batos.cognition.parts import FATAL
+from batos.cognition.mind.parts import FATAL
 from batos.cognition.running import Running, Said, Synthesis
 from batos.errors import BatosError, ObjectError
 from batos.genesis import when

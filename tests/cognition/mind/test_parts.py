@@ -25,7 +25,7 @@ from tests.cognition.minds import (
     submit,
 )
 
-from batos.cognition import parts
+from batos.cognition.mind import parts
 from batos.cognition.running import PartResult, Synthesis
 from batos.errors import (
     BatosError,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from batos.cognition import council, parts, prompt
+from batos.cognition import prompt
 from batos.cognition.asking import decisions
 from batos.cognition.asking.calls import room_for_evidence
 from batos.cognition.evidence import Evidence
+from batos.cognition.mind import council, parts
 from batos.cognition.running import Running
 from batos.inference.schema import Decision
 

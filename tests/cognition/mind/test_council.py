@@ -30,9 +30,9 @@ from tests.cognition.minds import (
     submit,
 )
 
-from batos.cognition import council
 from batos.cognition.brief import as_file
 from batos.cognition.machine import begin
+from batos.cognition.mind import council
 from batos.errors import (
     BatosError,
     ImageError,

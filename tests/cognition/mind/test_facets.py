@@ -7,7 +7,7 @@ import itertools
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import GOOD, INSPIRATIONS, QUESTION, SLOTS, WINDS, ask, kind
 
-from batos.cognition import facets
+from batos.cognition.mind import facets
 from batos.inference.bridge import ChatRequest
 from batos.testing import ScriptedBridge
 

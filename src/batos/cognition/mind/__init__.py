@@ -1,0 +1,1 @@
+"""A mind and its parts: its facets, or at effort council the personas; the protocols it may apply."""
