@@ -10,13 +10,14 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Protocol
 
-from batos.cognition import conversations, report
+from batos.cognition import report
 from batos.cognition import router as routers
 from batos.cognition.afterwards import Afterwards
 from batos.cognition.board import Board
 from batos.cognition.brief import File
 from batos.cognition.contributions import APPLIERS
 from batos.cognition.control import Control
+from batos.cognition.conversing import conversations
 from batos.cognition.counters import Counters
 from batos.cognition.hold import Hold
 from batos.cognition.mission import Conductor, Inference

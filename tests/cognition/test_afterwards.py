@@ -11,7 +11,7 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import WaitingBridge, ask, change
 from tests.cognition.talks import exchanges, is_record, recording, talk
 
-from batos.cognition import conversations
+from batos.cognition.conversing import conversations
 from batos.errors import BatosError, OllamaUnfit
 from batos.image import roots
 from batos.inference.bridge import ChatRequest

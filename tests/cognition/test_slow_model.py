@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cognition.talks import exchanges, talk
 
-from batos.cognition import recording
+from batos.cognition.conversing import recording
 from batos.config import Settings
 from batos.emulator.serve import Emulator, Options
 from batos.events import Events

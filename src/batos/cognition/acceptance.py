@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from batos.cognition import brief as briefs
-from batos.cognition import conversations
 from batos.cognition.brief import MissionBrief
+from batos.cognition.conversing import conversations
 from batos.errors import BriefError, NotFound, Refused
 from batos.image import roots
 from batos.image.ids import conversation_id

@@ -7,9 +7,10 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.cognition import compaction, conversations, states
+from batos.cognition import states
 from batos.cognition.aside import aside
 from batos.cognition.asking import calls
+from batos.cognition.conversing import compaction, conversations
 from batos.cognition.evidence import Evidence, recall
 from batos.cognition.machine import Machine
 from batos.cognition.mind import facets, protocols

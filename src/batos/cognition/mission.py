@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from batos.cognition import conversations, preparing, provenance, routed, sending
+from batos.cognition import preparing, provenance, routed, sending
+from batos.cognition.conversing import conversations
 from batos.cognition.evidence import Evidence
 from batos.cognition.hold import Hold
 from batos.cognition.interpreter import MissionInterpreter

@@ -10,10 +10,11 @@ from typing import Any, Final, TypeGuard
 
 from pydantic import JsonValue
 
-from batos.cognition import conversations, preparing, prompt, provenance, report, states
+from batos.cognition import preparing, prompt, provenance, report, states
 from batos.cognition.asking import answering, decisions
 from batos.cognition.asking.calls import Question, room_for_evidence
 from batos.cognition.brief import TEXT_LIMIT, Message, MissionBrief
+from batos.cognition.conversing import conversations
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.interpreter import MissionInterpreter

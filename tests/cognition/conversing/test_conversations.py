@@ -12,7 +12,7 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import ask, begun
 from tests.cognition.talks import exchanges, talk
 
-from batos.cognition import conversations
+from batos.cognition.conversing import conversations
 from batos.errors import BriefError, NotFound
 from batos.image import roots
 

@@ -10,8 +10,8 @@ from tests.cognition.minds import change
 from tests.cognition.talks import exchanges, is_record, talk
 from tests.cognition.talks import recording as answering
 
-from batos.cognition import recording
-from batos.cognition.recording import LONGEST, SHORTEST, Piece, faults_of, most, sentences
+from batos.cognition.conversing import recording
+from batos.cognition.conversing.recording import LONGEST, SHORTEST, Piece, faults_of, most, sentences
 from batos.errors import BatosError, ContextOverflow, OllamaTimeout, Runaway
 from batos.image import roots
 from batos.inference.bridge import ChatRequest

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
-from batos.cognition import conversations, preparing, recording
+from batos.cognition import preparing
+from batos.cognition.conversing import conversations, recording
+from batos.cognition.conversing.recording import Piece, Recorded
 from batos.cognition.evidence import Turn
 from batos.cognition.prompt import LEAST_RATIO
-from batos.cognition.recording import Piece, Recorded
 from batos.cognition.running import Running, ratio
 from batos.errors import NotFound, ObjectError
 from batos.genesis.prompts import FIRST_RATIO

@@ -12,10 +12,10 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import ask, change
 from tests.cognition.talks import exchanges, is_record, recording, talk
 
-from batos.cognition import compaction, conversations
-from batos.cognition.compaction import FANOUT, HIGH, LOW, MOST_PIECES, Kept, Marks, crowded
+from batos.cognition.conversing import compaction, conversations
+from batos.cognition.conversing.compaction import FANOUT, HIGH, LOW, MOST_PIECES, Kept, Marks, crowded
+from batos.cognition.conversing.recording import Piece
 from batos.cognition.evidence import Turn
-from batos.cognition.recording import Piece
 from batos.errors import BatosError, OllamaUnreachable
 from batos.image import roots
 from batos.image.records import TRUST
