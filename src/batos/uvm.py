@@ -12,20 +12,20 @@ from typing import Any, Protocol
 
 from batos.cognition import report
 from batos.cognition import router as routers
-from batos.cognition.afterwards import Afterwards
-from batos.cognition.board import Board
 from batos.cognition.brief import File
-from batos.cognition.contributions import APPLIERS
-from batos.cognition.control import Control
 from batos.cognition.conversing import conversations
-from batos.cognition.counters import Counters
 from batos.cognition.hold import Hold
 from batos.cognition.mission import Conductor, Inference
-from batos.cognition.recovery import Recovery
 from batos.cognition.router import Router
 from batos.cognition.routing.embedding import Embedder
 from batos.cognition.routing.lessons import Lesson
-from batos.cognition.workers import PAUSES, Trade, Workers
+from batos.cognition.working.afterwards import Afterwards
+from batos.cognition.working.board import Board
+from batos.cognition.working.contributions import APPLIERS
+from batos.cognition.working.control import Control
+from batos.cognition.working.counters import Counters
+from batos.cognition.working.recovery import Recovery
+from batos.cognition.working.workers import PAUSES, Trade, Workers
 from batos.config import Settings
 from batos.errors import NotFound, OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events

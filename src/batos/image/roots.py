@@ -42,7 +42,7 @@ GENESIS = "genesis"
 TALLY = "tally"
 #: user, NUL, idempotency key -> mission id
 REPEATS = "repeats"
-#: what was counted and sampled, by day and in all: see cognition/counters.py
+#: what was counted and sampled, by day and in all: see cognition/working/counters.py
 COUNTERS = "counters"
 #: what the router learnt of the codex: see cognition/routing/learning.py
 ROUTER = "router"

@@ -11,9 +11,9 @@ from typing import Final
 
 import structlog
 
-from batos.cognition.alarms import Alarms, timed_out
 from batos.cognition.hold import Hold, cancelled
-from batos.cognition.queue import Place, Queue
+from batos.cognition.working.alarms import Alarms, timed_out
+from batos.cognition.working.queue import Place, Queue
 from batos.errors import BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
 from batos.events import Events
 from batos.image.commits import settled

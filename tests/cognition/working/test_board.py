@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cognition.minds import QUESTION, Script, WaitingBridge, submit
 
-from batos.cognition.board import Board
+from batos.cognition.working.board import Board
 from batos.image.ids import utc_now
 from batos.testing import scripted_uvm
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import structlog
 
-from batos.cognition.control import Control
 from batos.cognition.conversing import compaction
+from batos.cognition.working.control import Control
 from batos.errors import BatosError
 from batos.events import Events
 from batos.image.image import LivingImage

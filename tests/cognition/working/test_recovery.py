@@ -14,7 +14,7 @@ from tests.image.dying import DEADLY, INNOCENT
 from tests.image.living import child
 from tests.image.missions import thinking
 
-from batos.cognition.recovery import DEATHS
+from batos.cognition.working.recovery import DEATHS
 from batos.errors import Refused
 from batos.image import roots
 from batos.inference.journal import Record

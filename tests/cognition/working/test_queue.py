@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.cognition.brief import parse
-from batos.cognition.queue import Place, Queue, place_of
+from batos.cognition.working.queue import Place, Queue, place_of
 from batos.image.records import Brief, Status
 
 places = st.builds(Place, st.integers(0, 40).map(lambda number: f"m-{number:02}"), st.integers(-9, 9))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import structlog
 
-from batos.cognition.queue import Place, place_of
+from batos.cognition.working.queue import Place, place_of
 from batos.errors import BatosError
 from batos.events import Events
 from batos.image import roots

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.cognition.minds import BAD, Script, ask, submit
 from tests.image.living import living
 
-from batos.cognition.counters import DAYS, FAILURES, FIRST_TOKEN, MISSION, SAMPLES, Counters, added
+from batos.cognition.working.counters import DAYS, FAILURES, FIRST_TOKEN, MISSION, SAMPLES, Counters, added
 from batos.errors import BatosError, Busy, DiskFull, StreamCut
 from batos.events import Events
 from batos.image import roots

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from batos.cognition.alarms import Alarms
+from batos.cognition.working.alarms import Alarms
 from batos.image.ids import iso, utc_now
 
 

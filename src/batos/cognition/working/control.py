@@ -8,12 +8,12 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
-from batos.cognition import acceptance
 from batos.cognition.brief import File
 from batos.cognition.hold import cancelled, paused
-from batos.cognition.queue import Place, place_of
-from batos.cognition.recovery import AFRESH, DEATHS, Recovery
-from batos.cognition.workers import OPEN, Workers
+from batos.cognition.working import acceptance
+from batos.cognition.working.queue import Place, place_of
+from batos.cognition.working.recovery import AFRESH, DEATHS, Recovery
+from batos.cognition.working.workers import OPEN, Workers
 from batos.errors import Refused
 from batos.image.commits import settled
 from batos.image.image import LivingImage

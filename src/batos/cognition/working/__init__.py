@@ -1,0 +1,1 @@
+"""Working: missions accepted, queued, begun, held, settled after a crash, folded in and counted."""
