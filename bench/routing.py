@@ -28,9 +28,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batos.cognition.router import Router, made
 from batos.cognition.routing.embedding import Embedder
 from batos.cognition.routing.lessons import Lesson
+from batos.cognition.routing.router import Router, made
 from batos.events import Events
 from batos.genesis import codex as codices
 from batos.genesis import modelname

@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Any, Protocol
 
 from batos.cognition import report
-from batos.cognition import router as routers
 from batos.cognition.brief import File
 from batos.cognition.conversing import conversations
 from batos.cognition.hold import Hold
 from batos.cognition.mission import Conductor, Inference
-from batos.cognition.router import Router
+from batos.cognition.routing import router as routers
 from batos.cognition.routing.embedding import Embedder
 from batos.cognition.routing.lessons import Lesson
+from batos.cognition.routing.router import Router
 from batos.cognition.working.afterwards import Afterwards
 from batos.cognition.working.board import Board
 from batos.cognition.working.contributions import APPLIERS

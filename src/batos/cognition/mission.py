@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from batos.cognition import preparing, provenance, routed, sending
+from batos.cognition import preparing, provenance, sending
 from batos.cognition.conversing import conversations
 from batos.cognition.evidence import Evidence
 from batos.cognition.hold import Hold
@@ -19,8 +19,9 @@ from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.machine import begin
 from batos.cognition.mind import council
 from batos.cognition.prompt import Scene
-from batos.cognition.router import Router
+from batos.cognition.routing import routed
 from batos.cognition.routing.embedding import Embeds
+from batos.cognition.routing.router import Router
 from batos.cognition.running import Running
 from batos.errors import InternalError, Refused
 from batos.events import Events

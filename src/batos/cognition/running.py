@@ -11,7 +11,7 @@ from batos.cognition.evidence import Evidence, Passage, Past
 from batos.cognition.gate.checks import Fault, Verdict
 from batos.cognition.gate.citing import Quoted
 from batos.cognition.prompt import LEAST_RATIO, Scene, Voice
-from batos.cognition.router import Route
+from batos.cognition.routing.router import Route
 from batos.errors import BatosError
 from batos.events import Events
 from batos.inference.decide import REASONING_TOKENS

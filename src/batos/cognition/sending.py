@@ -18,7 +18,7 @@ from batos.cognition.conversing import conversations
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.interpreter import MissionInterpreter
-from batos.cognition.router import Route
+from batos.cognition.routing.router import Route
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.errors import MessageNotUnderstood, ObjectError
 from batos.image import roots

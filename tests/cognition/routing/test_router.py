@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.cognition.evidence import words
-from batos.cognition.router import EMBED_SECONDS, LEFT_ALONE, Route, Router, made
 from batos.cognition.routing.embedding import Embedder
 from batos.cognition.routing.lessons import Lesson
+from batos.cognition.routing.router import EMBED_SECONDS, LEFT_ALONE, Route, Router, made
 from batos.errors import BatosError, OllamaTimeout
 from batos.events import Events
 from batos.genesis import codex as codices

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from batos.cognition.brief import MissionBrief
-from batos.cognition.router import Route, Router
+from batos.cognition.routing.router import Route, Router
 from batos.image import roots
 from batos.inference.journal import Journal
 from batos.objects.prototype import own_slots

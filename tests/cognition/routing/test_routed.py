@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cognition.minds import QUESTION, Script
 
-from batos.cognition.routed import ROUTE_NOTE
+from batos.cognition.routing.routed import ROUTE_NOTE
 from batos.errors import BatosError, ModelMissing, OllamaTimeout
 from batos.testing import ScriptedBridge, scripted_uvm
 
