@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batos.errors import Refused
 from batos.front.console import Console, plain
 from batos.front.shown import mission_text, prompts_text
-from batos.front.telling import Teller, cost_text, notes_text, partial_text, state_text, why
+from batos.front.telling import Teller, cost_text, notes_text, partial_text, route_text, state_text, why
 
 COST = {
     "calls": 5,
@@ -92,6 +92,15 @@ def test_a_mission_that_is_done() -> None:
         "mission  m-1, commit tid:0x1",
     ):
         assert f"\n{line}\n" in said.getvalue()
+
+
+def test_who_was_near_is_not_said_to_think() -> None:
+    """Below a council the leader thinks alone: those whose scores were close are named as such."""
+    route = {"personas": ["BABS", "ALFRED", "BRICK"], "effort": "cycle", "confidence": 0.4, "reason": "why not"}
+    assert route_text(route) == "BABS at effort cycle, confidence 0.40: why not (near: ALFRED, BRICK)"
+    assert route_text({**route, "effort": "council"}).startswith("BABS, ALFRED, BRICK at effort council")
+    message = notes_text(mission(route=route, states=[]), voices=False)
+    assert "states" not in message
 
 
 def test_what_was_left_out_and_where_to_go_on() -> None:

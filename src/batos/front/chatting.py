@@ -15,7 +15,7 @@ from batos.front.console import counted, wrapped
 from batos.front.doors import Door
 from batos.front.errand import Errand
 from batos.front.options import Called
-from batos.front.telling import Teller, cost_text
+from batos.front.telling import Teller, cost_text, who
 
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "from_journal", "wasted")
 
@@ -267,11 +267,10 @@ def _choice(name: str, value: str, known: Sequence[str]) -> str:
 def turn_line(mission: Mapping[str, Any]) -> str:
     """A line under an answer: who, how, what it cost, what was left out."""
     route, omitted = mission["route"], mission["provenance"]["omitted"]
-    who = ", ".join(route["personas"])
     left = [counted(omitted[what], what[:-1]) for what in ("turns", "passages") if omitted[what]]
     gone = f"; {' and '.join(left)} left out for want of room" if left else ""
     faults = "" if mission["provenance"]["gate"]["ok"] else "; the gate still finds faults: /voices"
-    return f"{who}, {route['effort']}; {cost_text(mission)}{gone}{faults}"
+    return f"{who(route)}, {route['effort']}; {cost_text(mission)}{gone}{faults}"
 
 
 def history_text(page: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from batos.front.console import size, table
 from batos.front.doors import door
 from batos.front.options import Called, reaching, run
 from batos.front.reading import asked
-from batos.front.telling import placement_text
+from batos.front.telling import placement_text, who
 
 #: How many running missions and failures fit a screen.
 _SHOWN = 8
@@ -67,13 +67,18 @@ def _running(running: Any, now: datetime) -> Iterator[str]:
     if not running:
         return
     rows = [
-        [each["id"], each.get("state") or "", ", ".join(each.get("personas") or ()), _since(each.get("since"), now),
+        [each["id"], each.get("state") or "", _who(each), _since(each.get("since"), now),
          str(each.get("calls", "")), each.get("text", "")]
         for each in running[:_SHOWN]
     ]  # fmt: skip
     yield table(rows, ("running", "state", "personas", "for", "calls", "question"))
     if len(running) > _SHOWN:
         yield f"and {len(running) - _SHOWN} more"
+
+
+def _who(running: Mapping[str, Any]) -> str:
+    """Who is at work on it; nobody before it is routed."""
+    return who({"personas": running.get("personas") or (), "effort": running.get("effort")})
 
 
 def _since(moment: str | None, now: datetime) -> str:

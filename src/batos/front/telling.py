@@ -172,9 +172,19 @@ def partial_text(keys: Mapping[str, Any]) -> str:
 
 
 def route_text(route: Mapping[str, Any]) -> str:
-    """Who takes it, how, and why."""
-    who = ", ".join(route["personas"])
-    return f"{who} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
+    """Who takes it, how, and why; who was near it too, but does not think."""
+    near = "" if route["effort"] == "council" else ", ".join(route["personas"][1:])
+    how = f"{who(route)} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
+    return f"{how} (near: {near})" if near else how
+
+
+def who(route: Mapping[str, Any]) -> str:
+    """Who thinks: all that were chosen at effort council, else the leader alone.
+
+    >>> who({"personas": ["BABS", "BRICK"], "effort": "reflex"}), who({"personas": [], "effort": None})
+    ('BABS', '')
+    """
+    return ", ".join(route["personas"][: None if route["effort"] == "council" else 1])
 
 
 def cost_text(mission: Mapping[str, Any]) -> str:
@@ -198,7 +208,8 @@ def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     lines.append(f"route    {route_text(mission['route'])}")
     lines.append(f"spent    {cost_text(mission)}")
     lines += placements(provenance)
-    lines.append(f"states   {' > '.join(step['state'] for step in mission['states'])}")
+    if mission["states"]:  # a message that is no cycle has none
+        lines.append(f"states   {' > '.join(step['state'] for step in mission['states'])}")
     if "conversation" in mission["brief"]:
         lines.append(f"talk     {mission['brief']['conversation']} (go on with --conversation last)")
     lines.append(f"mission  {mission['id']}, commit {mission['tid']}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -195,9 +195,14 @@ def _shown(root: Any, each: Turn) -> dict[str, Any]:
         "at": record.accepted_at,
         "question": each.question,
         "answer": each.answer,
-        "personas": list(thought.route["personas"]),
+        "personas": _answered(thought.route),
         "trust": each.trust,
     }
+
+
+def _answered(route: Mapping[str, Any]) -> list[str]:
+    """Who thought about a turn: those who were only near it did not."""
+    return list(route["personas"][: None if route["effort"] == "council" else 1])
 
 
 def _compaction(node: UvmObject) -> dict[str, Any]:
