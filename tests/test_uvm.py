@@ -308,6 +308,9 @@ async def test_a_wrong_brief_is_refused_before_anything_is_written(tmp_path: Pat
         before = dump(uvm.image)
         with pytest.raises(BriefError):
             await uvm.submit({"text": ""})
+        for field in ("conversation", "user"):
+            with pytest.raises(BriefError, match=field):  # a number with more digits than Python writes
+                await uvm.submit({"text": "Hi", "conversation": "new", field: 10**5_000})
         with pytest.raises(NotFound):
             await uvm.submit({"text": "Hi", "ancestor": "m-01ARZ3NDEKTSV4RRFFQ69G5FAV"})
         assert dump(uvm.image) == before

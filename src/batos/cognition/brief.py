@@ -23,6 +23,8 @@ PersonaName: TypeAlias = Literal["ROBIN", "BRICK", "BABS", "ALFRED"]
 #: Longest question, in characters; a longer text belongs into a file.
 TEXT_LIMIT = 20_000
 ATTACHMENTS_LIMIT = 32
+#: Most calls or tokens that a brief may ask for; a number of thousands of digits could not even be shown.
+BUDGET_LIMIT = 10**9
 ARGUMENTS_LIMIT = 8
 #: Bytes of a message's arguments as JSON text, and how deep they may be nested.
 ARGUMENTS_BYTES = 64 * 1024
@@ -116,8 +118,8 @@ class Budget(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    calls: int | None = Field(default=None, ge=1, strict=True)
-    tokens: int | None = Field(default=None, ge=1, strict=True)
+    calls: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
+    tokens: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
@@ -218,6 +220,7 @@ _FAULTS = {
     "finite_number": "{it} must be a finite number",
     "greater_than": "{it} must be more than {gt}, not {given}",
     "greater_than_equal": "{it} must be at least {ge}, not {given}",
+    "less_than_equal": "{it} must be at most {le:,}, not {given}",
     "model_type": "{it} must be an object with fields, not {given}",
     "tuple_type": "{it} must be a list, not {given}",
     "value_error": "{error}",

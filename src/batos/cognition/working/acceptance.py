@@ -24,8 +24,9 @@ def resolved(root: Any, asked: Mapping[str, Any], now: datetime) -> dict[str, An
     BriefError names what is wrong with it, NotFound what is not there; Refused: its ancestor has not ended.
     """
     fields = dict(asked)
-    if fields.get("conversation") is not None:
-        fields["conversation"] = _conversation(root, fields["conversation"], str(fields["user"]), now)
+    # What is no text is no name: the brief's own rules say so.
+    if isinstance(fields.get("conversation"), str) and isinstance(fields["user"], str):
+        fields["conversation"] = _conversation(root, fields["conversation"], fields["user"], now)
     brief = briefs.parse(fields)
     if brief.ancestor is not None:
         _check_ancestor(root, brief.ancestor, brief.user)
@@ -55,11 +56,11 @@ def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> s
     return str(name)
 
 
-def _conversation(root: Any, name: object, user: str, now: datetime) -> object:
+def _conversation(root: Any, name: str, user: str, now: datetime) -> str:
     """The conversation that a brief means: `new`, `last` (the user's newest) or one that is there."""
     if name == "new":
         return conversation_id(now)
-    found = conversations.named(root, str(name), user)
+    found = conversations.named(root, name, user)
     conversations.mine(root, found, user)
     return found
 
