@@ -269,6 +269,7 @@ class UVM:
         try:
             await self.bridge.version()
         except OllamaError:
+            self.convergence.lost()
             return False
         return True
 

@@ -92,6 +92,10 @@ class Convergence:
         """The daemon's, as of the last look; None if it did not answer then."""
         return self._version
 
+    def lost(self) -> None:
+        """The daemon did not answer somebody else: what answers next may be another one."""
+        self._version = None
+
     def codex(self) -> Codex:
         """The home's codex, read again where a file changed; the shipped files are copied where one is missing.
 
@@ -131,7 +135,7 @@ class Convergence:
         try:
             listed = await look(self.daemon, self._version)
         except OllamaError:
-            self._version = None  # what answers next may be another daemon
+            self.lost()
             raise
         self._version = listed.version
         with self.image.snapshot() as root:
