@@ -53,6 +53,10 @@ async def test_receivers_are_named_as_for_inspect(mind: Mind) -> None:
     assert (await sent(mind, oid, "name"))["answer"] == "BRICK"
     with pytest.raises(NotFound, match="did you mean brick_prototype_obj"):
         await sent(mind, "brick", "name")
+    for far in ("nosuch", "last", "oid:0x1"):
+        with pytest.raises(NotFound) as raised:
+            await sent(mind, far, "name")
+        assert "did you mean" not in raised.value.message
 
 
 async def test_what_is_read_is_no_more_trusted_than_where_it_stands(mind: Mind) -> None:

@@ -161,6 +161,14 @@ def test_inspect_without_a_name_lists_the_names(user: User) -> None:
     assert user.run("inspect", "brick_prototype_obj").code == 0
 
 
+def test_inspect_knows_the_last_mission(user: User) -> None:
+    """`last` is your newest mission, as for every other verb, and so is a slot of it."""
+    mission = user.run("submit", "--quiet", "Is it there?").out.strip()
+    found = user.run("inspect", "last", "--json").document["data"]
+    assert found == user.run("inspect", mission, "--json").document["data"]
+    assert user.run("inspect", "last.nosuch", "--json").document["error"]["code"] == "not_found"
+
+
 def test_a_database_server_that_is_away(tmp_path: Path) -> None:
     """An image on a server that does not answer ends with 5 and says what to do."""
     user = User(tmp_path / "home", "http://127.0.0.1:9")

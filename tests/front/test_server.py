@@ -119,7 +119,7 @@ async def test_watchers_see_every_event_under_its_topic_numbered(tmp_path: Path)
             while not await watcher.socket.poll(20):  # a subscription takes a moment to arrive
                 wire.mind.events.emit("txn.commit", what="probe")
             for mission in ("m-1", "m-2", "m-1"):
-                wire.mind.events.emit("mission.status", mission=mission, status="running")
+                wire.mind.events.emit("mission.status", mission=mission, status="running", reason=None)
             wire.mind.events.emit("inference.start", mission="m-1", path="p", model="m")
             told: list[tuple[str, Any]] = []
             while len(told) < 4:
@@ -342,6 +342,7 @@ async def test_a_taken_port_names_the_setting_and_what_to_do(tmp_path: Path) -> 
                     pass
             assert refused.value.field == field
             assert f"--{field}" in refused.value.remedy
+            assert f"(0 is a free one), or {field} in batos.toml" in refused.value.remedy
 
 
 async def test_an_address_of_another_machine_cannot_be_bound(tmp_path: Path) -> None:

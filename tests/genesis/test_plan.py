@@ -84,6 +84,8 @@ async def test_missing_embedder_is_optional(codex: Codex, daemon: HandDaemon) ->
         daemon.has(model)
     found = await plan(codex, "default", daemon)
     assert (found.satisfied, found.needs_pull) == (True, True)
+    (step,) = found.steps
+    assert "router goes by words alone" in step.reason
 
 
 async def test_deleted_model_is_planned_again(codex: Codex, daemon: HandDaemon) -> None:

@@ -133,9 +133,10 @@ def find_object(root: Any, name: str) -> UvmObject:
     """An object by root name, mission, conversation or oid; raises NotFound."""
     found = _by_name(root, name)
     if found is None:
-        near = difflib.get_close_matches(f"{name.lower()}_prototype_obj", roots.OBJECTS, 1)
+        short = {each.removesuffix("_obj").removesuffix("_prototype"): each for each in roots.OBJECTS}
+        near = difflib.get_close_matches(name.lower().removesuffix("_obj").removesuffix("_prototype"), short, 1)
         raise NotFound(
-            f"there is no object {name!r}{f'; did you mean {near[0]}?' if near else ''}",
+            f"there is no object {name!r}{f'; did you mean {short[near[0]]}?' if near else ''}",
             field="object",
             remedy="Name a root object (`batos inspect` lists them), a mission, a conversation or oid:0x2a; "
             "add .SLOT for one slot.",

@@ -88,16 +88,25 @@ async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any]
 @click.argument("object", required=False, shell_complete=object_names)
 @reaching
 def inspect(called: Called, object: str | None) -> int:
-    """Look at OBJECT: a root name, oid:0x2a, a mission, a conversation; OBJECT.SLOT for one slot.
+    """Look at OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
 
     Without OBJECT: the names of the root.
     """
-    found = run(asked(door(called), "inspect", {"object": object} if object else {}))
+    found = run(_inspect(door(called), object, called.settings.asker))
     if called.console.as_json:
         called.console.document(found)
     else:
         called.console.write(json.dumps(found, ensure_ascii=False, indent=2))
     return 0
+
+
+async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any]:
+    """What the wire knows by no user's name is named here: `last`, or a slot of it."""
+    async with opened as way:
+        word, dot, slot = (name or "").partition(".")
+        if word == "last":
+            name = str((await way.call("show", {"mission": "last", "user": user}))["id"]) + dot + slot
+        return await way.call("inspect", {"object": name} if name else {})
 
 
 async def asked(opened: Opened, verb: str, args: Mapping[str, Any]) -> dict[str, Any]:

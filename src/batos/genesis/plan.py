@@ -289,7 +289,7 @@ def _graph(found: Plan) -> Iterator[Step]:
 def _embedder(found: Plan) -> Iterator[Step]:
     name = found.codex.profile(found.profile).embedder
     if found.listed.row(name) is None:
-        reason = "the embedder: memory searches by words alone without it"
+        reason = "the embedder: the router goes by words alone without it"
         yield Step("pull", name, reason, optional=True)
 
 

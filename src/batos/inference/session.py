@@ -279,7 +279,7 @@ class Session:
         for name, used, limit in (("calls", self.cost.calls, self.limits.calls), ("tokens", spent, self.limits.tokens)):
             if used >= limit:
                 raise Refused(
-                    f"the mission has spent its {limit} {name}",
+                    f"the mission has spent its {limit} {name if limit > 1 else name[:-1]}",
                     field=f"budget.{name}",
                     remedy=f"Ask again with a larger budget, or raise mission_{name} in batos.toml.",
                 )

@@ -155,6 +155,17 @@ async def test_a_reply_is_to_a_mission_of_ones_own_that_has_an_answer(plain: Min
         assert raised.value.field == "in_reply_to"
 
 
+async def test_a_reply_to_what_will_never_answer_is_no_mission(plain: Mind) -> None:
+    """A cancelled or failed mission cannot be waited for: the brief is refused before it is accepted."""
+    gone = await plain.uvm.submit({"text": "Later?"})
+    await plain.uvm.cancel(gone)
+    count = len(plain.uvm.missions())
+    with pytest.raises(BriefError, match="is cancelled: it has no answer") as raised:
+        await plain.uvm.submit({"text": "Why?", "in_reply_to": gone})
+    assert "wait" not in raised.value.remedy
+    assert len(plain.uvm.missions()) == count
+
+
 async def test_a_reply_without_room_is_left_out(plain: Mind) -> None:
     """An exchange that is longer than the room is not cut: it is not shown, and the mission goes on."""
     name = await talk(plain.uvm, [("x" * 19_000, "Yes."), ("Short?", "Yes.")])

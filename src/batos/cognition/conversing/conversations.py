@@ -120,7 +120,7 @@ def past(root: Any, brief: MissionBrief) -> Past:
 
 
 def check_reply(root: Any, mission: str, user: str) -> None:
-    """Raise NotFound if there is no such mission to reply to, BriefError if it is another user's."""
+    """Raise NotFound if there is no such mission to reply to, BriefError if it is another's or will never answer."""
     found = root[roots.MISSIONS].get(mission)
     if found is None:
         raise NotFound(f"there is no mission {mission!r}", field="in_reply_to", remedy="`batos missions` lists them.")
@@ -129,6 +129,12 @@ def check_reply(root: Any, mission: str, user: str) -> None:
             f"{mission} is another user's mission",
             field="in_reply_to",
             remedy="Reply to one of your own: what one user said is not recalled for another.",
+        )
+    if found[1].word in ("failed", "cancelled"):
+        raise BriefError(
+            f"{mission} is {found[1].word}: it has no answer to reply to",
+            field="in_reply_to",
+            remedy="Reply to one that is done (`batos missions --status done --mine`), or ask without it.",
         )
 
 
