@@ -231,7 +231,7 @@ async def test_the_budget_of_a_brief_ends_a_mission(mind: Mind) -> None:
     assert raised.value.field == "budget.calls"
     assert mind.uvm.mission(mission)["cost"]["calls"] == 3
     assert mind.uvm.mission(mission)["reason"]["code"] == "refused"
-    with pytest.raises(Refused, match="has spent its 1 call$"):
+    with pytest.raises(Refused, match=r"has spent its 1 call$"):
         await mind.uvm.run(await submit(mind.uvm, budget={"calls": 1}))
 
 

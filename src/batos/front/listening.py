@@ -26,8 +26,8 @@ def bound(socket: zmq.asyncio.Socket, address: Address, field: str) -> Address:
             raise ConfigError(
                 f"{field}: another process listens at {address}",
                 field=field,
-                remedy=f"Stop it, or give another port: batos serve --{field} tcp://{address.host}:PORT (0 is a free one), "
-                f"or {field} in batos.toml.",
+                remedy=f"Stop it, or give another port: batos serve --{field} tcp://{address.host}:PORT "
+                f"(0 is a free one), or {field} in batos.toml.",
             ) from error
         raise ConfigError(
             f"{field}: it is not possible to listen at {address}: {error}",

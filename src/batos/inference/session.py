@@ -109,7 +109,9 @@ class Session:
     #: The same for whole minds within the mission: one that has begun is not interrupted by the next.
     minds: Turns = field(init=False)
     _paid: dict[str, Record] = field(init=False)
-    #: The digests that each model had when something was paid, eldest first.
+    #: The digests that each model had when something was paid, eldest first; under "" those of the mission's own
+    #: answers: what it paid for is its own also when the model that it thinks with is another by now, or has another
+    #: name (which says what it was made from).
     _former: dict[str, list[str]] = field(init=False)
     _flying: dict[str, asyncio.Future[None]] = field(default_factory=dict)
     #: Calls that are being paid: begun and not yet in the journal.
@@ -125,7 +127,7 @@ class Session:
         for record in self.earlier:
             if record.state == "done":
                 self._paid[record.key] = record
-                former = self._former.setdefault(record.model, [])
+                former = self._former.setdefault("" if record.mission == self.mission else record.model, [])
                 if record.digest not in former:
                     former.append(record.digest)
 
@@ -136,7 +138,7 @@ class Session:
         """
         shown = _shown(request)
         # What was paid for is found by the digest that its model had then, also after the model was changed.
-        for former in self._former.get(request.model, ()):
+        for former in (*self._former.get("", ()), *self._former.get(request.model, ())):
             paid = self._paid.get(journal_key(former, shown, step.path))
             if paid is not None:
                 return self._served(paid, step)
