@@ -142,6 +142,21 @@ async def test_what_was_paid_is_found_after_the_model_was_changed() -> None:
         assert away.cost.from_journal == 1
 
 
+async def test_what_a_mission_paid_is_its_own_whatever_the_model_is_called_by_now() -> None:
+    """Made anew from a changed base, it has another name: what was paid is served; to a retry only under its name."""
+    async with desk() as at:
+        bridge = CountedBridge()
+        await at.session(bridge).think(asked("old"), step())
+        anew = {"robin:2": "e" * 64}
+        session = at.session(bridge, digests=anew)
+        await session.think(asked("old", model="robin:2"), step())
+        assert (session.cost.from_journal, session.cost.calls) == (1, 0)
+        assert session.models == {"robin": DIGEST}
+        retry = at.session(bridge, mission="m-2", earlier=("m-1", "m-2"), digests=anew)
+        await retry.think(asked("old", model="robin:2"), step())
+        assert (retry.cost.from_journal, retry.cost.calls) == (0, 1)
+
+
 async def test_a_mission_sees_its_ancestors_answers_and_no_others() -> None:
     """What m-0 paid for serves m-1 when it is an ancestor, else is paid for again."""
     async with desk() as at:
