@@ -29,8 +29,8 @@ import zmq.asyncio
 
 from batos.cognition.brief import as_file
 from batos.errors import Busy
-from batos.front import note, place
 from batos.front.client import Client
+from batos.front.wire import note, place
 from kernel_side import DOCUMENT, PERSONA, QUESTION, fixed_replies
 from null_process import NullProcess
 from report import Goal, report

@@ -20,7 +20,7 @@ from tests.composing import ROOT, dockerfile, filled, laid_over, read, sent, var
 import batos
 from batos.config import Settings, load
 from batos.front import cli
-from batos.front.addresses import listening
+from batos.front.wire.addresses import listening
 from batos.genesis.daemon import OLDEST
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "tests/data/compose-spec/compose-spec.json").read_text(encoding="utf-8"))

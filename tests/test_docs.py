@@ -18,7 +18,8 @@ from pydantic_core import PydanticUndefined
 from batos import errors, events
 from batos.cognition.brief import MissionBrief
 from batos.config import Settings
-from batos.front import cli, protocol
+from batos.front import cli
+from batos.front.wire import protocol
 from batos.genesis import options
 
 ROOT = Path(__file__).resolve().parents[1]

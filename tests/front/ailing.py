@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from tests.genesis.loras import gguf_adapter, halves, peft_adapter
 
 from batos.config import Settings
-from batos.front import note
+from batos.front.wire import note
 from batos.genesis.adapters import repository
 from batos.inference.bridge import Bridge
 from batos.uvm import open_uvm

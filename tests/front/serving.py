@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from batos.front import note
-from batos.front.addresses import listening
 from batos.front.client import Client
 from batos.front.dispatch import Dispatcher
-from batos.front.keys import Keyring
 from batos.front.server import Server
 from batos.front.uploads import Uploads
+from batos.front.wire import note
+from batos.front.wire.addresses import listening
+from batos.front.wire.keys import Keyring
 from batos.inference.bridge import ChatRequest
 from batos.testing import ScriptedBridge, plain_reply
 from batos.uvm import UVM

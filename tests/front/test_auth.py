@@ -11,8 +11,8 @@ from tests.front.wired import ANY, HASTY, Wired, eventually, wired
 
 from batos.errors import NoServer, Unauthorised
 from batos.front.client import Client
-from batos.front.keys import Credentials, KeyFile
-from batos.front.place import named
+from batos.front.wire.keys import Credentials, KeyFile
+from batos.front.wire.place import named
 
 #: Beyond loopback, as far as the server can know; this machine reaches it all the same.
 EVERYWHERE = "tcp://0.0.0.0:*"

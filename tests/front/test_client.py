@@ -16,10 +16,10 @@ from tests.front.wired import ANY, HASTY, Played, Wired, eventually, wired
 from batos.cognition.brief import as_file
 from batos.config import Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, TimedOut, Unauthorised
-from batos.front import note
 from batos.front.client import Client, Patience
-from batos.front.keys import Credentials
-from batos.front.note import Note
+from batos.front.wire import note
+from batos.front.wire.keys import Credentials
+from batos.front.wire.note import Note
 
 
 def played(home: Path, **more: Any) -> Played:

@@ -14,7 +14,6 @@ from tests.front.serving import Waiting, serving
 
 from batos.cognition.brief import File
 from batos.errors import BatosError, Busy, NoServer
-from batos.front.calls import Acknowledged, Hear
 from batos.front.client import Client, Patience
 from batos.front.console import Console
 from batos.front.dispatch import Dispatcher
@@ -23,6 +22,7 @@ from batos.front.errand import Errand
 from batos.front.local import LocalDoor
 from batos.front.telling import Teller
 from batos.front.uploads import Uploads
+from batos.front.wire.calls import Acknowledged, Hear
 from batos.testing import scripted_uvm
 
 CYCLE = {"brief": {"text": "How do I build a shed?", "effort": "cycle", "persona": "BRICK"}}

@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import given as given_
 from hypothesis import strategies as st
 
-from batos.front import protocol
-from batos.front.addresses import listening
 from batos.front.dispatch import Dispatcher
-from batos.front.keys import Credentials, Keyring
 from batos.front.server import Limits, Server
 from batos.front.uploads import Uploads
+from batos.front.wire import protocol
+from batos.front.wire.addresses import listening
+from batos.front.wire.keys import Credentials, Keyring
 from batos.loopwatch import WatchedLoop
 from batos.testing import ScriptedBridge, scripted_uvm
 

@@ -17,9 +17,9 @@ from tests.front.wired import ANY, eventually
 
 from batos.config import Settings
 from batos.errors import ConfigError, ImageBusy
-from batos.front import note
 from batos.front.client import Client
 from batos.front.serve import served
+from batos.front.wire import note
 from batos.inference.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams

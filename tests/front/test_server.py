@@ -13,10 +13,10 @@ from tests.front.wired import ANY, QUICK, Played, Wired, eventually, wired
 
 from batos.config import Settings
 from batos.errors import ConfigError
-from batos.front import protocol
-from batos.front.addresses import listening
 from batos.front.outbox import EVENTS
 from batos.front.server import Limits
+from batos.front.wire import protocol
+from batos.front.wire.addresses import listening
 
 
 def _played(tmp_path: Path, **more: Any) -> Played:

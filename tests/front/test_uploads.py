@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from batos.errors import BriefError, Busy, ImageError
 from batos.front import uploads
-from batos.front.protocol import PIECE_BYTES
 from batos.front.uploads import PATIENCE, Uploads
+from batos.front.wire.protocol import PIECE_BYTES
 
 
 def name(data: bytes) -> str:

@@ -18,13 +18,13 @@ from batos.cognition.brief import File
 from batos.config import Settings
 from batos.errors import NotFound
 from batos.events import Events
-from batos.front.addresses import listening
 from batos.front.client import Client, Patience
 from batos.front.dispatch import Dispatcher
-from batos.front.keys import Credentials, Keyring
 from batos.front.options import own_folder
 from batos.front.server import Limits, Places, Server
 from batos.front.uploads import Uploads
+from batos.front.wire.addresses import listening
+from batos.front.wire.keys import Credentials, Keyring
 from batos.image import roots
 from batos.uvm import UVM
 

@@ -10,8 +10,8 @@ import zmq
 import zmq.asyncio
 from zmq.utils import z85
 
-from batos.front.addresses import Address
-from batos.front.keys import OWN, USERNAME, Keyring
+from batos.front.wire.addresses import Address
+from batos.front.wire.keys import OWN, USERNAME, Keyring
 
 #: Where libzmq asks for every connection, in the sockets' own context.
 _ZAP = "inproc://zeromq.zap.01"

@@ -12,10 +12,10 @@ import zmq
 import zmq.asyncio
 
 from batos.errors import ConfigError
-from batos.front.addresses import Address
 from batos.front.auth import Gate
-from batos.front.listening import bound
-from batos.front.protocol import VERSION, encoded
+from batos.front.wire.addresses import Address
+from batos.front.wire.listening import bound
+from batos.front.wire.protocol import VERSION, encoded
 
 #: Notices that wait for one watcher; beyond it they are lost to it, which the numbers show.
 _WAITING: Final = 1_000

@@ -18,12 +18,12 @@ import zmq.asyncio
 
 from batos.cognition.brief import File
 from batos.errors import BatosError, BriefError, Busy, NoServer, ProtocolError, TimedOut
-from batos.front import place
-from batos.front.calls import Acknowledged, Call, Hear
-from batos.front.connection import PASSING, Connection
-from batos.front.keys import Credentials
-from batos.front.place import Place
-from batos.front.protocol import MESSAGE_BYTES, PIECE_BYTES, VERSION, encoded
+from batos.front.wire import place
+from batos.front.wire.calls import Acknowledged, Call, Hear
+from batos.front.wire.connection import PASSING, Connection
+from batos.front.wire.keys import Credentials
+from batos.front.wire.place import Place
+from batos.front.wire.protocol import MESSAGE_BYTES, PIECE_BYTES, VERSION, encoded
 
 Find: TypeAlias = Callable[[], Place]
 

@@ -14,8 +14,9 @@ from batos.cognition.brief import AttachmentRef, File, as_file
 from batos.cognition.brief import parse as parse_brief
 from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, TimedOut
 from batos.events import Events
-from batos.front import choosing, protocol
-from batos.front.protocol import (
+from batos.front import choosing
+from batos.front.wire import protocol
+from batos.front.wire.protocol import (
     AdaptersUse,
     Attach,
     Genesis,

@@ -9,10 +9,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from batos.cognition.brief import File
 from batos.errors import NoServer
-from batos.front import note
-from batos.front.calls import Acknowledged, Hear
 from batos.front.client import Client
 from batos.front.options import Called
+from batos.front.wire import note
+from batos.front.wire.calls import Acknowledged, Hear
 
 
 class Door(Protocol):

@@ -10,8 +10,8 @@ from pathlib import Path
 from shlex import quote
 
 from batos.config import Settings
-from batos.front import note
 from batos.front.console import size
+from batos.front.wire import note
 from batos.genesis.integrity import Finding
 
 #: Free space below which a mission may not find room, in bytes.

@@ -12,10 +12,10 @@ from batos.cognition.brief import File
 from batos.config import Settings
 from batos.errors import NoServer
 from batos.events import Events
-from batos.front.calls import Acknowledged, Hear
 from batos.front.dispatch import Dispatcher
-from batos.front.protocol import PIECE_BYTES, read_args
 from batos.front.uploads import Uploads
+from batos.front.wire.calls import Acknowledged, Hear
+from batos.front.wire.protocol import PIECE_BYTES, read_args
 from batos.uvm import UVM, Seams, open_uvm
 
 #: Nobody goes on with these by themselves while no server runs.

@@ -15,14 +15,14 @@ from batos import __version__
 from batos.config import Settings
 from batos.errors import ImageBusy, Refused
 from batos.events import Events
-from batos.front import note
-from batos.front.addresses import Address, listening
 from batos.front.dispatch import Dispatcher
-from batos.front.keys import Keyring
-from batos.front.note import Note
 from batos.front.options import Called, common, run
 from batos.front.server import Places, Server
 from batos.front.uploads import Uploads
+from batos.front.wire import note
+from batos.front.wire.addresses import Address, listening
+from batos.front.wire.keys import Keyring
+from batos.front.wire.note import Note
 from batos.image.ids import iso, utc_now
 from batos.uvm import UVM, Seams, open_uvm
 

@@ -13,15 +13,16 @@ import zmq
 import zmq.asyncio
 
 from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
-from batos.front import logs, protocol
-from batos.front.addresses import Address
+from batos.front import logs
 from batos.front.auth import Gate
 from batos.front.bulletin import Bulletin
 from batos.front.dispatch import Dispatcher
-from batos.front.keys import Keyring
-from batos.front.listening import bound
 from batos.front.outbox import Outbox
 from batos.front.talk import Peer, Talk
+from batos.front.wire import protocol
+from batos.front.wire.addresses import Address
+from batos.front.wire.keys import Keyring
+from batos.front.wire.listening import bound
 from batos.image.ids import utc_now
 
 #: Milliseconds for which the last replies are still sent when the server stops.

@@ -9,7 +9,7 @@ from typing import Any
 
 from batos.errors import Busy
 from batos.front.outbox import Outbox
-from batos.front.protocol import VERSION, Kind, encoded
+from batos.front.wire.protocol import VERSION, Kind, encoded
 
 
 @dataclass(slots=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 from batos.errors import BatosError, MissionFailed, TimedOut
 from batos.front.console import Console, counted, size
-from batos.front.protocol import error_of
 from batos.front.voices import changes_lines, voices_lines
+from batos.front.wire.protocol import error_of
 
 #: Events that a program is told of while a mission runs.
 _TOLD = frozenset({"mission", "inference", "vram", "connection"})

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from batos.front import note
-from batos.front.note import Note
+from batos.front.wire import note
+from batos.front.wire.note import Note
 
 
 def mine(**change: object) -> Note:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from batos.errors import BatosError
-from batos.front.protocol import error_of
+from batos.front.wire.protocol import error_of
 
 Hear: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 Acknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]

@@ -12,8 +12,8 @@ import zmq.asyncio
 from zmq.utils.monitor import parse_monitor_message
 
 from batos.errors import Busy, NoServer, Unauthorised
-from batos.front.keys import Credentials
-from batos.front.listening import keep_alive
+from batos.front.wire.keys import Credentials
+from batos.front.wire.listening import keep_alive
 
 _FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 _HEEDED = zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | _FAILED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED

@@ -8,7 +8,7 @@ import zmq
 import zmq.asyncio
 
 from batos.errors import ConfigError
-from batos.front.addresses import Address
+from batos.front.wire.addresses import Address
 
 #: Seconds after which a peer that has not shown who it is is dropped.
 _HANDSHAKE = 10.0

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batos.errors import ConfigError, NoServer
-from batos.front import note
-from batos.front.addresses import reaching
-from batos.front.keys import Credentials, Keyring, read_key_file
+from batos.front.wire import note
+from batos.front.wire.addresses import reaching
+from batos.front.wire.keys import Credentials, Keyring, read_key_file
 
 
 @dataclass(frozen=True, slots=True)

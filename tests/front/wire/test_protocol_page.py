@@ -13,7 +13,7 @@ from batos.front.serve import served
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import Seams
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "protocol.md"
 
 
 async def test_the_example_asks_and_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

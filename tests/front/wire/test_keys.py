@@ -10,8 +10,8 @@ import pytest
 from zmq.utils import z85
 
 from batos.errors import ConfigError, NotFound, UsageError
-from batos.front.keys import Keyring, read_key_file
-from batos.front.place import named
+from batos.front.wire.keys import Keyring, read_key_file
+from batos.front.wire.place import named
 
 
 def test_a_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:

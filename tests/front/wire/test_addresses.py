@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.errors import ConfigError
-from batos.front.addresses import listening, reaching
+from batos.front.wire.addresses import listening, reaching
 
 
 @pytest.mark.parametrize(

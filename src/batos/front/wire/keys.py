@@ -16,7 +16,7 @@ import zmq
 from zmq.utils import z85
 
 from batos.errors import ConfigError, NotFound, UsageError
-from batos.front.note import place
+from batos.front.wire.note import place
 
 #: The user of PLAIN: there is one token, and it is the password.
 USERNAME = "batos"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from batos import errors
 from batos.errors import BatosError, BudgetExceeded, ProtocolError
-from batos.front import protocol
+from batos.front.wire import protocol
 
 GOOD = {"v": 1, "id": "1", "verb": "hello", "args": {}}
 
