@@ -29,8 +29,8 @@ ALSO = (
     "batos.front.shelving",
     "batos.front.residency",
     "batos.front.doctor",
-    "batos.front.logs",
-    "batos.front.telling",
+    "batos.front.telling.logs",
+    "batos.front.telling.mission",
     "zodburi.resolvers",
     "ZODB.FileStorage.FileStorage",
 )

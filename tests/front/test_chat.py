@@ -25,10 +25,10 @@ from batos import config
 from batos.errors import BatosError, NotFound
 from batos.front.alongside import Alongside, Interrupted
 from batos.front.chatting import COMMANDS, Chat, history_text, recalled_text
-from batos.front.console import Console, Terminated
 from batos.front.doors import Door
 from batos.front.local import LocalDoor, opened
 from batos.front.options import Called
+from batos.front.telling.console import Console, Terminated
 from batos.front.typed import Piped
 from batos.inference.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, plain_reply

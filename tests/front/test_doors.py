@@ -18,11 +18,11 @@ from tests.front.serving import Waiting, client_of, serving
 from batos.cognition.brief import as_file
 from batos.config import Loaded, Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
-from batos.front.console import Console
 from batos.front.dispatch import Dispatcher
 from batos.front.doors import Door, Served, door
 from batos.front.local import LocalDoor
 from batos.front.options import Called
+from batos.front.telling.console import Console
 from batos.front.uploads import Uploads
 from batos.front.wire import note
 from batos.testing import ScriptedBridge, scripted_uvm

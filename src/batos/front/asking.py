@@ -13,7 +13,7 @@ from batos.front.completion import mission_ids, object_names
 from batos.front.doors import Door, Opened, door
 from batos.front.errand import Errand
 from batos.front.options import Called, reaching, run
-from batos.front.telling import Teller, why
+from batos.front.telling.mission import Teller, why
 
 
 def _teller(called: Called, wish: Wish) -> Teller:

@@ -15,9 +15,9 @@ from batos.errors import BatosError, UsageError
 from batos.front.alongside import Alongside, Interrupted
 from batos.front.briefing import Wish, brief_options
 from batos.front.chatting import COMMANDS, Chat, history_text
-from batos.front.console import Terminated
 from batos.front.doors import door
 from batos.front.options import Called, reaching
+from batos.front.telling.console import Terminated
 from batos.front.typed import Source, source
 
 _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."

@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from batos import __version__
 from batos.errors import BatosError, InternalError
-from batos.front.console import Console, Terminated
+from batos.front.telling.console import Console, Terminated
 
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
 VERBS: dict[str, tuple[str, str]] = {
@@ -124,7 +124,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _unforeseen(console: Console, error: Exception, options: list[str]) -> int:
-    from batos.front import logs
+    from batos.front.telling import logs
 
     logs.fault(error, loud="debug" in options or "--log-level=debug" in options)
     told = InternalError(f"{type(error).__name__}: {error}")

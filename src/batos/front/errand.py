@@ -10,7 +10,7 @@ from typing import Any
 
 from batos.errors import BatosError, Refused
 from batos.front.doors import Door
-from batos.front.telling import Teller
+from batos.front.telling.mission import Teller
 
 
 @dataclass(slots=True)

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from batos.errors import NoServer
-from batos.front.console import Console
 from batos.front.doors import Opened, Served
 from batos.front.options import Called
-from batos.front.telling import route_text
+from batos.front.telling.console import Console
+from batos.front.telling.mission import route_text
 
 #: What is watched: all that happens to missions.
 TOPICS = ("mission.",)

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from batos.front.bars import Bars
-from batos.front.console import Console, counted, size
 from batos.front.doors import Opened, door
 from batos.front.options import Called, reaching, run
+from batos.front.telling.bars import Bars
+from batos.front.telling.console import Console, counted, size
 from batos.front.upkeep import tell_findings
 
 _SHOWN = 12  # names of models in one line

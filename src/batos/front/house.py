@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from batos.config import Settings
-from batos.front.console import size
+from batos.front.telling.console import size
 from batos.front.wire import note
 from batos.genesis.integrity import Finding
 

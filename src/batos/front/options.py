@@ -18,8 +18,8 @@ import click
 from batos import config, loopwatch
 from batos.config import Loaded, Settings
 from batos.errors import ConfigError
-from batos.front import logs
-from batos.front.console import Console, Terminated
+from batos.front.telling import logs
+from batos.front.telling.console import Console, Terminated
 
 T = TypeVar("T")
 

@@ -10,11 +10,11 @@ import click
 
 from batos.front.chatting import history_text
 from batos.front.completion import mission_ids, object_names
-from batos.front.console import table
 from batos.front.doors import Opened, door
 from batos.front.following import follow
 from batos.front.options import Called, reaching, run
-from batos.front.shown import mission_text, prompts_text
+from batos.front.telling.console import table
+from batos.front.telling.shown import mission_text, prompts_text
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
 STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")

@@ -13,12 +13,12 @@ import zmq
 import zmq.asyncio
 
 from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
-from batos.front import logs
 from batos.front.auth import Gate
 from batos.front.bulletin import Bulletin
 from batos.front.dispatch import Dispatcher
 from batos.front.outbox import Outbox
 from batos.front.talk import Peer, Talk
+from batos.front.telling import logs
 from batos.front.wire import protocol
 from batos.front.wire.addresses import Address
 from batos.front.wire.keys import Keyring

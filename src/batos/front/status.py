@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from batos.front.bars import lasting
-from batos.front.console import size, table
 from batos.front.doors import door
 from batos.front.options import Called, reaching, run
 from batos.front.reading import asked
-from batos.front.telling import placement_text, who
+from batos.front.telling.bars import lasting
+from batos.front.telling.console import size, table
+from batos.front.telling.mission import placement_text, who
 
 #: How many running missions and failures fit a screen.
 _SHOWN = 8

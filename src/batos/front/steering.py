@@ -11,7 +11,7 @@ from batos.front.doors import Door, Opened, door
 from batos.front.errand import Errand
 from batos.front.options import Called, reaching, run
 from batos.front.reading import asked
-from batos.front.telling import Teller
+from batos.front.telling.mission import Teller
 
 
 @click.command()

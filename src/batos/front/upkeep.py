@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from batos.front.console import Console, counted, size, table
 from batos.front.options import Called, common, run
 from batos.front.pages import page
+from batos.front.telling.console import Console, counted, size, table
 
 
 def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:

@@ -15,8 +15,8 @@ import pytest
 import structlog
 
 from batos.errors import ConfigError
-from batos.front import logs
 from batos.front.options import own_folder
+from batos.front.telling import logs
 
 
 @pytest.fixture(autouse=True)

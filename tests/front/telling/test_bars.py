@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from batos.front.bars import Bar, Bars, Growth, lasting
-from batos.front.console import Console
+from batos.front.telling.bars import Bar, Bars, Growth, lasting
+from batos.front.telling.console import Console
 
 MIB = 2**20
 

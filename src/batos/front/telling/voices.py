@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batos.front.console import counted, wrapped
+from batos.front.telling.console import counted, wrapped
 
 #: What stands before a line's text.
 _MARGIN = 9

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.errors import BatosError, MissionFailed, TimedOut
-from batos.front.console import Console, counted, size
-from batos.front.voices import changes_lines, voices_lines
+from batos.front.telling.console import Console, counted, size
+from batos.front.telling.voices import changes_lines, voices_lines
 from batos.front.wire.protocol import error_of
 
 #: Events that a program is told of while a mission runs.

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.errors import Refused
-from batos.front.console import Console, plain
-from batos.front.shown import mission_text, prompts_text
-from batos.front.telling import Teller, cost_text, notes_text, partial_text, route_text, state_text, why
+from batos.front.telling.console import Console, plain
+from batos.front.telling.mission import Teller, cost_text, notes_text, partial_text, route_text, state_text, why
+from batos.front.telling.shown import mission_text, prompts_text
 
 COST = {
     "calls": 5,

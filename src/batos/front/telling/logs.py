@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import structlog
 
-from batos.front.console import pour
+from batos.front.telling.console import pour
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _OURS: Final = "batos"

@@ -8,9 +8,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from batos.front.console import table, wrapped
-from batos.front.telling import cost_text, notes_text, placements
-from batos.front.voices import changes_lines
+from batos.front.telling.console import table, wrapped
+from batos.front.telling.mission import cost_text, notes_text, placements
+from batos.front.telling.voices import changes_lines
 
 #: What is said of missions that nobody works on.
 _STANDS = {

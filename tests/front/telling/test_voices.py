@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from tests.front.test_telling import mission
+from tests.front.telling.test_mission import mission
 
-from batos.front.console import Console
-from batos.front.shown import mission_text
-from batos.front.telling import Teller, notes_text
-from batos.front.voices import changes_lines, voices_lines
+from batos.front.telling.console import Console
+from batos.front.telling.mission import Teller, notes_text
+from batos.front.telling.shown import mission_text
+from batos.front.telling.voices import changes_lines, voices_lines
 
 
 def facet(name: str, answer: str = "", **more: Any) -> dict[str, Any]:

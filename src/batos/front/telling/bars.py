@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.front.console import Console, size
+from batos.front.telling.console import Console, size
 
 #: Seconds between two drawings: more often nobody sees, and each is a write.
 PACE = 0.1

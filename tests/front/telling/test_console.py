@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batos.errors import BatosError, BudgetExceeded, Refused
-from batos.front.console import Console, counted, plain, size, table, wrapped
+from batos.front.telling.console import Console, counted, plain, size, table, wrapped
 
 #: What changes the direction of text, and can so hide what it says.
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
