@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.front.serving import Waiting, client_of, serving
+from tests.front.doors.serving import Waiting, client_of, serving
 
 from batos.cognition.brief import as_file
 from batos.config import Loaded, Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
-from batos.front.dispatch import Dispatcher
 from batos.front.doors import Door, Served, door
 from batos.front.local import LocalDoor
 from batos.front.options import Called
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.uploads import Uploads
 from batos.front.telling.console import Console
-from batos.front.uploads import Uploads
 from batos.front.wire import note
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

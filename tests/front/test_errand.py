@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.front.serving import Waiting, serving
+from tests.front.doors.serving import Waiting, serving
 
 from batos.cognition.brief import File
 from batos.errors import BatosError, Busy, NoServer
 from batos.front.client import Client, Patience
-from batos.front.dispatch import Dispatcher
 from batos.front.doors import Served
 from batos.front.errand import Errand
 from batos.front.local import LocalDoor
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.uploads import Uploads
 from batos.front.telling.console import Console
 from batos.front.telling.mission import Teller
-from batos.front.uploads import Uploads
 from batos.front.wire.calls import Acknowledged, Hear
 from batos.testing import scripted_uvm
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.front.serving import client_of, serving
+from tests.front.doors.serving import client_of, serving
 
 from batos.config import Loaded, Settings
 from batos.errors import NoServer

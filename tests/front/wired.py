@@ -19,10 +19,10 @@ from batos.config import Settings
 from batos.errors import NotFound
 from batos.events import Events
 from batos.front.client import Client, Patience
-from batos.front.dispatch import Dispatcher
 from batos.front.options import own_folder
-from batos.front.server import Limits, Places, Server
-from batos.front.uploads import Uploads
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.server import Limits, Places, Server
+from batos.front.serving.uploads import Uploads
 from batos.front.wire.addresses import listening
 from batos.front.wire.keys import Credentials, Keyring
 from batos.image import roots

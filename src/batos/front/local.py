@@ -12,8 +12,8 @@ from batos.cognition.brief import File
 from batos.config import Settings
 from batos.errors import NoServer
 from batos.events import Events
-from batos.front.dispatch import Dispatcher
-from batos.front.uploads import Uploads
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.uploads import Uploads
 from batos.front.wire.calls import Acknowledged, Hear
 from batos.front.wire.protocol import PIECE_BYTES, read_args
 from batos.uvm import UVM, Seams, open_uvm

@@ -15,10 +15,10 @@ from batos import __version__
 from batos.config import Settings
 from batos.errors import ImageBusy, Refused
 from batos.events import Events
-from batos.front.dispatch import Dispatcher
 from batos.front.options import Called, common, run
-from batos.front.server import Places, Server
-from batos.front.uploads import Uploads
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.server import Places, Server
+from batos.front.serving.uploads import Uploads
 from batos.front.wire import note
 from batos.front.wire.addresses import Address, listening
 from batos.front.wire.keys import Keyring

@@ -7,8 +7,8 @@ from typing import Any
 
 from batos.config import Settings
 from batos.errors import OllamaError
-from batos.front import choosing
 from batos.front.options import Called, run
+from batos.front.serving import choosing
 from batos.front.telling.console import size, table
 from batos.genesis import adaptercheck, outside
 from batos.genesis.adapters import conversion, misfits, repository

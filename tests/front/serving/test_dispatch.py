@@ -16,8 +16,8 @@ from batos.cognition.brief import as_file
 from batos.config import Settings
 from batos.errors import BriefError, NotFound, ProtocolError, TimedOut
 from batos.events import NAMES
-from batos.front.dispatch import Dispatcher
-from batos.front.uploads import Uploads
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.uploads import Uploads
 from batos.front.wire.protocol import ARGS
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

@@ -12,7 +12,7 @@ import zmq
 import zmq.asyncio
 
 from batos.errors import ConfigError
-from batos.front.auth import Gate
+from batos.front.serving.auth import Gate
 from batos.front.wire.addresses import Address
 from batos.front.wire.listening import bound
 from batos.front.wire.protocol import VERSION, encoded

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.errors import Busy
-from batos.front.outbox import Outbox
+from batos.front.serving.outbox import Outbox
 from batos.front.wire.protocol import VERSION, Kind, encoded
 
 

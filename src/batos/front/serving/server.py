@@ -13,11 +13,11 @@ import zmq
 import zmq.asyncio
 
 from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
-from batos.front.auth import Gate
-from batos.front.bulletin import Bulletin
-from batos.front.dispatch import Dispatcher
-from batos.front.outbox import Outbox
-from batos.front.talk import Peer, Talk
+from batos.front.serving.auth import Gate
+from batos.front.serving.bulletin import Bulletin
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.outbox import Outbox
+from batos.front.serving.talk import Peer, Talk
 from batos.front.telling import logs
 from batos.front.wire import protocol
 from batos.front.wire.addresses import Address

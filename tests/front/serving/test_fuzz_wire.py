@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import given as given_
 from hypothesis import strategies as st
 
-from batos.front.dispatch import Dispatcher
-from batos.front.server import Limits, Server
-from batos.front.uploads import Uploads
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.server import Limits, Server
+from batos.front.serving.uploads import Uploads
 from batos.front.wire import protocol
 from batos.front.wire.addresses import listening
 from batos.front.wire.keys import Credentials, Keyring

@@ -13,8 +13,8 @@ from tests.front.wired import ANY, QUICK, Played, Wired, eventually, wired
 
 from batos.config import Settings
 from batos.errors import ConfigError
-from batos.front.outbox import EVENTS
-from batos.front.server import Limits
+from batos.front.serving.outbox import EVENTS
+from batos.front.serving.server import Limits
 from batos.front.wire import protocol
 from batos.front.wire.addresses import listening
 

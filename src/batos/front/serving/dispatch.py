@@ -14,7 +14,7 @@ from batos.cognition.brief import AttachmentRef, File, as_file
 from batos.cognition.brief import parse as parse_brief
 from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, TimedOut
 from batos.events import Events
-from batos.front import choosing
+from batos.front.serving import choosing
 from batos.front.wire import protocol
 from batos.front.wire.protocol import (
     AdaptersUse,
@@ -37,7 +37,7 @@ from batos.genesis.provision import Progress
 from batos.image import roots
 
 if TYPE_CHECKING:
-    from batos.front.uploads import Uploads
+    from batos.front.serving.uploads import Uploads
     from batos.uvm import UVM
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batos.errors import BriefError, Busy, ImageError
-from batos.front import uploads
-from batos.front.uploads import PATIENCE, Uploads
+from batos.front.serving import uploads
+from batos.front.serving.uploads import PATIENCE, Uploads
 from batos.front.wire.protocol import PIECE_BYTES
 
 

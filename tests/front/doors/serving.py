@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from batos.front.client import Client
-from batos.front.dispatch import Dispatcher
-from batos.front.server import Server
-from batos.front.uploads import Uploads
+from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.server import Server
+from batos.front.serving.uploads import Uploads
 from batos.front.wire import note
 from batos.front.wire.addresses import listening
 from batos.front.wire.keys import Keyring
