@@ -27,8 +27,8 @@ from batos.front import cli
 ALSO = (
     "batos.front.local",
     "batos.front.shelving",
-    "batos.front.residency",
-    "batos.front.doctor",
+    "batos.front.health.residency",
+    "batos.front.health.doctor",
     "batos.front.telling.logs",
     "batos.front.telling.mission",
     "zodburi.resolvers",

@@ -6,8 +6,8 @@ import asyncio
 
 import click
 
+from batos.front.health.pages import page
 from batos.front.options import Called, common, run
-from batos.front.pages import page
 from batos.genesis import budgetcheck, codex, outside
 from batos.genesis.daemon import look
 from batos.genesis.plan import Plan

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from batos.front.health.pages import page
 from batos.front.options import Called, common, run
-from batos.front.pages import page
 from batos.front.telling.console import Console, counted, size, table
 
 
@@ -24,7 +24,7 @@ def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
 @common
 def doctor(called: Called) -> int:
     """Check Ollama, models, codex and image; exit 1 when something is wrong. --quiet tells only that."""
-    from batos.front.doctor import examine
+    from batos.front.health.doctor import examine
 
     findings = [{**finding.as_dict(), "page": page(finding.id)} for finding in run(examine(called.settings))]
     healthy = all(finding["ok"] for finding in findings)
@@ -45,7 +45,7 @@ def ps(called: Called) -> int:
 
     Models of one base and the same adapters share a runner: all of them are hot, whichever made it load.
     """
-    from batos.front.residency import models
+    from batos.front.health.residency import models
 
     hot, cold = run(models(called.settings))
     if called.console.as_json:

@@ -10,7 +10,7 @@ import pytest
 from tests.front.ailing import left
 
 from batos.config import Settings
-from batos.front import house
+from batos.front.health import house
 from batos.front.wire import note
 from batos.genesis.integrity import Finding
 

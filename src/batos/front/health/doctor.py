@@ -12,7 +12,7 @@ from typing import Any
 
 from batos.config import Settings
 from batos.errors import BatosError, OllamaUnfit, UsageError
-from batos.front import house
+from batos.front.health import house
 from batos.front.telling.console import counted, size
 from batos.genesis import adaptercheck, budgetcheck, codex, integrity, modelfile, outside, runnercheck
 from batos.genesis.adapters.shelf import Shelf

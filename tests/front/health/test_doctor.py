@@ -20,18 +20,18 @@ from tests.front.ailing import (
     unfit_adapter,
     untrained_window,
 )
+from tests.front.health.test_house import HERE as ELSEWHERE
 from tests.front.processes import User
-from tests.front.test_house import HERE as ELSEWHERE
 from tests.inference.rawserver import reply, serving
 
 from batos.emulator.serve import Emulator, Options
-from batos.front.doctor import examine
-from batos.front.pages import page
+from batos.front.health.doctor import examine
+from batos.front.health.pages import page
 from batos.genesis.integrity import Finding
 from batos.inference.bridge import Bridge
 from batos.uvm import open_uvm
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "operating.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "operating.md"
 
 #: Every finding, by area: `<area>.<what>`; those of a persona or a window are named for the persona.
 FINDINGS: Mapping[str, tuple[str, ...]] = {

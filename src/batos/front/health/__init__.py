@@ -1,0 +1,1 @@
+"""What is looked at to say whether all is well, and where each finding is explained."""
