@@ -25,7 +25,7 @@ from batos.front import cli
 
 #: What verbs load when they are called, beside their own modules.
 ALSO = (
-    "batos.front.local",
+    "batos.front.doors.local",
     "batos.front.shelving",
     "batos.front.health.residency",
     "batos.front.health.doctor",

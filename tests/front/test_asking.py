@@ -13,8 +13,8 @@ from tests.cognition.talks import exchanges, recording, talk
 from batos import config
 from batos.errors import BatosError, OllamaUnfit
 from batos.front.asking import _ask
-from batos.front.errand import Errand
-from batos.front.local import LocalDoor, opened
+from batos.front.doors.errand import Errand
+from batos.front.doors.local import LocalDoor, opened
 from batos.front.telling.console import Console
 from batos.front.telling.mission import Teller
 from batos.testing import ScriptedBridge, plain_reply

@@ -15,7 +15,7 @@ from tests.front.doors.serving import client_of, serving
 
 from batos.config import Loaded, Settings
 from batos.errors import NoServer
-from batos.front.doors import through
+from batos.front.doors.door import through
 from batos.front.following import Watcher, follow
 from batos.front.options import Called
 from batos.front.telling.console import Console, plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from batos.front.doors import door
+from batos.front.doors.door import door
 from batos.front.options import Called, common, reaching, run
 from batos.front.reading import asked
 

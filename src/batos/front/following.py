@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from batos.errors import NoServer
-from batos.front.doors import Opened, Served
+from batos.front.doors.door import Opened, Served
 from batos.front.options import Called
 from batos.front.telling.console import Console
 from batos.front.telling.mission import route_text

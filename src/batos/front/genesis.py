@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from batos.front.doors import Opened, door
+from batos.front.doors.door import Opened, door
 from batos.front.options import Called, reaching, run
 from batos.front.telling.bars import Bars
 from batos.front.telling.console import Console, counted, size

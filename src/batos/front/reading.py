@@ -10,7 +10,7 @@ import click
 
 from batos.front.chatting import history_text
 from batos.front.completion import mission_ids, object_names
-from batos.front.doors import Opened, door
+from batos.front.doors.door import Opened, door
 from batos.front.following import follow
 from batos.front.options import Called, reaching, run
 from batos.front.telling.console import table

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from batos.front.doors import door
+from batos.front.doors.door import door
 from batos.front.options import Called, reaching, run
 from batos.front.reading import asked
 from batos.front.telling.bars import lasting

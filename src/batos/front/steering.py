@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from batos.front.completion import mission_ids
-from batos.front.doors import Door, Opened, door
-from batos.front.errand import Errand
+from batos.front.doors.door import Door, Opened, door
+from batos.front.doors.errand import Errand
 from batos.front.options import Called, reaching, run
 from batos.front.reading import asked
 from batos.front.telling.mission import Teller

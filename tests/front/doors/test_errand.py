@@ -15,9 +15,9 @@ from tests.front.doors.serving import Waiting, serving
 from batos.cognition.brief import File
 from batos.errors import BatosError, Busy, NoServer
 from batos.front.client import Client, Patience
-from batos.front.doors import Served
-from batos.front.errand import Errand
-from batos.front.local import LocalDoor
+from batos.front.doors.door import Served
+from batos.front.doors.errand import Errand
+from batos.front.doors.local import LocalDoor
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
 from batos.front.telling.console import Console

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.errors import BatosError, Refused
-from batos.front.doors import Door
+from batos.front.doors.door import Door
 from batos.front.telling.mission import Teller
 
 

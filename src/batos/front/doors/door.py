@@ -71,7 +71,7 @@ def door(called: Called, remote: Remote = "if_running") -> Opened:
         _tell_stale(called)
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
-    from batos.front.local import opened
+    from batos.front.doors.local import opened
 
     return opened(settings)
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from batos import loopwatch
-from batos.front.doors import Door, Opened
+from batos.front.doors.door import Door, Opened
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from tests.front.doors.serving import Waiting, client_of, serving
 from batos.cognition.brief import as_file
 from batos.config import Loaded, Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
-from batos.front.doors import Door, Served, door
-from batos.front.local import LocalDoor
+from batos.front.doors.door import Door, Served, door
+from batos.front.doors.local import LocalDoor
 from batos.front.options import Called
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
