@@ -26,7 +26,7 @@ from batos.front import cli
 #: What verbs load when they are called, beside their own modules.
 ALSO = (
     "batos.front.doors.local",
-    "batos.front.shelving",
+    "batos.front.verbs.shelving",
     "batos.front.health.residency",
     "batos.front.health.doctor",
     "batos.front.telling.logs",

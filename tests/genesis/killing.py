@@ -40,7 +40,7 @@ REGISTRY: dict[str, Any] = {
 def forking() -> ForkServerContext:
     """Where processes come from that are ready at once: forked from a server that has the verbs imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "batos.front.genesis", "batos.front.stand_in"])
+    context.set_forkserver_preload([__name__, "batos.front.verbs.genesis", "batos.front.verbs.stand_in"])
     return context
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from batos.config import Settings
-from batos.front.serve import served
+from batos.front.verbs.serve import served
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import Seams
 

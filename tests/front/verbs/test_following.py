@@ -16,9 +16,9 @@ from tests.front.doors.serving import client_of, serving
 from batos.config import Loaded, Settings
 from batos.errors import NoServer
 from batos.front.doors.door import through
-from batos.front.following import Watcher, follow
 from batos.front.options import Called
 from batos.front.telling.console import Console, plain
+from batos.front.verbs.following import Watcher, follow
 from batos.testing import scripted_uvm
 
 REFLEX = {"text": "Why?", "effort": "reflex", "persona": "ROBIN", "user": "ada"}

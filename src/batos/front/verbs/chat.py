@@ -12,13 +12,13 @@ from typing import Any
 import click
 
 from batos.errors import BatosError, UsageError
-from batos.front.briefing import Wish, brief_options
-from batos.front.chatting import COMMANDS, Chat, history_text
 from batos.front.doors.alongside import Alongside, Interrupted
 from batos.front.doors.door import door
 from batos.front.options import Called, reaching
 from batos.front.telling.console import Terminated
-from batos.front.typed import Source, source
+from batos.front.verbs.briefing import Wish, brief_options
+from batos.front.verbs.chatting import COMMANDS, Chat, history_text
+from batos.front.verbs.typed import Source, source
 
 _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
 

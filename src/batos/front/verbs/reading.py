@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from batos.front.chatting import history_text
-from batos.front.completion import mission_ids, object_names
 from batos.front.doors.door import Opened, door
-from batos.front.following import follow
 from batos.front.options import Called, reaching, run
 from batos.front.telling.console import table
 from batos.front.telling.shown import mission_text, prompts_text
+from batos.front.verbs.chatting import history_text
+from batos.front.verbs.completion import mission_ids, object_names
+from batos.front.verbs.following import follow
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
 STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")

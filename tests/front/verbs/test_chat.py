@@ -23,13 +23,13 @@ from tests.front.processes import User
 
 from batos import config
 from batos.errors import BatosError, NotFound
-from batos.front.chatting import COMMANDS, Chat, history_text, recalled_text
 from batos.front.doors.alongside import Alongside, Interrupted
 from batos.front.doors.door import Door
 from batos.front.doors.local import LocalDoor, opened
 from batos.front.options import Called
 from batos.front.telling.console import Console, Terminated
-from batos.front.typed import Piped
+from batos.front.verbs.chatting import COMMANDS, Chat, history_text, recalled_text
+from batos.front.verbs.typed import Piped
 from batos.inference.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, plain_reply
 from batos.uvm import Seams

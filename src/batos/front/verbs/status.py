@@ -10,10 +10,10 @@ import click
 
 from batos.front.doors.door import door
 from batos.front.options import Called, reaching, run
-from batos.front.reading import asked
 from batos.front.telling.bars import lasting
 from batos.front.telling.console import size, table
 from batos.front.telling.mission import placement_text, who
+from batos.front.verbs.reading import asked
 
 #: How many running missions and failures fit a screen.
 _SHOWN = 8

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from batos.cognition.brief import parse
 from batos.config import Settings
 from batos.errors import BriefError
-from batos.front.briefing import Wish, bounds, brief_options, moment
+from batos.front.verbs.briefing import Wish, bounds, brief_options, moment
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 

@@ -18,7 +18,7 @@ from tests.front.wired import ANY, eventually
 from batos.config import Settings
 from batos.errors import ConfigError, ImageBusy
 from batos.front.client import Client
-from batos.front.serve import served
+from batos.front.verbs.serve import served
 from batos.front.wire import note
 from batos.inference.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, scripted_uvm

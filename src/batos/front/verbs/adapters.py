@@ -6,7 +6,7 @@ import click
 
 from batos.front.doors.door import door
 from batos.front.options import Called, common, reaching, run
-from batos.front.reading import asked
+from batos.front.verbs.reading import asked
 
 
 @click.group()
@@ -18,7 +18,7 @@ def adapters() -> None:
 @common
 def list_(called: Called) -> int:
     """Show every adapter: whose it is, how large, on which base, and whether it is in use."""
-    from batos.front import shelving
+    from batos.front.verbs import shelving
 
     return shelving.tell_all(called)
 
@@ -31,7 +31,7 @@ def check(called: Called, which: str) -> int:
 
     They are held against their bases as Ollama shows them; where it cannot be asked, that is said.
     """
-    from batos.front import shelving
+    from batos.front.verbs import shelving
 
     return shelving.check(called, which)
 
@@ -44,7 +44,7 @@ def convert(called: Called, which: str) -> int:
 
     The daemon's own conversion spoils queries and keys on bases of the llama family, and refuses most others.
     """
-    from batos.front import shelving
+    from batos.front.verbs import shelving
 
     return shelving.convert(called, which)
 

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from batos.errors import BatosError
-from batos.front.briefing import Wish, brief_options
-from batos.front.completion import mission_ids, object_names
 from batos.front.doors.door import Door, Opened, door
 from batos.front.doors.errand import Errand
 from batos.front.options import Called, reaching, run
 from batos.front.telling.mission import Teller, why
+from batos.front.verbs.briefing import Wish, brief_options
+from batos.front.verbs.completion import mission_ids, object_names
 
 
 def _teller(called: Called, wish: Wish) -> Teller:

@@ -12,7 +12,7 @@ from batos.front.doors.door import Opened, door
 from batos.front.options import Called, reaching, run
 from batos.front.telling.bars import Bars
 from batos.front.telling.console import Console, counted, size
-from batos.front.upkeep import tell_findings
+from batos.front.verbs.upkeep import tell_findings
 
 _SHOWN = 12  # names of models in one line
 

@@ -10,12 +10,12 @@ from typing import Any, Final, get_args
 
 from batos.cognition.brief import Combine, Effort, File, PersonaName
 from batos.errors import BatosError, NotFound, UsageError
-from batos.front.briefing import Wish
 from batos.front.doors.door import Door
 from batos.front.doors.errand import Errand
 from batos.front.options import Called
 from batos.front.telling.console import counted, wrapped
 from batos.front.telling.mission import Teller, cost_text, who
+from batos.front.verbs.briefing import Wish
 
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "from_journal", "wasted")
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from batos.front.completion import mission_ids
 from batos.front.doors.door import Door, Opened, door
 from batos.front.doors.errand import Errand
 from batos.front.options import Called, reaching, run
-from batos.front.reading import asked
 from batos.front.telling.mission import Teller
+from batos.front.verbs.completion import mission_ids
+from batos.front.verbs.reading import asked
 
 
 @click.command()
