@@ -14,7 +14,7 @@ Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
 #: Every event and the keys it always carries (others may follow).
 NAMES: dict[str, tuple[str, ...]] = {
-    "mission.status": ("mission", "status"),
+    "mission.status": ("mission", "status", "reason"),
     "mission.accepted": ("mission", "user", "waiting"),
     "mission.routed": ("mission", "personas", "effort", "confidence", "reason"),
     "mission.state": ("mission", "state"),

@@ -90,7 +90,7 @@ class Played:
 
     def say(self, mission: str, status: str, **more: Any) -> None:
         self.found[mission]["status"] = status
-        self.events.emit("mission.status", mission=mission, status=status, **more)
+        self.events.emit("mission.status", mission=mission, status=status, **{"reason": None, **more})
 
     def finish(self, mission: str, status: str = "done") -> None:
         self.found[mission]["answer"] = f"An answer to {mission}."

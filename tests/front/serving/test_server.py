@@ -132,7 +132,7 @@ async def test_watchers_see_every_event_under_its_topic_numbered(tmp_path: Path)
         ("mission.m-1.status", 2),
         ("mission.m-1.inference.start", 3),
     ]
-    assert told[0][1].keys() == {"v", "seq", "at", "event", "mission", "status"}
+    assert told[0][1].keys() == {"v", "seq", "at", "event", "mission", "status", "reason"}
     assert told[0][1]["at"].endswith("Z")
 
 
