@@ -81,6 +81,19 @@ def test_what_runs_goes_back_to_the_queue_and_on_with_the_next_start(user: User)
         assert asyncio.run(ended()) == "done"
 
 
+def test_a_second_signal_stops_at_once(user: User) -> None:
+    """As a power cut would: with the code of a signal, and what was accepted is done by the next start."""
+    with server(user) as process:
+        mission = user.run("submit", "What is water?", "--json").document["data"]["mission"]
+        process.send_signal(signal.SIGSTOP)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+            process.send_signal(number)
+        assert process.wait(20) in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+        assert (user.home / "server.json").exists()
+    with server(user):
+        assert user.run("wait", mission, "--json", "-q").document["data"]["status"] == "done"
+
+
 def test_token_and_keys_are_shown_and_made(user: User) -> None:
     """The token on stdout; a key in a file for its owner alone; a key for nobody is refused."""
     shown = user.run("token", "--json").document["data"]
