@@ -108,6 +108,8 @@ def test_what_was_left_out_and_where_to_go_on() -> None:
     provenance = {**mission()["provenance"], "omitted": {"passages": 1, "turns": 2}}
     shown = notes_text(mission(provenance=provenance, brief={**BRIEF, "conversation": "c-1"}), voices=True)
     assert "left out 1 passage and 2 turns, for want of room" in shown
+    provenance["omitted"] = {"passages": 2, "turns": 0}
+    assert "left out 2 passages, for want of room" in notes_text(mission(provenance=provenance), voices=False)
     assert "talk     c-1 (go on with --conversation last)" in shown
     assert "\n         3.2 million\n" in shown
 
@@ -141,6 +143,33 @@ def test_a_mission_that_was_cancelled() -> None:
     assert said.getvalue() == (
         "m-1 is cancelled; 0 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama, 2 answers from the journal.\n"
     )
+
+
+def test_what_stands_still_is_not_asked_again() -> None:
+    """A paused mission goes on by `resume`, with all that it paid for: no other mission is needed for that."""
+    told, said = teller()
+    assert told.ended(ended("paused")) == 7
+    assert "`batos resume m-1` lets it go on" in said.getvalue()
+    assert "--ancestor" not in said.getvalue()
+
+
+def test_how_one_answer_of_several_came_to_stand() -> None:
+    """A vote says how many were asked, a selection among how many; a weave joins all, and the gate that had nothing to
+    check says nothing."""
+    winner = {"number": 1, "slot": "guide_facet_", "name": "The Guide"}
+    vote = {"mode": "vote", "votes": [[1, 2]], "asked": 2, "of": 3, "candidates": 1, "winner": winner}
+    select = {"mode": "select", "candidates": 3, "decided": "agreed", "winner": winner}
+    gate = {"ok": True, "revised": False, "checked": [], "faults": []}
+    for combined, line in (
+        (vote, "\ncombined by vote, 2 of 3 parts asked: that of The Guide stands\n"),
+        (select, "\ncombined by selection among 3 answers: that of The Guide stands\n"),
+        ({"mode": "weave"}, ""),
+    ):
+        provenance = {**mission()["provenance"], "combined": combined, "gate": gate}
+        shown = notes_text(mission(provenance=provenance), voices=False)
+        assert line in shown
+        assert ("combined" in shown) == bool(line)
+        assert "gate " not in shown
 
 
 def test_a_mission_read_back() -> None:
@@ -183,6 +212,14 @@ def test_where_the_models_lay() -> None:
     spilled = "memory   batos-robin:1 does not fit the card: 3.0 GiB of its 4.0 GiB run on the CPU\n"
     assert spilled in shown
     assert spilled in mission_text({**ended("failed"), "provenance": {"placements": places}}, voices=False)
+
+
+def test_models_of_one_base_are_in_memory_once() -> None:
+    """A council's four models are one runner on a small card, not four: it is a line, with who shares it."""
+    places = [{**placed("card", 4 << 30), "model": name} for name in ("batos-brick:1", "batos-robin:1", "batos-babs:1")]
+    shown = notes_text(mission(provenance={**mission()["provenance"], "placements": places}), voices=False)
+    assert shown.count("4.0 GiB") == 1
+    assert "memory   batos-brick:1 is on the card, 4.0 GiB; batos-robin:1, batos-babs:1 share its runner\n" in shown
 
 
 @pytest.mark.parametrize("quiet", [False, True])

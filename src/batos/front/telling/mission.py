@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,7 +129,8 @@ class Teller:
 
     def _ended(self, mission: Mapping[str, Any]) -> None:
         self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}.")
-        if mission.get("cost", {}).get("calls"):
+        # What stands still goes on as it is: only what has ended needs another mission for what it paid for.
+        if mission["status"] in ("failed", "cancelled") and mission.get("cost", {}).get("calls"):
             self.console.say(f"Ask again with --ancestor {mission['id']} and what was paid for is not paid twice.")
 
 
@@ -202,7 +203,8 @@ def cost_text(mission: Mapping[str, Any]) -> str:
 def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     """What stands under an answer: facets, sources, the gate, route, cost, transitions."""
     provenance = mission["provenance"]
-    lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_sources(provenance), *_gate(provenance)]
+    lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combined(provenance)]
+    lines += [*_sources(provenance), *_gate(provenance)]
     if voices:
         lines += changes_lines(provenance)
     lines.append(f"route    {route_text(mission['route'])}")
@@ -227,8 +229,28 @@ def placement_text(placement: Mapping[str, Any]) -> str:
 
 
 def placements(provenance: Mapping[str, Any]) -> list[str]:
-    """Where the models lay that it thought with, a line each."""
-    return [f"memory   {placement_text(each)}" for each in provenance.get("placements", ())]
+    """Where the models lay that it thought with, a line a runner: those of one base are in memory once."""
+    runners: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for each in provenance.get("placements", ()):
+        runners.setdefault((each["runner"], each["where"], each["size_vram"]), []).append(each)
+    return [f"memory   {placement_text(one)}{_sharing(more)}" for one, *more in runners.values()]
+
+
+def _sharing(more: Sequence[Mapping[str, Any]]) -> str:
+    names = ", ".join(str(each["model"]) for each in more)
+    return f"; {names} {'shares' if len(more) == 1 else 'share'} its runner" if more else ""
+
+
+def _combined(provenance: Mapping[str, Any]) -> list[str]:
+    """How one part's answer came to stand, and for whom nobody was asked; a weave is the usual, and is not told."""
+    combined = provenance.get("combined") or {}
+    if "winner" not in combined:
+        return []
+    if "votes" in combined:
+        way = f"by vote, {combined['asked']} of {counted(combined['of'], 'part')} asked"
+    else:
+        way = f"by selection among {counted(combined['candidates'], 'answer')}"
+    return [f"combined {way}: that of {combined['winner']['name']} stands"]
 
 
 def _sources(provenance: Mapping[str, Any]) -> list[str]:
@@ -238,14 +260,16 @@ def _sources(provenance: Mapping[str, Any]) -> list[str]:
         for each in provenance["citations"]
     ]
     omitted = provenance["omitted"]
-    if omitted["passages"] or omitted["turns"]:
-        left = f"{counted(omitted['passages'], 'passage')} and {counted(omitted['turns'], 'turn')}"
-        lines.append(f"left out {left}, for want of room")
+    left = [counted(omitted[what], what[:-1]) for what in ("passages", "turns") if omitted[what]]
+    if left:
+        lines.append(f"left out {' and '.join(left)}, for want of room")
     return lines
 
 
 def _gate(provenance: Mapping[str, Any]) -> list[str]:
     gate = provenance["gate"]
+    if gate["ok"] and not gate["checked"]:  # a value that a message read: nothing of it could be faulty
+        return []
     revised = " after one revision" if gate["revised"] else ""
     if gate["ok"]:
         return [f"gate     passed{revised} ({counted(len(gate['checked']), 'check')})"]
