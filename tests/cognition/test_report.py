@@ -194,3 +194,16 @@ class _Root(dict[str, Any]):
     """A root with a connection that has nothing."""
 
     _p_jar: Any
+
+
+def test_a_runner_that_several_models_share_is_sampled_once() -> None:
+    """Whichever of them was served last: else one runner of a small card would be told as four."""
+    rows = [
+        ("brick", "alfred", 5),
+        ("robin", "alfred", 4),
+        ("alfred", "alfred", 3),
+        ("coder", "coder", 2),
+        ("coder", "x", 1),
+    ]
+    samples = [{"model": model, "runner": runner, "at": at} for model, runner, at in rows]
+    assert [(each["model"], each["at"]) for each in report.newest_samples(samples)] == [("brick", 5), ("coder", 2)]

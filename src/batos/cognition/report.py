@@ -70,11 +70,18 @@ def running_line(root: Any, line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Of samples, newest first, the first of each model."""
-    found: dict[str, dict[str, Any]] = {}
+    """Of samples, newest first, the first of each runner, whichever model it served, and none of a model told by then.
+
+    Each has `at`: a runner that was seen then may be gone since.
+    """
+    found: list[dict[str, Any]] = []
+    told: set[str] = set()
     for sample in samples:
-        found.setdefault(str(sample["model"]), dict(sample))
-    return list(found.values())
+        names = {str(sample["model"]), str(sample["runner"])}
+        if not names & told:
+            found.append(dict(sample))
+        told |= names
+    return found
 
 
 def newest(root: Any) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:

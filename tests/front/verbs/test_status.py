@@ -37,10 +37,17 @@ FOUND: dict[str, Any] = {
         "answer_tokens": 90_000,
         "first_token": {"counts": [1, 1], "seconds": 3.0},
         "mission": {"counts": [2], "seconds": 20.0},
-        "missions": {"BRICK": {"done": 700, "failed": 2}, "ROBIN": {"done": 500}},
+        "missions": {"BRICK": {"done": 700, "failed": 2}, "ROBIN": {"done": 500}, "none": {"failed": 1}},
     },
     "vram": [
-        {"model": "batos-brick:1", "runner": "batos-brick:1", "where": "card", "size": 4 << 30, "size_vram": 4 << 30}
+        {
+            "at": "2026-11-21T09:00:00.000Z",
+            "model": "batos-brick:1",
+            "runner": "batos-brick:1",
+            "where": "card",
+            "size": 4 << 30,
+            "size_vram": 4 << 30,
+        }
     ],
     "failures": [
         {
@@ -86,7 +93,8 @@ def test_one_screen() -> None:
         "on average to the first token 1.5 s, a mission 10.0 s",
         "brick    700 done, 2 failed",
         "robin    500 done",
-        "memory   batos-brick:1 is on the card, 4.0 GiB",
+        "unrouted 1 failed",
+        "memory   batos-brick:1 is on the card, 4.0 GiB, seen 30 min 0 s ago",
         "newest failures",
         "  m-0  2026-11-21T09:00:00.000Z  timed_out: its deadline passed",
     ]

@@ -38,7 +38,7 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
     """The screen; what an older or newer server does not tell is left out."""
     lines = [*_standing(found, now), *_running(found.get("running", ()), now)]
     lines += _totals(found.get("counters") or {})
-    lines += [f"memory   {placement_text(each)}" for each in found.get("vram", ())]
+    lines += [f"memory   {placement_text(each)}{_seen(each, now)}" for each in found.get("vram", ())]
     failures = found.get("failures", ())[:_SHOWN]
     if failures:
         lines.append("newest failures")
@@ -81,6 +81,11 @@ def _who(running: Mapping[str, Any]) -> str:
     return who({"personas": running.get("personas") or (), "effort": running.get("effort")})
 
 
+def _seen(sample: Mapping[str, Any], now: datetime) -> str:
+    """A look is taken when a call may have loaded a model, so what lies there may have gone since."""
+    return f", seen {_since(sample['at'], now)} ago" if "at" in sample else ""
+
+
 def _since(moment: str | None, now: datetime) -> str:
     return lasting(max(0.0, (now - datetime.fromisoformat(moment)).total_seconds())) if moment else "?"
 
@@ -97,7 +102,7 @@ def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
         yield f"on average {', '.join(means)}"
     for persona, ends in sorted((counters.get("missions") or {}).items()):
         told = ", ".join(f"{number:,} {word}" for word, number in sorted(ends.items()))
-        yield f"{persona.lower().ljust(8)} {told}"
+        yield f"{'unrouted' if persona == 'none' else persona.lower().ljust(8)} {told}"
 
 
 #: Histograms that are told as their mean.
