@@ -40,6 +40,18 @@ async def test_a_clock_that_is_set_back_is_believed() -> None:
     assert await rung.get() == "m-1"
 
 
+async def test_a_clock_that_jumps_forward_is_noticed() -> None:
+    """As after a machine's sleep, in which no timer counted: at the next look it rings."""
+    now = datetime(2026, 11, 21, 9, tzinfo=UTC)
+    rung: asyncio.Queue[str] = asyncio.Queue()
+    alarms = Alarms(lambda: now, rung.put_nowait, look=0.01)
+    alarms.set("m-1", iso(now + timedelta(hours=8)))
+    await asyncio.sleep(0.05)
+    assert (rung.empty(), len(alarms)) == (True, 1)
+    now += timedelta(hours=9)
+    assert await rung.get() == "m-1"
+
+
 async def test_what_is_cleared_does_not_ring() -> None:
     """Nobody is told after the end."""
     rung: asyncio.Queue[str] = asyncio.Queue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -342,3 +343,44 @@ async def test_who_leaves_as_the_daemon_comes_back_ends_nobody_else(tmp_path: Pa
         leaving = asyncio.ensure_future(uvm.cancel(missions[0]))
         assert await statuses(uvm, missions) == ["cancelled", "done"]
         assert (await leaving)["status"] == "cancelled"
+
+
+async def test_what_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
+    """A cancellation and a pause that the disk refuses are told so, and their missions wait on and are run."""
+
+    def full(batch: Any) -> None:
+        raise OSError(errno.EIO, "just then")
+
+    bridge = WaitingBridge(Script())
+    async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
+        missions = await begun(uvm, "One?", "Two?", "Three?", effort="reflex")
+        await bridge.arrived(1)
+        writer, commit = uvm.image.writer, uvm.image.writer._commit
+        writer._commit = full  # type: ignore[method-assign]
+        with pytest.raises(BatosError, match="just then"):
+            await uvm.cancel(missions[1])
+        with pytest.raises(BatosError, match="just then"):
+            await uvm.pause(missions[2])
+        writer._commit = commit  # type: ignore[method-assign]
+        for number in (1, 2, 3):
+            await bridge.let(number)
+        assert await statuses(uvm, missions) == ["done"] * 3
+
+
+async def test_who_leaves_while_it_is_written_has_said_it(tmp_path: Path) -> None:
+    """A cancellation that is itself cancelled in the middle of its commit cancels, and who waits for the end has it."""
+    bridge = WaitingBridge(Script())
+    async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
+        missions = await begun(uvm, "One?", "Two?", effort="reflex")
+        await bridge.arrived(1)
+        waiting = asyncio.ensure_future(uvm.ended(missions[1]))
+        leaving = asyncio.ensure_future(uvm.cancel(missions[1]))
+        while not uvm.image.writer._flushing:  # noqa: ASYNC110 - it is being written
+            await asyncio.sleep(0)
+        leaving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        async with asyncio.timeout(5):
+            assert (await waiting)["status"] == "cancelled"
+        await bridge.let(1)
+        assert await statuses(uvm, missions) == ["done", "cancelled"]

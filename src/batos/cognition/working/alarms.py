@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
 from batos.errors import TimedOut
+
+#: Seconds after which the clock is looked at again: timers count none while a machine sleeps, and know nothing of a
+#: clock that is set forward.
+LOOK: Final = 60.0
 
 
 class Alarms:
     """Rings once for each mission whose deadline has passed; `ring` is called on the loop, with its id."""
 
-    def __init__(self, clock: Callable[[], datetime], ring: Callable[[str], None]) -> None:
+    def __init__(self, clock: Callable[[], datetime], ring: Callable[[str], None], look: float = LOOK) -> None:
         self._clock = clock
         self._ring = ring
+        self._look = look
         self._set: dict[str, asyncio.TimerHandle] = {}
 
     def __len__(self) -> int:
@@ -23,7 +29,7 @@ class Alarms:
     def set(self, mission: str, deadline: str) -> None:
         """Ring for the mission when its deadline (ISO 8601) has passed; one that has passed rings at once."""
         self.drop(mission)
-        left = max(0.0, self._left(deadline))
+        left = min(max(0.0, self._left(deadline)), self._look)
         self._set[mission] = asyncio.get_running_loop().call_later(left, self._due, mission, deadline)
 
     def passed(self, deadline: str) -> bool:
@@ -35,7 +41,7 @@ class Alarms:
 
     def _due(self, mission: str, deadline: str) -> None:
         if not self.passed(deadline):
-            # A timer counts seconds, and the clock was set back meanwhile.
+            # It is a look, or the clock was set back meanwhile.
             self.set(mission, deadline)
             return
         del self._set[mission]

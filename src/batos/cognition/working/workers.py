@@ -227,10 +227,29 @@ class Workers:
             await asyncio.wait({run.left})
             if mission not in self._patient and not (force and self._found(mission)[0] in OPEN):
                 return
-        self._queue.drop(mission)
-        self._patient.pop(mission, None)
-        await self._settle(mission, word, reason, OPEN)
+        place, patient = self._queue.drop(mission), self._patient.pop(mission, None)
+        try:
+            await self._settle(mission, word, reason, OPEN)
+        except Refused:  # it has ended
+            raise
+        except BaseException:
+            self._put_back(mission, place, patient)
+            raise
         self._tell(mission, Ending(word, reason))
+
+    def _put_back(self, mission: str, place: Place | None, patient: Place | None) -> None:
+        """What could not be written down is not so: the mission waits on for what it waited for.
+
+        Who was cancelled while it was written has said so all the same.
+        """
+        word = self._found(mission)[0]
+        if word not in ("queued", "waiting"):
+            self._tell(mission, Ending(word))
+        elif patient is not None and not self.stopping:
+            self._wait_for_ollama(patient)
+        elif place is not None and not self.stopping:
+            self._queue.put(place)
+            self._go_on()
 
     def release(self, mission: str) -> bool:
         """Let a running mission that is to pause go on; says whether it does: it may be on its way out."""
