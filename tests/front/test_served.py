@@ -283,6 +283,8 @@ def test_without_a_server(tmp_path: Path, grown: Path, slow: str) -> None:
     assert (process.returncode, alone.run("show", name, "--json").document["data"]["status"]) == (130, "queued")
     resumed = alone.run("resume", "--json")
     assert [each["status"] for each in resumed.document["data"]["missions"]] == ["done"]
+    later = mission_of(alone.run("submit", "--json", *REFLEX, "Who trims the wick?"))
+    assert f"{later} goes on: Who trims the wick?" in alone.run("resume").err
 
 
 def test_a_server_that_dies(tmp_path: Path, grown: Path, slow: str) -> None:

@@ -81,6 +81,14 @@ def test_a_conversation_goes_on_and_is_read_by_position(user: User) -> None:
     assert "Two?" not in told.out
 
 
+def test_a_conversation_that_is_not_there_is_said_before_anything_is_asked(user: User) -> None:
+    """Who goes on with one is told which and how long it is; one that there is not ends the chat with 2."""
+    ran = user.run("chat", "--conversation", "nosuch", stdin="")
+    assert (ran.code, "there is no conversation 'nosuch'" in ran.err) == (2, True)
+    user.run(*REFLEX, "-q", stdin="One?\n")
+    assert ", 1 turn." in user.run("chat", "--conversation", "last", stdin="").err
+
+
 def test_a_conversation_is_shown_by_its_id(user: User) -> None:
     """`show c-...` tells turns by position, word for word, to its user alone."""
     user.run(*REFLEX, "-q", stdin="One?\nTwo?\n")
@@ -195,12 +203,12 @@ def test_at_a_terminal_lines_are_edited_and_remembered(user: User) -> None:
 
 
 @contextmanager
-def at_hand(home: Path, bridge: ScriptedBridge) -> Iterator[tuple[Alongside, Chat, io.StringIO]]:
+def at_hand(home: Path, bridge: ScriptedBridge, *, quiet: bool = True) -> Iterator[tuple[Alongside, Chat, io.StringIO]]:
     """A chat in this process over a scripted bridge, its door, and what it has written."""
     out = io.StringIO()
     loaded = config.load({}, {"home": str(home), "image": "memory://chat", "user": "tester"})
     home.mkdir(parents=True, exist_ok=True)
-    called = Called(loaded, Console.of(out, io.StringIO(), as_json=False), quiet=True)
+    called = Called(loaded, Console.of(out, io.StringIO(), as_json=False), quiet=quiet)
     chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
     with Alongside(opened(loaded.settings, Seams(bridge=bridge))) as way:
         way.do(lambda door: _local(door).uvm.genesis())
@@ -242,12 +250,36 @@ def test_ctrl_c_cancels_the_answer_and_keeps_the_chat(tmp_path: Path) -> None:
             way.do(lambda door: chat.turn(door, "Stop me?"))
         conversation = chat.conversation
         assert conversation.startswith("c-")
+        with pytest.raises(NotFound):
+            typed(way, chat, "recalled")
         assert way.do(lambda door: chat.turn(door, "And now?")) == 0
         assert chat.conversation == conversation
         page = way.do(lambda door: chat.page(door, 1, 10))
         assert [each["question"] for each in page["turns"]] == ["And now?"]
         found = way.do(lambda door: door.call("missions", {"limit": 9}))["missions"]
         assert sorted(each["status"] for each in found) == ["cancelled", "done"]
+
+
+def test_what_a_stopped_question_leaves_in_a_chat(tmp_path: Path) -> None:
+    """What it cost, without options that cannot be typed here; what was recalled is still the last answer's."""
+    bridge = Stopped()
+    bridge.pressed = True
+    with at_hand(tmp_path / "home", bridge, quiet=False) as (way, chat, out):
+        way.do(lambda door: chat.turn(door, "And now?"))
+        bridge.pressed = False
+        with pytest.raises(Interrupted):
+            way.do(lambda door: chat.turn(door, "Stop me?"))
+        assert typed(way, chat, "recalled") == 0
+        assert "word for word" in out.getvalue()
+        said = chat.console.err
+        assert isinstance(said, io.StringIO)
+        assert "It is cancelled; " in said.getvalue()
+        assert "--ancestor" not in said.getvalue()
+        assert way.do(chat.part) == 0
+        assert "--conversation c-" in said.getvalue()
+        typed(way, chat, "new")
+        assert way.do(chat.part) == 0
+        assert "--conversation new" not in said.getvalue()
 
 
 def test_an_end_from_outside_cancels_the_answer_before_the_door_closes(tmp_path: Path) -> None:

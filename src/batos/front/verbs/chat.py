@@ -71,6 +71,7 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
         console.say(_WELCOME, dim=True)
     code = 0
     try:
+        _begun(chat, way)
         while chat.goes_on:
             try:
                 text = _next(messages, chat, interactive=interactive)
@@ -89,6 +90,13 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
         console.say("")
         way.do(chat.part)
     return 0 if interactive else code
+
+
+def _begun(chat: Chat, way: Alongside) -> None:
+    try:
+        way.do(chat.begin)
+    except Interrupted:
+        raise KeyboardInterrupt from None
 
 
 def _next(messages: Source, chat: Chat, *, interactive: bool) -> str:

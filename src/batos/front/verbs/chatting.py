@@ -42,6 +42,10 @@ class Talker(Teller):
         if not self.quiet:
             self.console.say(f"\n{turn_line(mission)}\n", dim=True)
 
+    def _ended(self, mission: Mapping[str, Any]) -> None:
+        """What it cost; what `ask` is told of its options is nothing that can be typed here."""
+        self.console.say(f"It is {mission['status']}; {cost_text(mission)}.")
+
 
 class Chat:
     """A conversation through a door, and how its next question is asked."""
@@ -100,11 +104,21 @@ class Chat:
     async def _note(self, door: Door, mission: str) -> None:
         """Keep what the turn was: its conversation, its cost."""
         with suppress(BatosError):  # the turn was told; what is known of it is not worth another error
-            self._last = found = await door.call("show", {"mission": mission})
+            found = await door.call("show", {"mission": mission})
+            self._last = found if "answer" in found else self._last
             self.conversation = str(found["brief"]["conversation"])
             self._turns += 1
             for name in _SUMS:
                 self._spent[name] += found.get("cost", {}).get(name, 0)
+
+    async def begin(self, door: Door) -> int:
+        """Find the conversation that is to go on, before anything is asked in it; NotFound if there is none."""
+        if self.conversation != "new":
+            page = await self.page(door, -1, 1)
+            self.conversation = page["conversation"]
+            if not self._quiet:
+                self.console.say(f"This is {self.conversation}, {counted(page['count'], 'turn')}.", dim=True)
+        return 0
 
     async def part(self, door: Door) -> int:
         """What to know when one leaves."""
@@ -112,7 +126,7 @@ class Chat:
             ended = await door.call("show", {"mission": self._compaction})
             if ended["status"] in ("queued", "running"):
                 self.console.say("Older turns are still being compacted; the next turn goes on with it.", dim=True)
-        if self._turns and not self._quiet:
+        if self.conversation not in ("new", "last") and not self._quiet:
             self.console.say(f"Go on with: batos chat --conversation {self.conversation}", dim=True)
         return 0
 
@@ -242,7 +256,7 @@ class Chat:
         return 0
 
     async def _recalled(self, door: Door, rest: str) -> int:
-        if self._last is None or "answer" not in self._last:
+        if self._last is None:
             raise NotFound("there is no answer yet", remedy="Ask something first.")
         provenance = self._last["provenance"]
         data = {"recalled": provenance["recalled"], "omitted": provenance["omitted"], "compaction": self._compaction}
@@ -260,7 +274,8 @@ class Command:
 
 def _choice(name: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        raise UsageError(f"/{name} is one of {', '.join(known)}, not {value!r}", field=name, remedy="/help")
+        told = ", ".join(known)
+        raise UsageError(f"{value!r} is nothing that /{name} knows", field=name, remedy=f"It knows {told}; see /help.")
     return value
 
 

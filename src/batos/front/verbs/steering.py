@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from textwrap import shorten
+from typing import Any, Final
 
 import click
 
@@ -12,6 +13,9 @@ from batos.front.options import Called, reaching, run
 from batos.front.telling.mission import Teller
 from batos.front.verbs.completion import mission_ids
 from batos.front.verbs.reading import asked
+
+#: Characters of a question that say which one it is.
+_LINE: Final = 60
 
 
 @click.command()
@@ -80,6 +84,9 @@ async def _run_all(called: Called, way: Door, errand: Errand, missions: list[str
         if called.console.as_json:
             ended.append(await way.call("wait", {"mission": mission, "follow": True}, errand.teller.hear))
         else:
+            if not called.quiet:
+                text = (await way.call("show", {"mission": mission}))["brief"]["text"]
+                called.console.say(f"{mission} goes on: {shorten(text, _LINE, placeholder='...')}")
             codes.append(await errand.wait(way, {"mission": mission}))
     if called.console.as_json:
         called.console.document({"missions": ended})
