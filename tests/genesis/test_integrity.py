@@ -57,7 +57,7 @@ async def test_before_genesis(connection: Connection, codex: Codex, daemon: Hand
     assert set(wrong(audit(connection.root(), codex, None))) == {"codex.digest", "image.root", "models.listed"}
 
 
-async def test_damage_is_found(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
+def test_damage_is_found(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
     """A changed codex, a lost pillar, other parents and a lost state are each found where they are."""
     root = connection.root()
     graph.build(root, codex)
@@ -85,7 +85,7 @@ async def test_learnt_method_is_a_pillar(connection: Connection, codex: Codex) -
     assert "1 of them learnt" in finding.what
 
 
-async def test_window(codex: Codex, connection: Connection, folder: Path, edit: Edit) -> None:
+def test_window(codex: Codex, connection: Connection, folder: Path, edit: Edit) -> None:
     """A window that the fixed texts would half fill is found before a mission meets it."""
     for name in ("robin", "brick", "babs", "alfred"):
         edit(f"{name}.toml", "num_ctx = 4096", "num_ctx = 2048")

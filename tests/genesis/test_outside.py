@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +27,8 @@ async def test_beside_whoever_holds_the_image(tmp_path: Path) -> None:
     async with staged(home) as stage:
         gguf_adapter(home / "adapters" / "robin" / "a")
         gguf_adapter(home / "adapters" / "robin" / "b")
+        for path in (home / "adapters").rglob("*.gguf"):
+            os.utime(path, (0, 0))  # what is new may still be written to, and its digest is not yet kept
         await stage.ask()
         await stage.uvm.image.writer.apply(lambda root: repository.choose(root, "ROBIN", "b"))
         before = files(home)

@@ -119,6 +119,7 @@ async def one(home: Path, kind: str, slack: int, at_once: int) -> None:
         if not (home / "padded").exists():
             await pad(uvm, journal=kind == "journal")
             (home / "padded").touch()
+        await uvm.check()  # what the router learns of the codex is large, and written once
         limit(filled.stat().st_size + slack)
         told = await (blob(uvm) if kind == "blob" else until_full(uvm, at_once))
     limit(-1)

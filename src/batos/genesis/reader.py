@@ -7,6 +7,8 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 from batos.errors import CodexError
@@ -54,6 +56,19 @@ def _deepest_line(hidden: str) -> int:
     return hidden.count("\n", 0, at) + 1
 
 
+@lru_cache(maxsize=16)
+def _looked_over(text: str) -> tuple[str, int | None, int | None]:
+    """A text with its strings hidden, where one is never closed, and the line of a key of too many parts."""
+    hidden, unclosed = masked(text)
+    return hidden, unclosed, _line_of_many_parts(hidden)
+
+
+@lru_cache(maxsize=16)
+def _sound(text: str) -> tuple[dict[str, Any], KeyLines]:
+    """What a TOML text says and where: of the five files of a codex that is read again, at most one is another."""
+    return tomllib.loads(text), KeyLines(text)
+
+
 class Source:
     """One TOML file: its values, where they are written, and the faults found so far.
 
@@ -79,12 +94,11 @@ class Source:
         return any((fault.field or "").partition(".")[0] == key for fault in self.faults)
 
     def _parse(self) -> dict[str, Any]:
-        hidden, unclosed = masked(self.text)
-        line = _line_of_many_parts(hidden)
+        hidden, unclosed, line = _looked_over(self.text)
         if line is not None:
             return self._unread(line, f"a key has more than {_PARTS} parts", "Write shorter keys: see docs/codex.md.")
         try:
-            values = tomllib.loads(self.text)
+            read, self._lines = _sound(self.text)
         except tomllib.TOMLDecodeError as error:
             return self._not_toml(str(error), unclosed)
         except RecursionError:
@@ -94,7 +108,7 @@ class Source:
             digits = _MANY_DIGITS.search(hidden)
             line = hidden.count("\n", 0, digits.start() if digits else 0) + 1
             return self._unread(line, "a number has too many digits", "Write a number that fits 64 bits.")
-        self._lines = KeyLines(self.text)
+        values = deepcopy(read)
         self._refuse_numbers(values)
         return values
 
