@@ -430,7 +430,7 @@ async def test_a_deadline_ends_what_runs_waits_or_stands(tmp_path: Path) -> None
         with pytest.raises(TimedOut):
             await uvm.run(late)
         await uvm.ready()
-        missions = [await submit(uvm, deadline=passing(0.5)) for _ in range(3)]
+        missions = [await submit(uvm, deadline=passing(1.0)) for _ in range(3)]
         for mission in missions:
             await uvm.begin(mission)
         await uvm.pause(missions[2])

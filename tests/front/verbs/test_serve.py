@@ -18,11 +18,11 @@ from tests.front.wired import ANY, eventually
 from batos.config import Settings
 from batos.errors import ConfigError, ImageBusy
 from batos.front.client import Client
-from batos.front.verbs.serve import served
+from batos.front.verbs.serve import go_on, served
 from batos.front.wire import note
 from batos.inference.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.uvm import UVM, Seams
+from batos.uvm import Seams
 
 
 @contextmanager
@@ -173,21 +173,13 @@ async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Pa
     await client.close()
 
 
-async def test_what_a_client_ends_before_it_is_begun_again_ends_no_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_client_ends_before_it_is_begun_again_ends_no_server(tmp_path: Path) -> None:
     """The server listens before all that was left is begun; one cancelled or paused by then stays so."""
-    async with scripted_uvm(tmp_path, memory=False) as uvm:
-        left = [await uvm.submit({"text": f"Why {number}?", "effort": "reflex"}) for number in range(4)]
-    recover = UVM.recover
-
-    async def meddling(uvm: UVM) -> list[str]:
-        found = await recover(uvm)
+    async with scripted_uvm(tmp_path) as uvm:
+        for number in range(4):
+            await uvm.submit({"text": f"Why {number}?", "effort": "reflex"})
+        left = await uvm.recover()
         await uvm.cancel(left[1])
         await uvm.pause(left[2])
-        return found
-
-    monkeypatch.setattr(UVM, "recover", meddling)
-    settings = Settings(home=tmp_path, user="tester", bind=ANY, events=ANY)
-    async with served(settings, Seams(bridge=ScriptedBridge())) as (uvm, _):
+        await go_on(uvm, left)
         assert [(await uvm.ended(each))["status"] for each in left] == ["done", "cancelled", "paused", "done"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -80,13 +80,18 @@ async def served(settings: Settings, seams: Seams | None = None) -> AsyncIterato
             await asyncio.to_thread(note.write, home, mine)
             try:
                 _log.info("server started", left_behind=len(left), **dispatcher.about)
-                for mission in left:
-                    with suppress(Refused):  # a client has ended or paused it already
-                        await uvm.begin(mission)
+                await go_on(uvm, left)
                 yield uvm, places
             finally:
                 note.remove(home, mine)
                 await uploads.close()
+
+
+async def go_on(uvm: UVM, left: Sequence[str]) -> None:
+    """Begin what an earlier process left; what a client has ended or paused since then stays so."""
+    for mission in left:
+        with suppress(Refused):
+            await uvm.begin(mission)
 
 
 def _make_all(ring: Keyring) -> None:
