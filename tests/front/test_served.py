@@ -276,6 +276,7 @@ def test_without_a_server(tmp_path: Path, grown: Path, slow: str) -> None:
         assert (ran.code, ran.document["error"]["code"]) == (6, "no_server"), verb
         assert "batos serve" in ran.document["error"]["remedy"]
     assert "no server runs" in alone.run("show", name).out
+    assert "waits for `batos resume`" in alone.run("missions").err
     process = alone.start("resume", "--json")
     _until_told(process, "inference.start")
     process.send_signal(signal.SIGINT)
@@ -285,6 +286,7 @@ def test_without_a_server(tmp_path: Path, grown: Path, slow: str) -> None:
     assert [each["status"] for each in resumed.document["data"]["missions"]] == ["done"]
     later = mission_of(alone.run("submit", "--json", *REFLEX, "Who trims the wick?"))
     assert f"{later} goes on: Who trims the wick?" in alone.run("resume").err
+    assert "resume" not in alone.run("missions").err
 
 
 def test_a_server_that_dies(tmp_path: Path, grown: Path, slow: str) -> None:

@@ -35,8 +35,17 @@ def missions(called: Called, limit: int, status: str | None, mine: bool, followi
         args["user"] = called.settings.asker
     if following:
         return run(follow(called, door(called, "required"), args))
-    tell_lines(called, run(asked(door(called), "missions", args))["missions"], some=status is not None or mine)
+    found, served = run(_missions(door(called), args))
+    tell_lines(called, found, some=status is not None or mine)
+    if not served and any(each["status"] in ("queued", "running") for each in found):
+        # A list is read where the image is held, so nobody works on these.
+        called.console.say("No server runs: what is queued or running there waits for `batos resume` or `batos serve`.")
     return 0
+
+
+async def _missions(opened: Opened, args: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
+    async with opened as way:
+        return (await way.call("missions", args))["missions"], way.served
 
 
 def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> None:
