@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import WaitingBridge, ask, change
+from tests.cognition.minds import Script, WaitingBridge, ask, change
 from tests.cognition.talks import exchanges, is_record, recording, talk
 
 from batos.cognition.conversing import conversations
@@ -87,6 +87,29 @@ async def test_two_turns_at_once_make_one_compaction(mind: Mind) -> None:
         await mind.uvm.ended(each)
     paths = [path["path"] for path in mind.told("inference.start") if path["path"].startswith("compaction")]
     assert len(paths) == len(set(paths)) == len([each for each in mind.bridge.history if is_record(each)])
+
+
+async def test_turns_on_a_busy_machine_make_one_compaction(tmp_path: Path) -> None:
+    """While it waits for a worker behind what people ask, further turns add none to the queue."""
+    script = Script(woven=dict(PLAIN))
+    bridge = WaitingBridge(recording(lambda request: "Anna Lund sealed jars.", script))
+    async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
+        mind = Mind(uvm, bridge, script, [])
+        name = await talk(uvm, exchanges(20))
+        turns: list[str] = []
+        for number in (1, 2, 3):
+            turn = asyncio.ensure_future(turned(mind, name))
+            await bridge.let(number)
+            turns.append(await turn)
+        busy = await uvm.submit({"text": "Why?", "effort": "reflex", "persona": "BRICK"})
+        await uvm.begin(busy)
+        await bridge.arrived(4)
+        begun = {await uvm.afterwards.begin(turn) for turn in turns}
+        assert len(begun) == 1
+        assert len(uvm.missions(status="queued")) == 1
+        await uvm.cancel(str(begun.pop()))
+        again = await uvm.afterwards.begin(turns[0])
+        assert [each["id"] for each in uvm.missions(status="queued")] == [again]
 
 
 async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(mind: Mind) -> None:

@@ -41,7 +41,8 @@ SELECTOR: Final = "compact_"
 #: Who asked for a compaction that nobody asked for; what comes through these doors never makes one due.
 DOOR: Final = "kernel"
 _BACKGROUND: Final = frozenset({DOOR, "event"})
-_UNENDED: Final = frozenset({"queued", "running", "waiting"})
+#: A compaction that will come to something by itself.
+UNENDED: Final = frozenset({"queued", "running", "waiting"})
 #: The journal note of a compaction's beginning has the turn up to which it goes under this name.
 _NOTE: Final = "compacting"
 
@@ -105,7 +106,7 @@ def due(root: Any, mission: str) -> dict[str, Any] | str | None:
         return None
     before = own_slots(conversation).get("compacting")
     word = root[roots.MISSIONS][before][1].word if before else None
-    if word in _UNENDED:
+    if word in UNENDED:
         return str(before)
     brief = {
         # The same words every time: then what an interrupted one paid for is found by its ancestor's clock.

@@ -9,9 +9,10 @@ from typing import Any
 import structlog
 
 from batos.cognition.conversing import compaction
+from batos.cognition.hold import as_ours
 from batos.cognition.working.control import Control
-from batos.errors import BatosError
 from batos.events import Events
+from batos.image import roots
 from batos.image.image import LivingImage
 
 _log = structlog.get_logger("batos")
@@ -26,6 +27,8 @@ class Afterwards:
         self._group = group
         #: One look after the other: two turns that end together make one compaction due, not two.
         self._looking = asyncio.Lock()
+        #: The newest mission that was begun here, by conversation: until it runs nothing in the image tells of it.
+        self._begun: dict[str, str] = {}
 
     def keep(self, events: Events) -> None:
         """From now on see to every turn when it is answered: for a process that is there to work."""
@@ -46,18 +49,22 @@ class Afterwards:
             if found is None:
                 return None
             if not isinstance(found, str):
-                found = await self._control.submit(found)
+                conversation = found["message"]["receiver"]
+                found = self._begun[conversation] = await self._control.submit(found)
             await self._control.resume(found)
             return found
 
     def _due(self, mission: str) -> dict[str, Any] | str | None:
         with self._image.snapshot() as root:
-            return compaction.due(root, mission)
+            found = compaction.due(root, mission)
+            begun = self._begun.get(found["message"]["receiver"]) if isinstance(found, dict) else None
+            waits = begun is not None and root[roots.MISSIONS][begun][1].word in compaction.UNENDED
+            return begun if waits else found
 
     async def see_to(self, mission: str) -> str | None:
         """The same, and what keeps it from being begun is logged: the answer stands, and the next turn looks again."""
         try:
             return await self.begin(mission)
-        except BatosError as error:  # no reason to fail what was answered
-            _log.warning("compaction.not_begun", mission=mission, reason=error.as_dict())
+        except Exception as error:  # no reason to fail what was answered, nor the process that looks
+            _log.warning("compaction.not_begun", mission=mission, reason=as_ours(error).as_dict())
             return None
