@@ -10,11 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from BTrees.OOBTree import OOBTree
+from persistent.mapping import PersistentMapping
 from tests.image.living import brief, child, heard, living
 
 from batos.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image import roots
-from batos.image.storage import journal_uri, open_database
+from batos.image.storage import CACHED_BYTES, journal_uri, open_database
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,24 @@ from batos.image.storage import journal_uri, open_database
 def test_the_journals_uri(image: str, journal: str, expected: str) -> None:
     """It is the given one, or the image's neighbour; postgresql:// is postgres://."""
     assert journal_uri(image, journal) == expected
+
+
+@pytest.mark.parametrize("name", ["image.fs", "journal.fs"])
+def test_a_long_life_does_not_fill_the_memory(tmp_path: Path, name: str) -> None:
+    """However many large records are written, a cache keeps its share of bytes, the newest ones."""
+    db = open_database(f"file://{tmp_path / name}", connections=8)
+    try:
+        with db.transaction() as connection:
+            kept = connection.root()["kept"] = OOBTree()
+            cache = connection._cache
+            for number in range(200):
+                kept[f"{number:03d}"] = PersistentMapping({"text": "x" * 2**15})
+                connection.transaction_manager.savepoint(optimistic=True)
+        assert 0 < cache.total_estimated_size <= CACHED_BYTES // 8 < 200 * 2**15
+        with db.transaction() as connection:
+            assert len(connection.root()["kept"]["000"]["text"]) == 2**15
+    finally:
+        db.close()
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
