@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from BTrees.OOBTree import OOBTree
 from persistent import Persistent
+from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 
 from batos.image.transactions import snapshot
@@ -83,7 +84,7 @@ class MissionLog(Persistent):
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.notes: list[dict[str, Any]] = []
+        self.notes: list[Mapping[str, Any]] = []
 
     def put(self, record: Record, bodies: Sequence[bytes] | None = None) -> None:
         """Add a record, or move the open entry of the same key on; `bodies` if they are canonical already."""
@@ -99,8 +100,15 @@ class MissionLog(Persistent):
         return [entry.record() for entry in self.entries]
 
     def note(self, notes: Iterable[Mapping[str, Any]]) -> None:
-        """Add transitions or failures."""
-        self.notes = [*self.notes, *(dict(note) for note in notes)]
+        """Add transitions or failures; what has parts of its own is an object of its own.
+
+        The log is written again with every call, and such a note is not.
+        """
+        self.notes = [*self.notes, *(PersistentMapping(note) if _has_parts(note) else dict(note) for note in notes)]
+
+
+def _has_parts(note: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, Mapping) for value in note.values())
 
 
 def canonical(value: Any) -> bytes:
@@ -195,7 +203,7 @@ class Journal:
         """The transitions and failures of one mission, in order."""
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
-            return list(logs[mission].notes) if mission in logs else []
+            return [dict(note) for note in logs[mission].notes] if mission in logs else []
 
 
 def _put(root: Any, mission: str, record: Record | None, notes: list[Mapping[str, Any]]) -> None:
