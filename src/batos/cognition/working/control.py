@@ -11,8 +11,8 @@ from typing import Any, Final
 from batos.cognition.brief import File
 from batos.cognition.hold import cancelled, paused
 from batos.cognition.working import acceptance
-from batos.cognition.working.queue import Place, place_of
-from batos.cognition.working.recovery import AFRESH, DEATHS, Recovery
+from batos.cognition.working.queue import Place
+from batos.cognition.working.recovery import AFRESH, Recovery, Seen
 from batos.cognition.working.workers import OPEN, Workers
 from batos.errors import Refused
 from batos.image.commits import settled
@@ -68,15 +68,10 @@ class Control:
         """
         if self._workers.has(mission):
             return True
-        place = self._places.pop(mission, None)
-        if place is None:
-            with self._image.snapshot() as root:
-                brief, status, _ = self._image.find(root, mission)
-                if status.word == "done":
-                    return False
-                if status.word not in _WAITING:
-                    raise _not_begun(mission, status.word)
-                place = place_of(mission, brief, status, DEATHS)
+        place = self._places.pop(mission, None) or _place_of(self._recovery.look(mission))
+        return place is not None and self._hand_over(place)
+
+    def _hand_over(self, place: Place) -> bool:
         self._workers.begin(place)
         return not self._workers.stopping
 
@@ -105,10 +100,14 @@ class Control:
         """
         if self._workers.has(mission):
             raise Refused(f"{mission} is running already", field="mission", remedy="Wait for its end.")
-        if await self._recovery.publish(mission):
+        seen = self._recovery.look(mission)
+        if seen.answered:
+            await self._recovery.publish(mission)
             return
+        self._places.pop(mission, None)
         try:
-            if not self.begin(mission):
+            place = _place_of(seen)
+            if place is None or not self._hand_over(place):
                 return
             end = self._workers.end(mission)
             await asyncio.wait({end})
@@ -177,6 +176,15 @@ class Control:
         ended = frozenset(late)
         self._places = {place.mission: place for place in left.waiting if place.mission not in ended}
         return list(self._places)
+
+
+def _place_of(seen: Seen) -> Place | None:
+    """The place of a mission that waits to be begun; None if it is done. Refused: it is neither."""
+    if seen.word == "done":
+        return None
+    if seen.word not in _WAITING:
+        raise _not_begun(seen.place.mission, seen.word)
+    return seen.place
 
 
 def _not_begun(mission: str, word: StatusWord) -> Refused:

@@ -40,8 +40,8 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """An unfolded mission as its records say."""
+class Seen:
+    """A mission as its records say; `answered`: it was committed and is not folded in."""
 
     place: Place
     word: StatusWord
@@ -82,31 +82,32 @@ class Recovery:
 
     async def one(self, mission: str) -> None:
         """Settle one mission that runs nowhere."""
-        await self._settle(self._look(mission))
+        await self._settle(self.look(mission))
 
     async def publish(self, mission: str) -> bool:
         """Fold in a mission that was committed and not folded in, and runs nowhere; says whether it was such a one."""
-        if not self._look(mission).answered:
+        if not self.look(mission).answered:
             return False
         if await self._publisher.fold(mission):
             self._tell_done(mission)
         return True
 
-    def _look(self, mission: str) -> _Seen:
+    def look(self, mission: str) -> Seen:
+        """A mission as it stands; NotFound."""
         with self._image.snapshot() as root:
             return self._seen(root, mission)
 
-    def _read(self) -> list[_Seen]:
+    def _read(self) -> list[Seen]:
         with self._image.snapshot() as root:
             return [self._seen(root, mission) for mission in root[roots.UNFOLDED]]
 
-    def _seen(self, root: Any, mission: str) -> _Seen:
+    def _seen(self, root: Any, mission: str) -> Seen:
         brief, status, thought = self._image.find(root, mission)
         # Only what began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)
-        return _Seen(place_of(mission, brief, status, DEATHS), status.word, answered)
+        return Seen(place_of(mission, brief, status, DEATHS), status.word, answered)
 
-    async def _settle(self, seen: _Seen) -> Place | None:
+    async def _settle(self, seen: Seen) -> Place | None:
         """The place that it takes in the queue; None if it is done, or parked."""
         if seen.answered:
             await self.publish(seen.place.mission)

@@ -161,17 +161,19 @@ class Workers:
 
     async def _settled(self, run: _Run, error: BaseException | None) -> Ending:
         """What the mission is now; who failed before it began, or could not write that it did, has no status yet."""
+        if error is None:
+            return Ending("done")
         mission = run.place.mission
         try:
             word, answered = self._found(mission)
             # Committed, it is not failed, whatever kept its answer from being folded in.
-            if error is not None and word in ("queued", "running") and not answered:
+            if word in ("queued", "running") and not answered:
                 word, reason = await run.hold.outcome(error)
                 await self._move(mission, word, reason, ("queued", "running"))
                 return Ending(word, reason if isinstance(error, asyncio.CancelledError) else error)
         except Exception as unwritten:  # an image that cannot be written must not end the workers
             _log.warning("mission.unsettled", mission=mission, reason=str(unwritten))
-            return Ending("failed", error or unwritten)
+            return Ending("failed", error)
         if isinstance(error, asyncio.CancelledError):
             error = run.hold.reason or cancelled()
         return Ending(word, error)
