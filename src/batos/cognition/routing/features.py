@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 from batos.cognition.evidence import terms, words
@@ -28,11 +29,13 @@ def looked_at(text: str) -> str:
     return f"{text[:HEAD]} {text[-TAIL:]}" if len(text) > HEAD + TAIL else text
 
 
-def features(text: str) -> Counter[str]:
+@lru_cache(maxsize=8)
+def features(text: str) -> Mapping[str, int]:
     """What is counted of a text; none of it holds a line's end.
 
     Words and pairs of words are themselves; a run of four letters, which carries over to unknown forms of a word,
-    begins with `~`, a feature of the shape with `#`.
+    begins with `~`, a feature of the shape with `#`. What was counted last is kept: a question is looked at for its
+    scores and again for their reasons.
     """
     found = words(text)
     line = f" {' '.join(found)} "

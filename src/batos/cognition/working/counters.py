@@ -87,9 +87,11 @@ class Counters:
 
     def _count(self, name: str, by: float = 1, *within: str) -> None:
         """One more of `name`; of a part of it, where it is counted apart."""
-        day = self._pending["days"].setdefault(iso(self._clock())[:10], {})
-        for counts in (self._pending["total"], day) if name in _DAILY else (self._pending["total"],):
-            inner, key = counts, name
+        counted = [self._pending["total"]]
+        if name in _DAILY:
+            counted.append(self._pending["days"].setdefault(iso(self._clock())[:10], {}))
+        for inner in counted:
+            key = name
             for part in within:
                 inner, key = inner.setdefault(key, {}), part
             inner[key] = inner.get(key, 0) + by
