@@ -147,8 +147,9 @@ async def test_what_is_not_understood_says_what_is_near(mind: Mind) -> None:
 )
 async def test_what_is_the_kernels_is_no_selector(mind: Mind, selector: str) -> None:
     """Neither parents nor Python's or the database's names are reached by a message."""
-    with pytest.raises(MessageNotUnderstood):
+    with pytest.raises(MessageNotUnderstood) as raised:
         await sent(mind, "brick_prototype_obj", selector)
+    assert "OBJECT" not in raised.value.remedy
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def directed(root: Any, brief: MissionBrief) -> tuple[MissionBrief, Route | None
     if message is None:
         return brief, None
     receiver = report.find_object(root, message.receiver)
-    found = _found(receiver, message.selector)
+    found = _found(receiver, message)
     if found.value == Primitive(_START):
         return brief.model_copy(update={"text": _text(message)}), None
     persona = brief.persona or _who(root, receiver)
@@ -82,7 +82,7 @@ async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
     message = running.brief.message
     assert message is not None
     receiver = report.find_object(running.root, message.receiver)
-    found = _found(receiver, message.selector)
+    found = _found(receiver, message)
     if is_persona(receiver):
         running = _as_persona(running, receiver)
     interpreter = interpreter.within(running, interpreter.cycle)
@@ -223,15 +223,16 @@ def _need_persona(sent: _Sent) -> None:
         )
 
 
-def _found(receiver: UvmObject, selector: str) -> Found:
+def _found(receiver: UvmObject, message: Message) -> Found:
     """What answers the selector; MessageNotUnderstood names those that are near, ObjectError a method."""
+    selector = message.selector
     found = lookup(receiver, selector)
     if found is None:
         error = MessageNotUnderstood(label(receiver), selector)
         known = {name for holder in delegation(receiver) for name in own_slots(holder) if not is_reserved(name)}
         near = difflib.get_close_matches(selector, sorted(known), 3, 0.5)
-        if near:
-            error.remedy = f"Did you mean {' or '.join(near)}?"
+        listed = f"`batos inspect {message.receiver}` lists what it has; what it inherits is its parents'."
+        error.remedy = f"Did you mean {' or '.join(near)}?" if near else listed
         raise error
     if isinstance(found.value, Method):
         raise ObjectError(

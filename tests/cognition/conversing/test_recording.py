@@ -57,6 +57,14 @@ def test_first_sentences_fit_whatever_the_turns(texts: list[tuple[str, str]]) ->
     assert found.startswith("1: ")
 
 
+def test_first_sentences_of_first_sentences_name_a_place_once() -> None:
+    """However often pieces become one of a higher level, a line begins with one number."""
+    low = [recording._Part(at, at, (("", "The lamp is wound. Then more."),), "model") for at in (1, 2)]
+    mid = sentences(low, 512)
+    assert mid == "1: The lamp is wound.\n2: The lamp is wound."
+    assert sentences([recording._Part(1, 2, (("", mid),), "model")], 512) == "1: The lamp is wound."
+
+
 def asked(mind: Mind) -> list[ChatRequest]:
     """The requests for records."""
     return [request for request in mind.bridge.history if is_record(request)]

@@ -229,7 +229,8 @@ def sentences(parts: Sequence[Any], limit: int) -> str:
 
 def _opening(part: _Part, share: int) -> str:
     head = f"{part.first}: "
-    said = [_first_sentence(text) for _, text in part.texts]
+    # An older piece of first sentences begins with its place already.
+    said = [_first_sentence(text.removeprefix(head)) for _, text in part.texts]
     each = prompt.level(sorted(map(len, said)), max(0, share - len(head) - len(said)))
     return head + " ".join(text if len(text) <= each else f"{text[: max(0, each - 1)].rstrip()}…" for text in said)
 
