@@ -174,6 +174,18 @@ async def test_what_is_wrong_is_told_and_the_next_is_answered(
         await eventually(lambda: wire.server.under_way == 0)
 
 
+async def test_a_message_of_countless_frames_is_passed_over(tmp_path: Path) -> None:
+    """Its sender is told; the server keeps none of them, and another client is answered meanwhile."""
+    async with wired(tmp_path) as wire:
+        with wire.raw() as flood, wire.raw() as good:
+            await flood.say(*[b"x"] * 5_000)
+            await good.ask("hello")
+            assert (await good.reply())["kind"] == "result"
+            assert (await flood.reply())["error"]["code"] == "protocol"
+            await flood.ask("hello")
+            assert (await flood.reply())["kind"] == "result"
+
+
 async def test_who_sends_far_too_much_is_cut_off_alone(tmp_path: Path) -> None:
     """A frame beyond what is read at all ends that connection; others notice nothing."""
     async with wired(tmp_path) as wire:

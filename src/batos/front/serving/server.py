@@ -27,6 +27,11 @@ from batos.image.ids import utc_now
 
 #: Milliseconds for which the last replies are still sent when the server stops.
 _LINGER = 500
+#: Messages, and about their bytes, that are taken before those who work on earlier ones have a turn: with a turn for
+#: each, many clients would wait for one another while missions think.
+_AT_ONCE, _AT_ONCE_BYTES = 16, 64 * 1024
+#: Frames of a message that are kept, one more than there may be, and how many others are passed over in a turn.
+_FRAMES, _PASSED_OVER = 4, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +145,33 @@ class Server:
     # -- taking requests
 
     async def _listen(self) -> None:
+        taken = size = 0
         while True:
-            frames = await self._router.recv_multipart(copy=False)
+            frames = await self._message()
             try:
                 self._take(frames)
             except Exception as error:  # whatever one message does, the next one is taken
                 logs.fault(error, loud=False)
-            # One at a time, and those who work on what came before have their turn.
-            await asyncio.sleep(0)
+            taken, size = taken + 1, size + len(frames[-1])
+            # A few at a time, and those who work on what came before have their turn.
+            if taken >= _AT_ONCE or size >= _AT_ONCE_BYTES:
+                taken = size = 0
+                await asyncio.sleep(0)
+
+    async def _message(self) -> list[zmq.Frame]:
+        """The next message. libzmq bounds no number of frames: those beyond what a request has are passed over."""
+        frames: list[zmq.Frame] = [await self._router.recv(copy=False)]
+        over, more = 0, frames[0].more
+        while more:
+            frame: zmq.Frame = await self._router.recv(copy=False)
+            more = frame.more
+            if len(frames) < _FRAMES:
+                frames.append(frame)
+                continue
+            over += 1
+            if over % _PASSED_OVER == 0:
+                await asyncio.sleep(0)
+        return frames
 
     def _take(self, frames: Sequence[zmq.Frame]) -> None:
         identity, rest = frames[0].bytes, frames[1:]
@@ -170,7 +194,7 @@ class Server:
         if not self._gate.admits(peer.user):
             return Unauthorised("this client's token or key is no longer known")
         if len(rest) != (2 if talk.delimited else 1):
-            return ProtocolError(f"a request is one frame of JSON, not {len(rest)}")
+            return ProtocolError("a request is one frame of JSON, after an empty one or by itself")
         if len(peer.talks) >= limits.peer:
             return _busy(f"{limits.peer} requests of this client are under way")
         if self._under_way >= limits.total or self._size + talk.size > limits.size:

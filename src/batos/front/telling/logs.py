@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import os
 import sys
 import traceback
 from collections.abc import MutableMapping
@@ -71,6 +72,13 @@ class _File(RotatingFileHandler):
         if path.exists() and not path.is_file():
             raise OSError(errno.EINVAL, "there is something there that is no file")  # a pipe would be waited for
         return super()._open()
+
+    def shouldRollover(self, record: logging.LogRecord) -> int:  # noqa: N802 - logging's name
+        """Whether the line no longer fits. Logging's own looks at the path too, again for every line."""
+        if self.stream is None:
+            self.stream = self._open()
+        size = os.fstat(self.stream.fileno()).st_size
+        return size > 0 and size + len(self.format(record)) >= self.maxBytes
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """Warn once: a log must never break what it tells of."""
