@@ -193,6 +193,11 @@ def words(text: str) -> list[str]:
     return _TERM.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
+def line_of(text: str) -> str:
+    """The words of a text in one line, a blank around each: a phrase is looked for as ` whole words `."""
+    return f" {' '.join(words(text))} "
+
+
 def terms(text: str) -> Iterator[str]:
     """What is looked for: words, and pairs of characters where words have no blanks between them.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from batos.cognition.asking import paths
-from batos.cognition.evidence import words
+from batos.cognition.evidence import line_of, words
 from batos.cognition.gate import languages
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.gate.citing import Quoted
@@ -74,7 +74,7 @@ def changed_words(before: str, after: str) -> float:
 
 
 def _overlap(one: Quoted, other: Quoted) -> bool:
-    shorter, longer = sorted((f" {' '.join(words(each.quote))} " for each in (one, other)), key=len)
+    shorter, longer = sorted((line_of(each.quote) for each in (one, other)), key=len)
     return one.document == other.document and bool(shorter.strip()) and shorter in longer
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 
-from batos.cognition.evidence import Evidence, Passage, words
+from batos.cognition.evidence import Evidence, Passage, line_of, words
 from batos.cognition.gate import dates, figures, languages
 from batos.cognition.gate.citing import Quoted
 
@@ -112,8 +112,3 @@ class Draft:
 def unspaced(text: str) -> str:
     """The letters of a text that belong to scripts without blanks between words."""
     return "".join(_UNSPACED.findall(text))
-
-
-def line_of(text: str) -> str:
-    """The words of a text, a blank around each."""
-    return f" {' '.join(words(text))} "

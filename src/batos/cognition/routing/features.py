@@ -52,11 +52,6 @@ def is_word(feature: str) -> bool:
     return feature[:1] not in {"~", "#"} and " " not in feature
 
 
-def line_of(text: str) -> str:
-    """The words of a text with a blank around each."""
-    return f" {' '.join(words(text))} "
-
-
 def _shape(text: str, found: list[str]) -> Iterator[str]:
     """How it begins and ends, how long it is, whether it asks, quotes, counts, or is written as code is."""
     if found:

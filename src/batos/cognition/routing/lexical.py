@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import mul
 
-from batos.cognition.routing.features import features, is_word, line_of, looked_at
+from batos.cognition.evidence import line_of
+from batos.cognition.routing.features import features, is_word, looked_at
 from batos.cognition.routing.lessons import Lesson
 
 #: A trigger weighs as much as this many exemplars that contain it.
