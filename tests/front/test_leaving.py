@@ -147,6 +147,7 @@ def test_every_fault_of_a_codex_is_told(user: User) -> None:
     ran = user.run("genesis", "--json")
     assert (ran.code, ran.document["error"]["code"]) == (2, "codex")
     told = [ran.document["error"]["message"], *ran.document["error"]["also"]]
+    assert "`unheard_of`. " in told[1], "fault and remedy are two sentences"
     assert any("brick.toml:1" in each for each in told)
     assert any("robin.toml:1" in each for each in told)
     spoken = user.run("genesis")

@@ -140,7 +140,7 @@ class Reading:
         """The codex; raises the first CodexError, by file and line, with all of them as its `faults`."""
         if self.codex is None:
             first, *others = self.faults
-            first.also = tuple(f"{fault.message} {fault.remedy}".strip() for fault in others)
+            first.also = tuple(f"{fault.message}. {fault.remedy}".strip() for fault in others)
             first.faults = self.faults
             raise first
         return self.codex

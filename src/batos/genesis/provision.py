@@ -190,7 +190,7 @@ class _Work:
                 failures.append(remedies.of_pull(failure, step, todo.codex, todo.profile))
         if failures:
             first, *others = failures
-            first.also = tuple(f"{other.message} {other.remedy}" for other in others)
+            first.also = tuple(f"{other.message}. {other.remedy}" for other in others)
             raise first
 
     async def _ended(self, step: Step) -> OllamaError | None:

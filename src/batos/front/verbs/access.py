@@ -24,15 +24,23 @@ def token(called: Called, new: bool) -> int:
     settings = called.settings
     ring = Keyring(settings.home)
     found = ring.renew_token() if new else ring.token()
-    endpoint = str(listening(settings.bind, "bind"))
+    bound = listening(settings.bind, "bind")
     if called.console.as_json:
-        called.console.document({"token": found, "file": str(settings.home / "token"), "bind": endpoint})
+        called.console.document({"token": found, "file": str(settings.home / "token"), "bind": str(bound)})
         return 0
     called.console.write(found)
     if not called.quiet:
         called.console.say(f"It is in {settings.home / 'token'}, for its owner alone.")
-        called.console.say("Programs of this home need not name it: Client.at(home) reads it (docs/protocol.md).")
-        called.console.say(f"Others show it by PLAIN to {endpoint}, user name batos. It goes no further than loopback.")
+        if bound.loopback:
+            called.console.say("Programs of this home need not name it: Client.at(home) reads it (docs/protocol.md).")
+            called.console.say(
+                f"Others show it by PLAIN to {bound}, user name batos. It goes no further than loopback."
+            )
+        else:
+            called.console.say(f"It opens nothing at {bound}, which is beyond loopback: there a key is shown.")
+            called.console.say(
+                "Programs of this home need not name one (Client.at); `batos keys new NAME` makes others'."
+            )
     return 0
 
 
@@ -82,6 +90,12 @@ def new(called: Called, name: str, address: str | None, out: str | None) -> int:
     else:
         called.console.write(str(target))
         called.console.say(f"It leads to {places[0]}. There: BATOS_SERVER={target.name} batos status")
+        if reaching(places[0], "address").loopback:
+            called.console.say(
+                "That is this machine: for a client on another one say how it gets here, --address HOST."
+            )
+        if not places[1]:
+            called.console.say(f"It cannot watch: `events` is {called.settings.events}, which is loopback.")
     return 0
 
 
