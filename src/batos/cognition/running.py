@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from batos.cognition.brief import Combine, MissionBrief
 from batos.cognition.evidence import Evidence, Passage, Past
@@ -98,6 +98,10 @@ class PartResult:
         if self.failure is not None:
             shown["failure"] = self.failure.as_dict()
         return shown
+
+
+#: Says of the parts that answered or failed so far whether the others need not be asked.
+Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,17 @@ from batos.cognition.asking import decisions
 from batos.cognition.asking.calls import Question, Replied, infer
 from batos.cognition.gate import checks
 from batos.cognition.gate.checks import Verdict
-from batos.cognition.gate.ground import Draft, Ground
+from batos.cognition.gate.ground import OWN_NAMES, Draft, Ground
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.inference.partial import AnswerStream
 from batos.inference.schema import Decision
 from batos.objects.message import Interpreter
 
-#: Names that an answer may use although no document has them.
-_OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})
-
 
 def ground_of(running: Running, synthesis: Synthesis) -> Ground:
     """What the answer may rest on; a mind within another is asked what that one made of the mission's question."""
     asked = running.brief.text if running.inner else ""
-    return Ground(synthesis.question, synthesis.recalled, _OWN_NAMES, asked=asked, today=running.scene.asked_at[:10])
+    return Ground(synthesis.question, synthesis.recalled, OWN_NAMES, asked=asked, today=running.scene.asked_at[:10])
 
 
 async def say(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> Said:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from batos.cognition import prompt
@@ -11,13 +10,12 @@ from batos.cognition.asking.calls import Question
 from batos.cognition.combining import selecting, voting, weave
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.gate.ground import Ground
-from batos.cognition.running import PartResult, Running, Synthesis
+from batos.cognition.running import Enough, PartResult, Running, Synthesis
 from batos.errors import InternalError
 from batos.genesis.when import folded
 from batos.objects.message import Interpreter
 
 Mode: TypeAlias = Literal["weave", "select", "vote"]
-Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
 
 
 def mode(running: Running) -> Mode:

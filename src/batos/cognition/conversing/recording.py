@@ -14,7 +14,7 @@ from batos.cognition.asking import calls
 from batos.cognition.asking.calls import Question
 from batos.cognition.evidence import SENTENCE_END, Evidence, Passage, Turn, mark
 from batos.cognition.gate import occurring
-from batos.cognition.gate.ground import Draft, Ground
+from batos.cognition.gate.ground import OWN_NAMES, Draft, Ground
 from batos.cognition.prompt import Voice
 from batos.cognition.running import Running
 from batos.errors import ContextOverflow, DecisionInvalid, Runaway
@@ -32,7 +32,6 @@ _FAULTS = 400
 #: Characters below which a summary says nothing.
 _LEAST = 8
 _GAP = " [...] "
-_OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})
 
 RECORDER = Voice(
     "RECORDER",
@@ -209,7 +208,7 @@ def faults_of(text: str, source: str) -> Iterator[str]:
         yield "It says nothing."
     if len(text) > len(source):
         yield "It is longer than what it records."
-    ground = Ground("", Evidence((Passage(1, "turns", "", 0, source),)), _OWN_NAMES)
+    ground = Ground("", Evidence((Passage(1, "turns", "", 0, source),)), OWN_NAMES)
     draft = Draft(text, (), frozenset(), ground)
     for check in (occurring.numbers, occurring.days, occurring.names):
         for fault in check(draft):

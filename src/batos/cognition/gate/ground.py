@@ -11,6 +11,8 @@ from batos.cognition.evidence import Evidence, Passage, line_of, words
 from batos.cognition.gate import dates, figures, languages
 from batos.cognition.gate.citing import Quoted
 
+#: Names that an answer may use although nothing that it rests on has them.
+OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 
 from batos.cognition.asking import paths
 from batos.cognition.mind import council, facets
-from batos.cognition.running import Interprets, PartResult, Running, Synthesis
+from batos.cognition.running import Enough, Interprets, PartResult, Running, Synthesis
 from batos.errors import BatosError, ImageError, InternalError, MissionFailed, ObjectError, Refused, TimedOut
 from batos.objects.message import send
 from batos.objects.prototype import lookup
 
 T = TypeVar("T")
-
-#: Says of the parts that answered or failed so far whether the others need not be asked.
-Enough: TypeAlias = Callable[[Sequence[PartResult]], bool]
 
 #: What no other part could mend: the mission ends with it, however many parts answered.
 FATAL = (ImageError, InternalError, Refused, TimedOut)
