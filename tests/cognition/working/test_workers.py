@@ -179,6 +179,20 @@ async def test_a_patient_mission_waits_for_the_daemon(tmp_path: Path, error: Cal
     assert [keys["attempt"] for event, keys in told if keys.get("status") == "running"] == [1, 2]
 
 
+async def test_patience_begins_anew_once_the_daemon_was_well(tmp_path: Path) -> None:
+    """Looks come less and less often while it is away; after an answer it is looked for at once again."""
+    bridge = Fickle()
+    async with scripted_uvm(tmp_path, bridge, seams=Seams(pauses=(0.2, 3_600.0))) as uvm:
+        for text in ("One?", "Two?"):
+            bridge.back = False
+            (mission,) = await begun(uvm, text, policy={"wait_ollama": True})
+            while uvm.mission(mission)["status"] != "waiting":  # noqa: ASYNC110 - it is told when it is done
+                await asyncio.sleep(0)
+            bridge.back = True
+            async with asyncio.timeout(5):
+                assert await statuses(uvm, [mission]) == ["done"]
+
+
 async def test_patience_is_with_an_absent_daemon_alone(tmp_path: Path) -> None:
     """An answer that is cut by a daemon that is there is a failure of the mission like any other."""
     bridge = FailingBridge(Script(), 1, lambda: StreamCut("it was cut"))

@@ -152,6 +152,8 @@ class Workers:
             await settled(settling)
         ending = settling.result()
         del self._running[mission]
+        if ending.word == "done":
+            self._looks = 0  # the daemon is well again: the next time it is away is another
         if ending.word == "waiting" and not self.stopping:
             self._wait_for_ollama(run.place)
         else:
