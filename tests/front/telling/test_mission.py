@@ -143,6 +143,18 @@ def test_a_mission_that_was_cancelled() -> None:
     assert said.getvalue() == (
         "m-1 is cancelled; 0 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama, 2 answers from the journal.\n"
     )
+    told, said = teller()
+    told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 1, "prompt_tokens": 0, "answer_tokens": 0}})
+    assert "--ancestor" not in said.getvalue(), "a call that met nobody paid for nothing"
+
+
+def test_a_mission_that_waits_for_the_daemon_says_so() -> None:
+    """Its attempt ended in the state FAILED, and the mission did not: what it waits for is told."""
+    told, said = teller()
+    told.hear("mission.state", {"mission": "m-1", "state": "FAILED"})
+    reason = {"code": "ollama_unreachable", "message": "nothing listens there", "remedy": "Start it.", "retry": True}
+    told.hear("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
+    assert said.getvalue().splitlines() == ["  FAILED", "It waits, and is tried again: nothing listens there"]
 
 
 def test_what_stands_still_is_not_asked_again() -> None:

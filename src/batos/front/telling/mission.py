@@ -79,6 +79,10 @@ class Teller:
             self.console.say("The server is gone; the mission is in the image, and this waits for it to come back.")
         elif event == "connection.restored":
             self.console.say("The server is back.")
+        elif event == "mission.status" and keys["status"] == "waiting":
+            # Told behind the state FAILED, in which the attempt ended: the mission has not.
+            self._close_line()
+            self.console.say(f"It waits, and is tried again: {(keys.get('reason') or {}).get('message', '')}")
         elif event == "mission.routed":
             self.console.say(route_text(keys), dim=True)
         elif event == "mission.state":
@@ -130,7 +134,9 @@ class Teller:
     def _ended(self, mission: Mapping[str, Any]) -> None:
         self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}.")
         # What stands still goes on as it is: only what has ended needs another mission for what it paid for.
-        if mission["status"] in ("failed", "cancelled") and mission.get("cost", {}).get("calls"):
+        cost = mission.get("cost", {})
+        paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
+        if mission["status"] in ("failed", "cancelled") and paid:
             self.console.say(f"Ask again with --ancestor {mission['id']} and what was paid for is not paid twice.")
 
 
