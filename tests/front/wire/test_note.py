@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,47 @@ def test_what_is_no_note_is_none(tmp_path: Path, text: str) -> None:
     assert note.read(tmp_path) is None
 
 
-@pytest.mark.parametrize("change", [{"pid": "1"}, {"pid": True}, {"bind": None}, {"more": 1}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pid": "1"},
+        {"pid": True},
+        {"bind": None},
+        {"more": 1},
+        {"bind": "tcp://192.0.2.1:1"},
+        {"bind": "tcp://x"},
+        {"events_by": "null"},
+    ],
+)
 def test_a_note_of_wrong_types_is_none(tmp_path: Path, change: dict[str, object]) -> None:
-    """Each field is what it should be, or the note is none."""
+    """Each field is what it should be, or the note is none; one by which the token would leave the machine is none."""
     note.write(tmp_path, mine())
     found = json.loads((tmp_path / "server.json").read_text("utf-8"))
     (tmp_path / "server.json").write_text(json.dumps({**found, **change}), encoding="utf-8")
     assert note.read(tmp_path) is None
+
+
+def test_what_is_no_small_file_is_not_read(tmp_path: Path) -> None:
+    """A pipe is not waited for, an endless file and a long one are not read, nor is a folder."""
+    path = tmp_path / "server.json"
+    os.mkfifo(path)
+    assert note.read(tmp_path) is None
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert note.read(tmp_path) is None
+    path.unlink()
+    path.write_text(json.dumps(asdict(mine())) + " " * 70_000)
+    assert note.read(tmp_path) is None
+    path.unlink()
+    path.mkdir()
+    assert note.read(tmp_path) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+def test_a_strangers_note_is_none(tmp_path: Path) -> None:
+    """Who may write into a home that is not private cannot send its clients, and their token, elsewhere."""
+    note.write(tmp_path, mine())
+    os.chown(tmp_path / "server.json", 4321, -1)
+    assert note.read(tmp_path) is None
+    os.chown(tmp_path, 4321, -1)
+    assert note.read(tmp_path) == mine()

@@ -16,7 +16,7 @@ import zmq
 from zmq.utils import z85
 
 from batos.errors import ConfigError, NotFound, UsageError
-from batos.front.wire.note import place
+from batos.front.wire.note import held, place
 
 #: The user of PLAIN: there is one token, and it is the password.
 USERNAME = "batos"
@@ -140,7 +140,7 @@ class Keyring:
                 folder.mkdir(mode=0o700, exist_ok=True)
             place(path, json.dumps(asdict(_made())) + "\n", new=True)
         try:
-            found = json.loads(path.read_bytes())
+            found = json.loads(held(path))
             pair = Pair(str(found["public"]), str(found["secret"]))
             if zmq.curve_public(pair.secret.encode()).decode() != pair.public:
                 raise ValueError("its halves do not belong together")
@@ -157,7 +157,7 @@ class Keyring:
     def _read(self) -> Iterator[ClientKey]:
         for path in self._clients.glob("*.json") if self._clients.is_dir() else ():
             try:
-                found = json.loads(path.read_bytes())
+                found = json.loads(held(path))
                 yield ClientKey(path.stem, str(found["public"]), str(found["made"]))
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # no key, or revoked just now: nobody comes in by it
@@ -213,7 +213,7 @@ def _changed(path: Path) -> int:
 
 def _text(path: Path) -> str:
     try:
-        found = path.read_text(encoding="utf-8").strip()
+        found = held(path).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
     return found if found.isprintable() and len(found) <= 255 else ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -12,7 +14,12 @@ from typing import Any
 
 import structlog
 
+from batos.errors import ConfigError
+from batos.front.wire.addresses import reaching
+
 NAME = "server.json"
+#: Bytes of a token, a key or a note that are still read.
+_LONGEST = 65_536
 
 _log = structlog.get_logger("batos")
 
@@ -57,6 +64,19 @@ def place(path: Path, text: str, *, new: bool = False) -> bool:
     return True
 
 
+def held(path: Path) -> bytes:
+    """A small file of a home. OSError: none, no file, a long one, or one that a stranger has put there."""
+    # A pipe is not waited for.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found, trusted = os.fstat(descriptor), {0, os.geteuid(), path.parent.stat().st_uid}
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST:
+            raise OSError(errno.EINVAL, "it is no small file", str(path))
+        if found.st_uid not in trusted:
+            raise PermissionError(errno.EPERM, f"it belongs to the user {found.st_uid}", str(path))
+        return file.read(_LONGEST)
+
+
 def remove(home: Path, note: Note) -> None:
     """Take the note away, if it is still this one."""
     if read(home) == note:
@@ -66,7 +86,7 @@ def remove(home: Path, note: Note) -> None:
 def read(home: Path) -> Note | None:
     """What is noted; None where there is no note, or none that can be understood."""
     try:
-        found = json.loads((home / NAME).read_bytes())
+        found = json.loads(held(home / NAME))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
@@ -81,7 +101,17 @@ def read(home: Path) -> Note | None:
 
 def _sound(note: Note) -> bool:
     kinds: dict[str, Any] = {"pid": int}
-    return all(type(value) is kinds.get(name, str) for name, value in asdict(note).items())
+    if not all(type(value) is kinds.get(name, str) for name, value in asdict(note).items()):
+        return False
+    return _guarded(note.bind, note.bind_by) and _guarded(note.events, note.events_by)
+
+
+def _guarded(address: str, by: str) -> bool:
+    """Whether this is how a server guards such an address: the token goes to no other machine."""
+    try:
+        return by == "curve" or (by == "plain" and reaching(address, "server").loopback)
+    except ConfigError:
+        return False
 
 
 def running(home: Path) -> Note | None:
