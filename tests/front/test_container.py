@@ -46,7 +46,7 @@ def container(environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
 
 def healthy(user: User) -> bool:
     """What the health check asks, until it is content."""
-    ended = time.monotonic() + 40
+    ended = time.monotonic() + 50
     while time.monotonic() < ended:
         if user.run("status", "--json").code == 0:
             return True
@@ -54,6 +54,7 @@ def healthy(user: User) -> bool:
     return False
 
 
+@pytest.mark.timeout(150)
 def test_from_an_empty_volume_to_a_client_and_down(environ: dict[str, str], ollama: str, tmp_path: Path) -> None:
     """Keys are made in the volume, a client's key opens the server from another home, SIGTERM ends it in order."""
     inside = User(tmp_path / "data", ollama)
@@ -81,6 +82,7 @@ def test_from_an_empty_volume_to_a_client_and_down(environ: dict[str, str], olla
     assert not (inside.home / "server.json").exists()
 
 
+@pytest.mark.timeout(150)
 def test_a_later_start_keeps_the_keys(environ: dict[str, str], ollama: str, tmp_path: Path) -> None:
     """What a client was given opens the next start too, after a kill as well."""
     inside = User(tmp_path / "data", ollama)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,8 @@ CLONING = "git clone https://github.com/batos/batos.git\ncd batos\nmake demo\n"
 #: The emulator's port is written out in the text, and may be another's on the machine of a test.
 PORT = "11500"
 MARK = "-- the end of a frame: "
+#: Seconds that all of it may take: some twenty processes, on a machine that may have other work.
+PATIENCE = 200
 
 
 class Frame(NamedTuple):
@@ -55,16 +59,22 @@ def environ(home: Path) -> dict[str, str]:
 
 
 def run(script: str, folder: Path) -> str:
-    """Everything that a shell prints of it; a command that fails ends it, as `set -e` has it."""
-    done = subprocess.run(
-        ["bash", "-c", f"set -euo pipefail\nset -m\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}"],
-        cwd=folder, env=environ(folder.parent), capture_output=True, text=True, timeout=58, check=False,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout
+    """Everything that a shell prints of it; a command that fails ends it (`set -e`), and nothing outlives it."""
+    with subprocess.Popen(
+        ["bash", "-c", f"set -euo pipefail\n{script}"],
+        cwd=folder, env=environ(folder.parent), text=True, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as shell:  # fmt: skip
+        try:
+            out, err = shell.communicate(timeout=PATIENCE)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+    assert shell.returncode == 0, f"{out[-3000:]}\n{err[-3000:]}"
+    return out
 
 
+@pytest.mark.timeout(PATIENCE + 10)
 def test_it_does_what_it_says(clone: Path) -> None:
     """From genesis to a facet of one's own and back: each command succeeds and prints what the text shows of it."""
     first, *rest = frames(TUTORIAL)
