@@ -57,11 +57,12 @@ class Attempt:
     gate: dict[str, Any] | None = None
 
     def told(self) -> dict[str, Any]:
-        """What is told with its end: who thought, what it cost, and the verdict on its answer."""
+        """What is told with its end: its conversation, who thought, what it cost, and the verdict on its answer."""
         if self.running is None:
             return {}
         personas, cost = list(self.running.route.personas), self.running.session.cost.as_dict()
-        return {"personas": personas, "cost": cost, "gate": self.gate}
+        conversation = self.running.brief.conversation
+        return {"conversation": conversation, "personas": personas, "cost": cost, "gate": self.gate}
 
     def report(self) -> dict[str, Any]:
         """For the status of a mission that failed: a thought that was doomed cannot tell."""

@@ -27,14 +27,14 @@ class Afterwards:
         self._group = group
         #: One look after the other: two turns that end together make one compaction due, not two.
         self._looking = asyncio.Lock()
-        #: The newest mission that was begun here, by conversation: until it runs nothing in the image tells of it.
+        #: What was begun here and has not ended, by conversation: until it runs nothing in the image tells of it.
         self._begun: dict[str, str] = {}
 
     def keep(self, events: Events) -> None:
         """From now on see to every turn when it is answered: for a process that is there to work."""
 
         def told(event: str, keys: Mapping[str, Any]) -> None:
-            if event == "mission.done":
+            if event == "mission.done" and keys.get("conversation") is not None:
                 self._group.create_task(self.see_to(keys["mission"]))
 
         events.subscribe(told)
@@ -56,10 +56,10 @@ class Afterwards:
 
     def _due(self, mission: str) -> dict[str, Any] | str | None:
         with self._image.snapshot() as root:
+            words = {each: root[roots.MISSIONS][each][1].word for each in self._begun.values()}
+            self._begun = {name: each for name, each in self._begun.items() if words[each] in compaction.UNENDED}
             found = compaction.due(root, mission)
-            begun = self._begun.get(found["message"]["receiver"]) if isinstance(found, dict) else None
-            waits = begun is not None and root[roots.MISSIONS][begun][1].word in compaction.UNENDED
-            return begun if waits else found
+            return self._begun.get(found["message"]["receiver"], found) if isinstance(found, dict) else found
 
     async def see_to(self, mission: str) -> str | None:
         """The same, and what keeps it from being begun is logged: the answer stands, and the next turn looks again."""

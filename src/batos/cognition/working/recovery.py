@@ -117,10 +117,11 @@ class Recovery:
     def _tell_done(self, mission: str) -> None:
         """Told late: its process was gone before it could, or it could not be folded in then."""
         with self._image.snapshot() as root:
-            _, status, thought = self._image.find(root, mission)
+            brief, status, thought = self._image.find(root, mission)
             slots, tid = own_slots(thought), status.tid
             route, cost, made = (dict(slots.get(name) or {}) for name in ("route", "cost", "provenance"))
-        told = {"personas": route.get("personas"), "cost": cost, "gate": made.get("gate")}
+            conversation = brief.value.get("conversation")
+        told = {"personas": route.get("personas"), "cost": cost, "gate": made.get("gate"), "conversation": conversation}
         self._events.emit("mission.done", mission=mission, tid=tid, **told)
         self._events.emit("mission.status", mission=mission, status="done", reason=None)
 
