@@ -57,7 +57,7 @@ def orders(question: str, answers: Sequence[str]) -> tuple[tuple[int, ...], tupl
 
 
 def settled(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple[int, str]:
-    """Which candidate stands, and what decided: `agreed`, `faults`, `citations` or `place`.
+    """Which candidate stands, and what decided: `agreed`, `named`, `faults`, `citations` or `place`.
 
     `named` has what each order named, None where no valid choice came; if none did, all candidates compete.
     """
