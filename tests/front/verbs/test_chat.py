@@ -154,6 +154,15 @@ class Terminal:
         before, _, self.seen = self.seen.partition(text)
         return before
 
+    def press(self, key: str, text: str) -> None:
+        """Press a key until something is shown: readline misses a signal that comes just before it waits."""
+        until = time.monotonic() + 40
+        while text not in self.seen and time.monotonic() < until:
+            self.type(key)
+            if select.select([self._fd], [], [], 2)[0]:
+                self.seen += os.read(self._fd, 65_536).decode(errors="replace")
+        self.expect(text)
+
     def code(self) -> int:
         """Its exit code."""
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
@@ -183,8 +192,7 @@ def test_at_a_terminal_lines_are_edited_and_remembered(user: User) -> None:
         shown.expect("you> ")
         shown.type("half of it")
         shown.expect("half of it")
-        shown.type("\x03")
-        shown.expect("you> ")
+        shown.press("\x03", "you> ")
         shown.type("first\nsecond\n")
         shown.expect("1 call")
         shown.expect("you> ")
@@ -258,6 +266,31 @@ def test_ctrl_c_cancels_the_answer_and_keeps_the_chat(tmp_path: Path) -> None:
         assert [each["question"] for each in page["turns"]] == ["And now?"]
         found = way.do(lambda door: door.call("missions", {"limit": 9}))["missions"]
         assert sorted(each["status"] for each in found) == ["cancelled", "done"]
+
+
+def test_ctrl_c_at_any_moment_leaves_the_door_open(tmp_path: Path) -> None:
+    """Whether it comes before the work, in the middle of it or at its end: nothing waits for ever, or goes on."""
+    ends: list[str] = []
+
+    async def work(door: Door) -> str:
+        await asyncio.sleep(0.002)
+        return "done"
+
+    with at_hand(tmp_path / "home", ScriptedBridge()) as (way, _, _):
+        for number in range(60):
+            timer = threading.Timer(number / 15_000, os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                timer.start()
+                ends.append(way.do(work))
+                timer.join()
+            except Interrupted:
+                ends.append("interrupted")
+            except KeyboardInterrupt:  # before the work was handed over, or after its end
+                ends.append("outside")
+            timer.join()
+        assert way.do(work) == "done"
+        assert not way.under_way
+    assert len(ends) >= 60
 
 
 def test_what_a_stopped_question_leaves_in_a_chat(tmp_path: Path) -> None:

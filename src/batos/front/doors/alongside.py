@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from types import TracebackType
@@ -85,15 +85,20 @@ class Alongside:
         """
         done: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []
-        self._loop.call_soon_threadsafe(lambda: tasks.append(self._begin(work, done)))
         try:
+            self._loop.call_soon_threadsafe(lambda: tasks.append(self._begin(work, done)))
             return done.result()
         except KeyboardInterrupt:
             # There, not here: the task may not have begun.
-            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+            self._loop.call_soon_threadsafe(lambda: _given_up(tasks, done))
         with suppress(CancelledError):
             done.result()
         raise Interrupted
+
+    @property
+    def under_way(self) -> bool:
+        """Whether something is being done."""
+        return bool(self._tasks)
 
     def _begin(self, work: Callable[[Door], Coroutine[Any, Any, T]], done: Future[T]) -> asyncio.Task[T]:
         task = self._loop.create_task(work(self._door))
@@ -110,3 +115,11 @@ class Alongside:
 
         task.add_done_callback(settle)
         return task
+
+
+def _given_up(tasks: Sequence[asyncio.Task[T]], done: Future[T]) -> None:
+    """Cancel the work; where Ctrl-C came before it was handed over there is none, and nothing is waited for."""
+    for task in tasks:
+        task.cancel()
+    if not tasks:
+        done.set_exception(CancelledError())

@@ -81,6 +81,10 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
             except Interrupted:
                 if not interactive:
                     raise KeyboardInterrupt from None  # what feeds the pipe is to end as well
+            except KeyboardInterrupt:
+                if not interactive or way.under_way:
+                    raise  # a second one, which waits for nothing
+                console.say("")  # it came between a line and its question
             except BatosError as error:
                 console.error(error)
                 code = error.exit_code
