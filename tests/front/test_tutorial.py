@@ -18,8 +18,8 @@ from tests.composing import ROOT
 from tests.front.ports import free_port
 
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-#: The first frame makes an environment out of a clone, which takes a minute and a network: CI's own demo does that.
-CLONING = "git clone https://github.com/batos/batos.git\ncd batos\nmake demo\n"
+#: The first frame makes an environment, which takes a minute and a network: CI's own demo does that.
+CLONING = "make demo\n"
 #: The emulator's port is written out in the text, and may be another's on the machine of a test.
 PORT = "11500"
 MARK = "-- the end of a frame: "

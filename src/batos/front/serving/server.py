@@ -125,7 +125,7 @@ class Server:
         router, limits = self._router, self._limits
         router.router_mandatory = 1
         router.maxmsgsize = limits.frame
-        # What has come is taken at once, so that this many wait of one peer only if it floods: docs/decisions/0017.
+        # What has come is taken at once, so that this many wait of one peer only if it floods: docs/decisions/0014.
         router.sndhwm, router.rcvhwm = 64, 4_000
         router.backlog = 512
         by = self._gate.guard(router, bind)
