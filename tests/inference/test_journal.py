@@ -294,3 +294,24 @@ async def test_models_and_progress_are_told_without_the_bodies() -> None:
         assert at.journal.models(["m-1", "m-none"]) == {first.model, "other"}
         entries = at.journal.read(["m-1"])
         assert len(entries) == 2
+
+
+async def test_a_note_with_parts_is_written_once() -> None:
+    """It reads back as it was noted, in its place, and stays as it is when the log is written again."""
+    async with desk() as at:
+        begun = {"begun": "at", "route": {"personas": ["BRICK"], "scores": {"BRICK": 1.0}}}
+        at.journal.note("m-1", begun)
+        at.journal.note("m-1", {"state": "IDLE", "at": "then"})
+        await at.journal.write(record(1, REQUEST))
+        serials: list[bytes] = []
+        for number in (2, 3):
+            with snapshot(at.db) as root:
+                log = root[MISSIONS]["m-1"]
+                assert log.notes[0]["begun"] == "at"  # what is not loaded has no serial
+                assert log.entries
+                serials += [log.notes[0]._p_serial, log._p_serial]
+            at.journal.note("m-1", {"state": "COMPLETE", "at": str(number)})
+            await at.journal.write(record(number, REQUEST))
+        assert serials[0] == serials[2]
+        assert serials[1] < serials[3]
+        assert at.journal.notes("m-1")[:2] == [begun, {"state": "IDLE", "at": "then"}]
