@@ -92,6 +92,25 @@ async def test_so_many_files_and_no_more(tmp_path: Path) -> None:
         await spool.add("f" * 64, 0, code(b"x"))
 
 
+async def test_what_was_left_alone_makes_room_for_others(tmp_path: Path) -> None:
+    """Where there is no room, what nobody went on with for a minute goes first, whether it is whole or not."""
+    now = 0.0
+    spool = Uploads(tmp_path / "uploads", 10, 15, clock=lambda: now)
+    await spool.add("1" * 64, 0, code(b"x" * 8))
+    now = uploads.CROWDED
+    await spool.add("2" * 64, 0, code(b"x" * 6))
+    now += 1
+    assert (await spool.add("3" * 64, 0, code(b"x" * 9)))["have"] == 9
+    assert [path.name[0] for path in sorted((tmp_path / "uploads").iterdir())] == ["2", "3"]
+    with pytest.raises(Busy):
+        await spool.add("4" * 64, 0, code(b"x" * 5))
+    for number in range(uploads.FILES - 3):
+        await spool.add(f"{number:064}", 0, "")
+        await spool.add(f"{number:064}", 3, code(b"x"))
+    now += uploads.CROWDED + 1
+    assert (await spool.add("f" * 64, 0, code(b"x")))["have"] == 1
+
+
 async def test_what_nobody_goes_on_with_is_removed(tmp_path: Path) -> None:
     """After an hour without a piece, and what an earlier process left with the first piece."""
     (tmp_path / "uploads").mkdir()

@@ -43,6 +43,11 @@ class Outbox:
         return bool(self._waiting)
 
     @property
+    def full(self) -> bool:
+        """Whether no event has room, however short it is."""
+        return not self._spare(0)
+
+    @property
     def held(self) -> int:
         """Bytes that wait."""
         return self._bytes

@@ -262,8 +262,8 @@ class Server:
         written = await asyncio.to_thread(protocol.encoded, talk.reply("result", data=result))
         return talk.fitting(written, self._limits.held - self.held)
 
-    def _tell(self, talk: Talk, frames: list[bytes]) -> None:
-        if not talk.single and self._peers.get(talk.peer.identity) is talk.peer:
+    def _tell(self, talk: Talk, frames: list[bytes] | None) -> None:
+        if frames is not None and not talk.single and self._peers.get(talk.peer.identity) is talk.peer:
             self._put(talk.peer, frames)
 
     def _on_loop(self, told: Callable[..., None]) -> Callable[..., None]:

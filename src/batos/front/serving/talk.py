@@ -57,11 +57,14 @@ class Talk:
             return self.say("error", error=lost.as_dict())
         return self.frames(data)
 
-    def heard(self, event: str, keys: Mapping[str, Any]) -> list[bytes]:
-        """An event as a reply; `attempt` follows the mission's."""
+    def heard(self, event: str, keys: Mapping[str, Any]) -> list[bytes] | None:
+        """An event as a reply; `attempt` follows the mission's. None: its peer takes none, or has no room for it."""
         attempt = keys.get("attempt")
         if event == "mission.status" and isinstance(attempt, int):
             self.attempt = max(1, attempt)
+        if self.single or self.peer.outbox.full:
+            self._seq += 1  # it is lost, and that shows; nothing is written down for nobody
+            return None
         return self.say("event", event=event, data=dict(keys))
 
     def acknowledged(self, told: Mapping[str, Any]) -> list[bytes]:

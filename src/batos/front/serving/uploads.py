@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Seconds after which what nobody went on with, or named in a brief, is removed.
 PATIENCE = 3_600.0
+#: And after how many where others have no room.
+CROWDED = 60.0
 #: Files that may be on their way at once.
 FILES = 256
 
@@ -114,7 +116,7 @@ class Uploads:
             raise ImageError(f"{spooled.path} cannot be written: {error}", remedy="Check the home's disk.") from error
 
     def _begin(self, sha256: str) -> _Spooled:
-        if len(self._files) >= FILES:
+        if len(self._files) >= FILES and not self._made_room():
             raise Busy(f"{FILES} files are on their way already", remedy="Send it again in a while.")
         path = self.folder / sha256
         path.unlink(missing_ok=True)
@@ -140,8 +142,18 @@ class Uploads:
                 field="attachments",
                 remedy="Split the file, or raise attachment_bytes in batos.toml.",
             )
-        if sum(each.have for each in self._files.values()) + fresh > self.total:
+        while sum(each.have for each in self._files.values()) + fresh > self.total:
+            if self._made_room():
+                continue
             raise Busy("too much is on its way already", remedy="Send it again in a while.")
+
+    def _made_room(self) -> bool:
+        """Give up the file that was left alone longest, where that is long enough for others not to wait for it."""
+        oldest = min(self._files, key=lambda sha256: self._files[sha256].touched, default=None)
+        if oldest is None or self._files[oldest].touched > self.clock() - CROWDED:
+            return False
+        self._drop(oldest)
+        return True
 
     def _content(self, sha256: str) -> bytes | None:
         spooled = self._files.get(sha256)
