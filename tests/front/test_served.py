@@ -48,7 +48,7 @@ def stopped(process: subprocess.Popen[str]) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def slow() -> Iterator[str]:
     """A daemon that takes its time for every answer."""
-    with emulator(*MODELS, "--latency-ms", "250") as url:
+    with emulator(*MODELS, "--latency-ms", "120") as url:
         yield url
 
 
@@ -181,7 +181,7 @@ def test_a_second_ctrl_c_leaves_at_once(user: User) -> None:
 
 def test_a_deadline(user: User) -> None:
     """What has no answer by then ends failed, timed out: 7."""
-    ran = user.run("ask", "--json", *CYCLE, "--deadline", "0.4s", "How do I build a dam?")
+    ran = user.run("ask", "--json", *CYCLE, "--deadline", "0.2s", "How do I build a dam?")
     assert (ran.code, ran.document["error"]["code"]) == (7, "timed_out")
 
 
