@@ -258,8 +258,12 @@ class Server:
             self._on_loop(lambda told: self._tell(talk, talk.acknowledged(told))),
         )
         talk.ending = True
-        # A result may be long, and nobody else is to wait while it is written down.
-        written = await asyncio.to_thread(protocol.encoded, talk.reply("result", data=result))
+        reply = talk.reply("result", data=result)
+        if any(isinstance(value, dict | list | tuple) for value in result.values()):
+            # It may be long, and nobody else is to wait while it is written down.
+            written = await asyncio.to_thread(protocol.encoded, reply)
+        else:
+            written = protocol.encoded(reply)
         return talk.fitting(written, self._limits.held - self.held)
 
     def _tell(self, talk: Talk, frames: list[bytes] | None) -> None:
