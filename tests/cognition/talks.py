@@ -20,9 +20,14 @@ from batos.uvm import UVM
 BATCH = 2_000
 
 
-async def talk(uvm: UVM, turns: Sequence[tuple[str, str]], user: str = "tester", trust: str = "model") -> str:
-    """A conversation with these questions and answers, written as missions that are done; no model is asked."""
-    name = conversation_id(utc_now())
+async def talk(
+    uvm: UVM, turns: Sequence[tuple[str, str]], user: str = "tester", trust: str = "model", name: str = ""
+) -> str:
+    """A conversation, or the one of that name, with these questions and answers behind what it has.
+
+    They are written as missions that are done; no model is asked.
+    """
+    name = name or conversation_id(utc_now())
     for start in range(0, len(turns), BATCH):
         batch = turns[start : start + BATCH]
         await change(uvm, lambda root, batch=batch: _write(root, name, batch, user, trust))  # type: ignore[misc]

@@ -208,9 +208,11 @@ class Conductor:
         session.cost.embeds += route.embeds
         attempts = (mission, *reversed(asked.ancestors)) if session.earlier else ()
         ratios = preparing.ratios_of(root, self.journal, attempts)
-        self.journal.note(
-            mission, {"begun": iso(self.clock()), preparing.RATIO_NOTE: ratios, routed.ROUTE_NOTE: route.as_dict()}
-        )
+        reached = conversations.reach(root, brief, (note for each in alike for note in self.journal.notes(each)))
+        noted: dict[str, Any] = {preparing.RATIO_NOTE: ratios, routed.ROUTE_NOTE: route.as_dict()}
+        if reached is not None:
+            noted[conversations.REACH_NOTE] = reached.as_note()
+        self.journal.note(mission, {"begun": iso(self.clock()), **noted})
         orchestrator = root["orchestrator_obj"]
         return Running(
             id=mission,
@@ -225,7 +227,7 @@ class Conductor:
             events=self.events,
             scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), brief.text, asked.asked_at),
             passages=await preparing.passages_of(root, brief),
-            past=conversations.past(root, brief),
+            past=conversations.past(root, brief, reached),
             read_at=tid_text(transaction.read_at),
             note=lambda state, path: self._note(attempt, state, path),
             doom=transaction.doom,

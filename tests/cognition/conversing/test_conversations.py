@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import hypothesis
@@ -9,17 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import ask, begun
-from tests.cognition.talks import exchanges, talk
+from tests.cognition.minds import QUESTION, ask, begun, submit
+from tests.cognition.talks import exchanges, is_record, recording, talk
 
+from batos.cognition.brief import parse
 from batos.cognition.conversing import conversations
-from batos.errors import BriefError, NotFound
+from batos.errors import BatosError, BriefError, NotFound
 from batos.image import roots
+from batos.inference.bridge import ChatRequest
 
 PLAIN = {"answer": "It is so.", "unanswered": []}
 MANY, SOME = 10_000, 200
 #: Objects that are loaded to find one among thousands: the path through a tree, a bucket, the three of a mission.
 PATH = 24
+#: Calls of a cycle without a revision or a protocol: decomposed, three facets, woven.
+CALLS = 5
 
 
 class Loads:
@@ -203,3 +208,113 @@ async def test_a_turn_names_who_answered_it(plain: Mind, effort: str, who: list[
 
     await plain.uvm.image.writer.apply(routed)
     assert [turn["personas"] for turn in plain.uvm.turns(name)["turns"]] == [who]
+
+
+# -- looking back a second time
+
+
+def prompts(mind: Mind) -> list[str]:
+    """What was paid for but the records of a compaction, a text a call."""
+    return [str(request.messages) for request in mind.bridge.history if not is_record(request)]
+
+
+async def paused(mind: Mind, conversation: str) -> str:
+    """A mission of a conversation that is paused when its first call is paid for."""
+    mission = await submit(mind.uvm, QUESTION, (), conversation=conversation)
+    said = mind.bridge.respond
+    asked: list[asyncio.Task[Any]] = []
+
+    def respond(request: ChatRequest) -> str | BatosError:
+        if not asked:
+            asked.append(asyncio.create_task(mind.uvm.pause(mission)))
+        return said(request)
+
+    mind.bridge.respond = respond
+    await mind.uvm.begin(mission)
+    assert (await mind.uvm.ended(mission))["status"] == "paused"
+    await asyncio.gather(*asked)
+    mind.bridge.respond = said
+    return mission
+
+
+async def goes_on(mind: Mind, conversation: str) -> None:
+    """Another turn is answered, and the older ones are compacted."""
+    await ask(mind.uvm, "What else?", (), effort="reflex", conversation=conversation)
+    await talk(mind.uvm, exchanges(20), name=conversation)
+    await mind.uvm.ask({"text": "Compact.", "message": {"receiver": conversation, "selector": "compact_"}})
+
+
+async def compacted(mind: Mind) -> str:
+    """A conversation with a view and turns behind it."""
+    mind.script.woven = dict(PLAIN)
+    mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
+    name = await talk(mind.uvm, exchanges(20))
+    await mind.uvm.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})
+    return name
+
+
+async def test_a_paused_mission_looks_back_as_far_as_it_did(mind: Mind) -> None:
+    """Turns and summaries that came in between are not in its prompts: the calls that were paid for are found again."""
+    name = await compacted(mind)
+    mission = await paused(mind, name)
+    before = prompts(mind)
+    await goes_on(mind, name)
+    other = prompts(mind)[len(before) :]
+    view = mind.uvm.turns(name)["compactions"]
+    await mind.uvm.resume(mission)
+    await mind.uvm.begin(mission)
+    shown = await mind.uvm.ended(mission)
+    paid = before + prompts(mind)[len(before) + len(other) :]
+    assert shown["status"] == "done"
+    assert (len(paid), len(set(paid))) == (CALLS, CALLS)
+    assert (shown["cost"]["calls"], shown["cost"]["from_journal"]) == (CALLS - len(before), len(before))
+    recalled = shown["provenance"]["recalled"]
+    assert recalled[0]["turns"][1] < view[-1]["turns"][1]
+    assert recalled[-1]["turn"] == 20
+    assert shown["provenance"]["omitted"]["turns"] == 0
+
+
+@pytest.mark.parametrize("selector", ["compact_", "recompact_"])
+async def test_a_retry_looks_back_as_far_as_its_ancestor(mind: Mind, selector: str) -> None:
+    """Also when the view was made anew meanwhile; each call's prompt is the ancestor's to the byte."""
+    name = await compacted(mind)
+    first = await ask(mind.uvm, QUESTION, (), conversation=name)
+    await goes_on(mind, name)
+    mind.bridge.respond = recording(lambda request: "Anna Lund sealed some jars.", mind.script)
+    await mind.uvm.ask({"text": "Compact.", "message": {"receiver": name, "selector": selector}})
+    before = prompts(mind)
+    again = await ask(mind.uvm, QUESTION, (), conversation=name, ancestor=first["id"])
+    assert prompts(mind) == before
+    assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (0, CALLS)
+    assert again["provenance"]["recalled"] == first["provenance"]["recalled"]
+    assert again["provenance"]["journal"] == first["provenance"]["journal"]
+
+
+async def test_a_retry_elsewhere_or_of_another_question_looks_at_what_is_there(mind: Mind) -> None:
+    """Only the same question in the same conversation keeps its ancestor's place."""
+    name, other = await compacted(mind), await talk(mind.uvm, exchanges(3))
+    first = await ask(mind.uvm, "Where?", (), effort="reflex", conversation=name)
+    for text, where, turns in (("Where?", other, 3), ("Why there?", name, 21)):
+        shown = await ask(mind.uvm, text, (), effort="reflex", conversation=where, ancestor=first["id"])
+        assert shown["provenance"]["recalled"][-1]["turn"] == turns
+        assert shown["cost"]["from_journal"] == 0
+
+
+async def test_what_is_gone_from_the_image_is_not_looked_back_to(mind: Mind) -> None:
+    """A noted summary that is packed away, or is another object by now, gives way to the present view."""
+    name = await compacted(mind)
+    brief = parse({"text": "Where?", "user": "tester", "conversation": name})
+    with mind.uvm.image.snapshot() as root:
+        noted = conversations.reach(root, brief).as_note()  # type: ignore[union-attr]
+        (oid, digest), elsewhere = noted["view"][0], root[roots.CONVERSATIONS][name]._p_oid.hex()
+        for view, last in (
+            ([[oid, digest]], 7),
+            ([["7f" * 8, digest]], 20),
+            ([[elsewhere, digest]], 20),
+            ([[oid, "other"]], 20),
+        ):
+            reached = conversations.reach(
+                root, brief, [{}, {conversations.REACH_NOTE: {**noted, "view": view, "last": 7}}]
+            )
+            assert reached is not None
+            assert (reached.last, reached.view) == (last, conversations.nodes(root[roots.CONVERSATIONS][name]))

@@ -29,8 +29,8 @@ async def turned(mind: Mind, name: str) -> str:
 def covered(mind: Mind, name: str) -> int:
     """The last turn that the view stands for."""
     with mind.uvm.image.snapshot() as root:
-        view = conversations.view(root[roots.CONVERSATIONS][name])
-    return view[-1].last if view else 0
+        view = conversations.nodes(root[roots.CONVERSATIONS][name])
+        return view[-1].last if view else 0
 
 
 async def ended(mind: Mind, number: int) -> None:

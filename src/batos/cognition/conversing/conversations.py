@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, replace
 from typing import Any
+
+from ZODB.POSException import POSKeyError
 
 from batos.cognition.brief import MissionBrief
 from batos.cognition.evidence import Past, Summary, Turn
-from batos.errors import BriefError, NotFound
+from batos.errors import BriefError, MessageNotUnderstood, NotFound
 from batos.image import roots
+from batos.inference.journal import canonical
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Characters of questions and answers that one page of turns holds at most, beside its first turn.
 PAGE = 256 * 1024
+#: The journal note of an attempt's beginning has how far it looked back under this name.
+REACH_NOTE = "past"
 #: Positions that are looked at in one step on the way back.
 _STEP = 64
 
@@ -60,9 +66,9 @@ def turn(root: Any, position: int, mission: str) -> Turn:
     return Turn(mission, record.value["text"], thought.answer, thought.lineage_trust, position)
 
 
-def backwards(root: Any, conversation: UvmObject, after: int = 0) -> Iterator[Turn]:
-    """The turns from the newest down to the one after that position, each loaded when it is its turn."""
-    return (turn(root, position, mission) for position, mission in _places(conversation, after))
+def backwards(root: Any, conversation: UvmObject, after: int = 0, last: int | None = None) -> Iterator[Turn]:
+    """The turns from the newest, or `last`, down to the one after that position, each loaded when it is its turn."""
+    return (turn(root, position, mission) for position, mission in _places(conversation, after, last))
 
 
 def forwards(root: Any, conversation: UvmObject, first: int, last: int) -> Iterator[Turn]:
@@ -70,9 +76,9 @@ def forwards(root: Any, conversation: UvmObject, first: int, last: int) -> Itera
     return (turn(root, *place) for place in conversation.turns.items(min=first, max=last))
 
 
-def _places(conversation: UvmObject, after: int) -> Iterator[tuple[int, str]]:
+def _places(conversation: UvmObject, after: int, last: int | None = None) -> Iterator[tuple[int, str]]:
     """Position and mission of each turn, the newest first; a B-tree only walks forwards, so by steps."""
-    turns, last = conversation.turns, count(conversation)
+    turns, last = conversation.turns, count(conversation) if last is None else last
     while last > after:
         first = max(after + 1, last - _STEP + 1)
         yield from reversed(list(turns.items(min=first, max=last)))
@@ -85,13 +91,8 @@ def lead(root: Any, conversation: UvmObject) -> str | None:
     return str(root[roots.MISSIONS][conversation.turns[last]][2].route["personas"][0]) if last else None
 
 
-def view(conversation: UvmObject) -> tuple[Summary, ...]:
-    """What stands for its older turns, oldest first."""
-    return tuple(summary(kept) for kept in nodes(conversation))
-
-
 def nodes(conversation: UvmObject) -> tuple[UvmObject, ...]:
-    """The objects of its view, oldest first; each has those that it was made of in its slot `parts`."""
+    """Its view: what stands for its older turns, oldest first; each has what it was made of in its slot `parts`."""
     found: tuple[UvmObject, ...] = own_slots(conversation).get("view", ())
     return found
 
@@ -101,21 +102,69 @@ def summary(node: UvmObject) -> Summary:
     return Summary(node.first, node.last, node.text, node.trust, node.by_model)
 
 
-def past(root: Any, brief: MissionBrief) -> Past:
-    """What was said before a mission: its conversation's turns and view, and the exchange that it replies to.
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a mission looks back: a conversation up to the turn `last`, with these summaries of its older turns."""
+
+    conversation: str
+    last: int
+    view: tuple[UvmObject, ...]
+
+    def as_note(self) -> dict[str, Any]:
+        """For the journal: a summary by its object and a digest, since it may be in no view any more later on."""
+        view = [[(node._p_oid or b"").hex(), _digest(node)] for node in self.view]
+        return {"conversation": self.conversation, "last": self.last, "view": view}
+
+
+def reach(root: Any, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = ()) -> Reach | None:
+    """How far a mission looks back; None outside a conversation. Raises what `mine` raises.
+
+    `notes` are of earlier attempts at the same question, nearest first: as far as the first of them in this
+    conversation did, so that the same prompts are made, whatever was said or compacted since; if what it was shown is
+    gone from the image, as far as the next one, else to the newest turn.
+    """
+    name = brief.conversation
+    if name is None:
+        return None
+    conversation = mine(root, name, brief.user)
+    for note in notes:
+        noted = note.get(REACH_NOTE)
+        if noted is not None and noted["conversation"] == name and noted["last"] <= count(conversation):
+            kept = _kept(root, noted["view"])
+            if kept is not None:
+                return Reach(name, noted["last"], kept)
+    return Reach(name, count(conversation), nodes(conversation))
+
+
+def _kept(root: Any, noted: Iterable[tuple[str, str]]) -> tuple[UvmObject, ...] | None:
+    """The summaries that were noted; None if one is gone: what no view leads to is removed when the image is packed."""
+    try:
+        found = [(root._p_jar.get(bytes.fromhex(oid)), digest) for oid, digest in noted]
+        whole = all(isinstance(node, UvmObject) and _digest(node) == digest for node, digest in found)
+    except (POSKeyError, MessageNotUnderstood):  # gone, or its place has been given to something else
+        return None
+    return tuple(node for node, _ in found) if whole else None
+
+
+def _digest(node: UvmObject) -> str:
+    return hashlib.sha256(canonical(astuple(summary(node)))).hexdigest()
+
+
+def past(root: Any, brief: MissionBrief, reached: Reach | None) -> Past:
+    """What was said before a mission, as far as it looks back, and the exchange that it replies to.
 
     BriefError: either is another user's, or what is replied to has no answer.
     """
-    if brief.conversation is None:
+    if reached is None:
         return Past(meant=_meant(root, brief, None))
-    conversation = mine(root, brief.conversation, brief.user)
-    found = view(conversation)
+    conversation = mine(root, reached.conversation, brief.user)
+    found = tuple(map(summary, reached.view))
     covered = found[-1].last if found else 0
     return Past(
-        count=count(conversation),
-        newest=lambda: backwards(root, conversation, covered),
+        count=reached.last,
+        newest=lambda: backwards(root, conversation, covered, reached.last),
         view=found,
-        meant=_meant(root, brief, conversation),
+        meant=_meant(root, brief, reached),
     )
 
 
@@ -138,8 +187,8 @@ def check_reply(root: Any, mission: str, user: str) -> None:
         )
 
 
-def _meant(root: Any, brief: MissionBrief, conversation: UvmObject | None) -> Turn | None:
-    """The exchange that is replied to, with its position if it is one of this conversation."""
+def _meant(root: Any, brief: MissionBrief, reached: Reach | None) -> Turn | None:
+    """The exchange that is replied to, with its position if it is one of the turns that are looked back to."""
     name = brief.in_reply_to
     if name is None:
         return None
@@ -152,9 +201,10 @@ def _meant(root: Any, brief: MissionBrief, conversation: UvmObject | None) -> Tu
             remedy=f"Wait for it (`batos wait {name}`), or ask without it.",
         )
     found = turn(root, 0, name)
-    if conversation is None or record.value.get("conversation") != brief.conversation:
+    if reached is None or record.value.get("conversation") != reached.conversation:
         return found
-    position = next((place for place, mission in _places(conversation, 0) if mission == name), 0)
+    conversation = mine(root, reached.conversation, brief.user)
+    position = next((place for place, mission in _places(conversation, 0, reached.last) if mission == name), 0)
     return replace(found, position=position)
 
 
