@@ -121,6 +121,37 @@ async def test_counts_are_written_in_batches() -> None:
             assert root[roots.COUNTERS]["total"] == {"busy": 1000}
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_is_being_written_is_shown_once(fails: bool) -> None:
+    """While a commit is under way, when it is through, and to a reader whose view of the image is older than it."""
+    under_way, on = asyncio.Event(), asyncio.Event()
+
+    async def apply(change: Any) -> Any:
+        under_way.set()
+        await on.wait()
+        if fails:
+            raise DiskFull("no room")
+        return await image.writer.apply(change)
+
+    async with living(None) as image:
+        counters = Counters(apply, utc_now, every=60)
+        counters.hear("queue.busy", {"user": "me"})
+        with image.snapshot() as older:
+            flushing = asyncio.create_task(counters.flush())
+            await under_way.wait()
+            assert shown(image, counters)["total"] == {"busy": 1}
+            counters.hear("queue.busy", {"user": "me"})
+            assert shown(image, counters)["total"] == {"busy": 2}
+            on.set()
+            await flushing
+            assert counters.shown(older)["total"] == shown(image, counters)["total"] == {"busy": 2}
+        fails = False
+        await counters.close()
+        assert set(shown(image, counters)) == {"total", "days", "vram", "failures"}
+        with image.snapshot() as root:
+            assert root[roots.COUNTERS]["total"] == shown(image, counters)["total"] == {"busy": 2}
+
+
 async def test_what_cannot_be_written_is_counted_on() -> None:
     """On a full disk nothing is lost of the counts while the process lives, and they are written when there is room."""
     full = True

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
+from uuid import uuid4
 
 import structlog
 
@@ -27,6 +28,8 @@ DAYS, SAMPLES, FAILURES = 30, 64, 50
 FIRST_TOKEN: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 MISSION: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 
+#: The newest batch that is in what is kept.
+_MARK: Final = "batch"
 #: What of a call's or mission's counts a day has too.
 _DAILY: Final = frozenset({"missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted"})
 
@@ -68,6 +71,8 @@ class Counters:
         self._clock = clock
         self._every = every
         self._pending = _nothing()
+        #: The newest batch that was given to the writer, by the mark that the image has once it is written.
+        self._batch: tuple[str, dict[str, Any]] = ("", _nothing())
         # Doors read in threads of their own, while the loop counts.
         self._lock = threading.Lock()
         self._timer: asyncio.TimerHandle | None = None
@@ -167,17 +172,18 @@ class Counters:
 
     async def flush(self) -> None:
         """Write what was counted since the last time; what cannot be written is counted on."""
+        mark = uuid4().hex
         with self._lock:
+            if self._pending == _nothing():
+                return
             more, self._pending = self._pending, _nothing()
-        if more == _nothing():
-            return
+            self._batch = (mark, more)
         try:
-            await self._apply(lambda root: _fold(root[roots.COUNTERS], more))
+            await self._apply(lambda root: _write(root[roots.COUNTERS], more, mark))
         except Exception as error:  # a full disk must not end what is only counted
             _log.warning("counters.unwritten", reason=str(error))
             with self._lock:
-                _fold(more, self._pending)
-                self._pending = more
+                self._pending, self._batch = _both(more, self._pending), ("", _nothing())
 
     async def close(self) -> None:
         """Write the rest; nothing is heard any more."""
@@ -190,9 +196,13 @@ class Counters:
 
     def shown(self, root: Any) -> dict[str, Any]:
         """All that was counted, written or not: `total`, `days`, and the newest `vram` and `failures`, newest first."""
+        kept = {**_nothing(), **root[roots.COUNTERS]}
+        written = kept.pop(_MARK, "")
         with self._lock:
             pending = deepcopy(self._pending)
-        kept = {**_nothing(), **root[roots.COUNTERS]}
+            mark, batch = self._batch
+        if mark != written and mark:  # what the reader sees of the image is from before it
+            _fold(kept, batch)
         _fold(kept, pending)
         return {**kept, "vram": kept["vram"][::-1], "failures": kept["failures"][::-1]}
 
@@ -213,6 +223,17 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
 
 def _nothing() -> dict[str, Any]:
     return {"total": {}, "days": {}, "vram": [], "failures": []}
+
+
+def _write(kept: Any, more: Mapping[str, Any], mark: str) -> None:
+    _fold(kept, more)
+    kept[_MARK] = mark
+
+
+def _both(kept: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    both = dict(kept)
+    _fold(both, more)
+    return both
 
 
 def _fold(kept: Any, more: Mapping[str, Any]) -> None:
