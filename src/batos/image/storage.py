@@ -30,7 +30,7 @@ StorageFactory: TypeAlias = Callable[[], Any]
 CACHED_OBJECTS = 40_000
 #: Bytes of their records, as stored, that they hold together: a thought is a hundred times as large as a status. Loaded
 #: they take some four times as much.
-CACHED_BYTES = 32 * 2**20
+CACHED_BYTES = 16 * 2**20
 
 #: How long a database server may take to answer, in whole seconds.
 SERVER_SECONDS = 5
@@ -71,7 +71,7 @@ def open_database(uri: str, *, connections: int, factory: StorageFactory | None 
     # zodburi always names a pool of 7 and a cache of 10,000, so a default would never count.
     keywords["pool_size"] = connections + 4
     keywords["cache_size"] = max(1_000, CACHED_OBJECTS // connections)
-    keywords["cache_size_bytes"] = max(2**20, CACHED_BYTES // connections)
+    keywords["cache_size_bytes"] = max(2**20, CACHED_BYTES // keywords["pool_size"])
     path = file_of(uri)
     try:
         if path is not None:
