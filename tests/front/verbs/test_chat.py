@@ -28,7 +28,6 @@ from batos.front.doors.door import Door
 from batos.front.doors.local import LocalDoor, opened
 from batos.front.options import Called
 from batos.front.telling.console import Console, Terminated
-from batos.front.verbs.chat import HELD, one_press
 from batos.front.verbs.chatting import COMMANDS, Chat, history_text, recalled_text
 from batos.front.verbs.typed import Piped
 from batos.inference.bridge import Answer, ChatRequest
@@ -209,20 +208,6 @@ def test_at_a_terminal_lines_are_edited_and_remembered(user: User) -> None:
 
 
 # -- in this process
-
-
-def test_a_ctrl_c_that_is_held_is_one_press() -> None:
-    """What repeats itself within a fifth of a second is passed over; a later press counts again, also after many."""
-    now = 10.0
-    with one_press(lambda: now):
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        for _ in range(10):
-            now += HELD / 11
-            signal.raise_signal(signal.SIGINT)
-        now += HELD / 2
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager

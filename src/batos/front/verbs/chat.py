@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -20,9 +19,6 @@ from batos.front.telling.console import Terminated
 from batos.front.verbs.briefing import Wish, brief_options
 from batos.front.verbs.chatting import COMMANDS, Chat, history_text
 from batos.front.verbs.typed import Source, source
-
-#: Seconds within which a Ctrl-C that follows another is the same press: a key that is held repeats itself.
-HELD = 0.2
 
 _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
 
@@ -49,7 +45,7 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
     live = called.console.out.isatty() if wish.stream is None else wish.stream
     chat = Chat(called, fields, conversation, voices=wish.voices, stream=live)
     chat.attach(wish.paths)
-    with _terminable(), one_press(), Alongside(door(called)) as way:
+    with _terminable(), Alongside(door(called)) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))
             _shown(called, page, history_text(page))
@@ -130,25 +126,6 @@ def _one(chat: Chat, way: Alongside, text: str) -> int:
     if command is None:
         return chat.unknown(name)
     return way.do(lambda door: command.run(chat, door, rest.strip()))
-
-
-@contextmanager
-def one_press(clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """A Ctrl-C that is held is one: no repetition meets the handling of the press, which would end the chat."""
-    counted = -HELD
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal counted
-        now = clock()
-        if now - counted >= HELD:
-            counted = now
-            raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
