@@ -155,12 +155,14 @@ class Terminal:
         return before
 
     def press(self, key: str, text: str) -> None:
-        """Press a key until something is shown: readline misses a signal that comes just before it waits."""
+        """Press a key until something is shown, once in two seconds: readline misses a signal just before it waits."""
         until = time.monotonic() + 40
         while text not in self.seen and time.monotonic() < until:
             self.type(key)
-            if select.select([self._fd], [], [], 2)[0]:
-                self.seen += os.read(self._fd, 65_536).decode(errors="replace")
+            again = time.monotonic() + 2
+            while text not in self.seen and (left := again - time.monotonic()) > 0:
+                if select.select([self._fd], [], [], left)[0]:
+                    self.seen += os.read(self._fd, 65_536).decode(errors="replace")
         self.expect(text)
 
     def code(self) -> int:

@@ -74,17 +74,13 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
         _begun(chat, way)
         while chat.goes_on:
             try:
-                text = _next(messages, chat, interactive=interactive)
-                code = _one(chat, way, text) or code
+                code = _round(chat, way, messages, interactive=interactive) or code
             except EOFError:
                 break
-            except Interrupted:
-                if not interactive:
-                    raise KeyboardInterrupt from None  # what feeds the pipe is to end as well
             except KeyboardInterrupt:
                 if not interactive or way.under_way:
                     raise  # a second one, which waits for nothing
-                console.say("")  # it came between a line and its question
+                # It came between a line and its question, or is a key that is held: the line is clear already.
             except BatosError as error:
                 console.error(error)
                 code = error.exit_code
@@ -96,22 +92,25 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
     return 0 if interactive else code
 
 
+def _round(chat: Chat, way: Alongside, messages: Source, *, interactive: bool) -> int:
+    """One message and what it leads to; on a terminal Ctrl-C leaves the chat as it stands."""
+    try:
+        return _one(chat, way, messages.read(chat.prompt))
+    except Interrupted:
+        if not interactive:
+            raise KeyboardInterrupt from None  # what feeds the pipe is to end as well
+    except KeyboardInterrupt:
+        if not interactive or way.under_way:
+            raise
+        chat.console.say("")
+    return 0
+
+
 def _begun(chat: Chat, way: Alongside) -> None:
     try:
         way.do(chat.begin)
     except Interrupted:
         raise KeyboardInterrupt from None
-
-
-def _next(messages: Source, chat: Chat, *, interactive: bool) -> str:
-    """The next message; on a terminal Ctrl-C clears the line."""
-    try:
-        return messages.read(chat.prompt)
-    except KeyboardInterrupt:
-        if not interactive:
-            raise
-        chat.console.say("")
-        return ""
 
 
 def _one(chat: Chat, way: Alongside, text: str) -> int:
