@@ -150,7 +150,7 @@ def test_cancel_and_resume(user: User) -> None:
 
 def test_ctrl_c_cancels_on_the_server(user: User) -> None:
     """The first one cancels the mission there, and what it cost is told."""
-    process = user.start("ask", "--json", *CYCLE, "How do I build a tower?")
+    process = user.start("ask", "--json", "--effort", "council", "How do I build a tower?")
     told = _until_told(process, "inference.start")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
@@ -164,7 +164,7 @@ def test_ctrl_c_cancels_on_the_server(user: User) -> None:
 def test_a_second_ctrl_c_leaves_at_once(user: User) -> None:
     """While the server does not answer, the second one ends the client, which says how to find the mission."""
     pid = json.loads((user.home / "server.json").read_bytes())["pid"]
-    process = user.start("ask", *CYCLE, "How do I build a wall?", stderr=subprocess.PIPE)
+    process = user.start("ask", "--effort", "council", "How do I build a wall?", stderr=subprocess.PIPE)
     assert process.stderr is not None
     line = next(line for line in process.stderr if "accepted" in line)
     os.kill(pid, signal.SIGSTOP)
@@ -187,7 +187,8 @@ def test_a_deadline(user: User) -> None:
 
 def test_ctrl_c_ends_waiting_and_nothing_else(user: User) -> None:
     """The mission goes on, and has its answer later."""
-    name = mission_of(user.run("submit", "--json", *CYCLE, "How do I build a well?"))
+    # A council: its end is far away, however long the process that waits takes to start.
+    name = mission_of(user.run("submit", "--json", "--effort", "council", "How do I build a well?"))
     process = user.start("wait", name, "--json")
     _until_told(process, "mission.state")
     process.send_signal(signal.SIGINT)

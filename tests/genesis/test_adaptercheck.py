@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,7 +118,7 @@ async def test_an_adapter_on_an_adapter_is_caught(here: Here, folder: Path, edit
     edit("mind.toml", f'default_model = "{BASE}"', 'default_model = "dressed"')
     here.put("alfred-lora", "audit")
     before = len(here.emulated.requests)
-    todo = await plan(codices.load(folder), "default", here.bridge, discover(here.folder))
+    todo = await plan(await asyncio.to_thread(codices.load, folder), "default", here.bridge, discover(here.folder))
     with pytest.raises(AdapterError, match="dressed carries an adapter itself"):
         await here.fused(todo)
     assert set(here.asked(before)) == {"/api/version", "/api/tags", "/api/show"}

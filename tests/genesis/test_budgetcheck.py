@@ -146,9 +146,8 @@ async def test_a_pull_is_heeded(
         _set_layers(folder, layers)
     told: list[Progress] = []
     empty = HandDaemon()
-    hear = budgetcheck.heeding(
-        await plan(codices.load(folder), "default", empty), settings(tmp_path, **given), told.append
-    )
+    codex = await asyncio.to_thread(codices.load, folder)
+    hear = budgetcheck.heeding(await plan(codex, "default", empty), settings(tmp_path, **given), told.append)
     hear(Progress("pull all-minilm:latest", "pulling 0a0b", 1, 90 * GIB))
     if fits:
         hear(Progress(f"pull {BASE}", "pulling 0a0b", 1, total))

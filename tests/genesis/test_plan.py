@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import replace
@@ -109,7 +110,7 @@ async def test_changed_codex_is_another_model(codex: Codex, daemon: HandDaemon, 
     daemon.has("batos-robin:handmade")
     edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
     edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
-    found = await plan(codices.load(folder), "default", daemon)
+    found = await plan(await asyncio.to_thread(codices.load, folder), "default", daemon)
     assert {name for name in before if before[name] != found.models[name]} == {"ROBIN", "BRICK"}
     assert set(found.stale) == {before["ROBIN"], before["BRICK"]}
     assert found.steps[0].reason == "codex, base or adapter is not what the model of ROBIN was made of"
@@ -122,7 +123,7 @@ async def test_decision_mode_is_no_parameter(codex: Codex, daemon: HandDaemon, f
     daemon.has(BASE)
     before = await plan(codex, "default", daemon)
     edit("robin.toml", 'mode = "direct"', 'mode = "two_phase"')
-    after = await plan(codices.load(folder), "default", daemon)
+    after = await plan(await asyncio.to_thread(codices.load, folder), "default", daemon)
     assert before.models == after.models
     assert "mode" not in after.recipes[after.models["ROBIN"]].parameters
 
@@ -131,7 +132,7 @@ async def test_personas_with_models_of_their_own(codex: Codex, daemon: HandDaemo
     """Each different base and the coder is one pull, whichever persona names it."""
     edit("brick.toml", "# BRICK:", 'model = "qwen2.5-coder:7b"\n# BRICK:')
     edit("mind.toml", "# coder =", 'coder = "qwen2.5-coder:7b"\n# coder =')
-    found = await plan(codices.load(folder), "default", daemon)
+    found = await plan(await asyncio.to_thread(codices.load, folder), "default", daemon)
     pulls = {step.name: step.reason for step in found.steps if step.kind == "pull" and not step.optional}
     assert pulls == {
         BASE: "ROBIN, BABS and ALFRED think with it",
@@ -287,7 +288,7 @@ async def test_prune(codex: Codex, daemon: HandDaemon, folder: Path, edit: Edit)
         edit(f"{persona}.toml", "temperature = ", "top_k = 7\ntemperature = ")
     row = daemon.rows[before.models["BRICK"]]
     daemon.rows[row.name] = type(row)(row.name, "f" * 64, 1)
-    found = await plan(codices.load(folder), "default", daemon, known=known)
+    found = await plan(await asyncio.to_thread(codices.load, folder), "default", daemon, known=known)
     mine = {before.models[persona] for persona in ("ROBIN", "BRICK", "BABS")}
     assert set(found.stale) == {*mine, "batos-robin:0123456789ab"}
     assert not found.of_kind("delete")
@@ -299,7 +300,7 @@ async def test_models_that_are_gone_are_forgotten(codex: Codex, daemon: HandDaem
     """What the image remembers, nobody wants and the daemon no longer has is taken out of the image."""
     before = await complete(codex, daemon)
     edit("robin.toml", "temperature = ", "top_k = 7\ntemperature = ")
-    changed = codices.load(folder)
+    changed = await asyncio.to_thread(codices.load, folder)
     after = await plan(changed, "default", daemon)
     daemon.has(after.models["ROBIN"])
     both = remembering(await plan(changed, "default", daemon)).trusting(remembering(before).models)

@@ -197,7 +197,7 @@ async def test_every_failed_pull_is_told(codex: Codex, daemon: HandDaemon, folde
     daemon.refused[BASE] = RequestRejected("the registry says no")
     daemon.refused["no-such:1b"] = ModelMissing("no-such:1b", "the registry has no model 'no-such:1b'")
     with pytest.raises(RequestRejected, match=f"pull {BASE}: the registry says no") as raised:
-        await run(codices.load(folder), daemon)
+        await run(await asyncio.to_thread(codices.load, folder), daemon)
     (other,) = raised.value.also
     assert "`model` (brick.toml:" in other
 
