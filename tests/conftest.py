@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from batos.loopwatch import LIMIT, Blocked, WatchedLoop
+from batos.loopwatch import Blocked, WatchedLoop
 
 pytest_plugins = ["pytester"]
 
@@ -21,9 +21,6 @@ hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
 
 #: What a person tells the tests themselves.
 KEPT = frozenset({"BATOS_CORPUS", "BATOS_LIVE_OLLAMA", "BATOS_LIVE_MODEL", "BATOS_HYPOTHESIS"})
-
-#: CPU seconds a callback; side by side tests share caches and memory, and the same work takes up to half as much again.
-ALLOWED = 1.5 * LIMIT if os.environ.get("PYTEST_XDIST_WORKER") else LIMIT
 
 _watched: list[WatchedLoop] = []
 
@@ -60,7 +57,7 @@ def loop_is_never_blocked(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test in which one callback of an event loop used more than 50 ms of CPU; `blocks_loop` excuses it."""
     _watched.clear()
     yield
-    blocked: list[Blocked] = [one for loop in _watched for one in loop.blocked if one.seconds > ALLOWED]
+    blocked: list[Blocked] = [one for loop in _watched for one in loop.blocked]
     _watched.clear()
     if blocked and request.node.get_closest_marker("blocks_loop") is None:
         pytest.fail("the event loop was blocked:\n" + "\n".join(f"  {one}" for one in blocked), pytrace=False)
