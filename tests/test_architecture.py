@@ -32,6 +32,9 @@ class Source(NamedTuple):
 
 Rule = Callable[[Source], Iterator[str]]
 
+#: Files that are lists of one kind of thing, which is looked up in one place: they may be longer.
+LONGER = {"errors.py": 500}
+
 
 def read(path: Path, text: str) -> Source:
     tree = ast.parse(text)
@@ -43,7 +46,7 @@ def functions(source: Source) -> Iterator[Function]:
 
 
 def file_length(source: Source) -> Iterator[str]:
-    limit = 500 if source.in_tests else 400
+    limit = 500 if source.in_tests else LONGER.get(source.path.name, 400)
     lines = source.text.count("\n")
     if lines > limit:
         yield f"{lines} lines, at most {limit}"

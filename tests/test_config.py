@@ -59,7 +59,8 @@ def test_every_setting_has_its_variable(tmp_path: Path, name: str) -> None:
     """BATOS_<NAME> sets the setting, and an empty one is as good as none."""
     variable = f"BATOS_{name.upper()}"
     default = config.load(at(tmp_path)).settings
-    value = {"log_level": "debug", "log_format": "json", "kv_type": "q8_0"}.get(name, "7")
+    others = {"log_level": "debug", "log_format": "json", "kv_type": "q8_0", "install": "ask", "interpret": "never"}
+    value = others.get(name, "7")
     loaded = config.load(at(tmp_path, **{variable: value}))
     assert str(getattr(loaded.settings, name)) in {value, f"{value}.0"}
     assert loaded.sources[name] == variable

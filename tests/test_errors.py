@@ -25,6 +25,8 @@ EXITS = {
     "ImageError": 5,
     "NoServer": 6,
     "TimedOut": 7,
+    "ApprovalNeeded": 7,
+    "MethodFailed": 1,
     "MissionFailed": 1,
     "ObjectError": 1,
     "InternalError": 1,

@@ -53,6 +53,14 @@ class Settings(BaseModel):
         default=160_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."
     )
     mission_seconds: float = Field(default=3_600.0, gt=0, le=30 * DAY, description="Longest time one mission may take.")
+    install: Literal["auto", "ask", "never"] = Field(
+        default="auto",
+        description="Whether a declared intent becomes a method: by itself, when a person approves it, or never.",
+    )
+    interpret: Literal["allow", "never"] = Field(
+        default="allow", description="Whether an intent that has no method is answered by interpretation."
+    )
+    cell_workers: int = Field(default=2, ge=1, le=64, description="Processes that generated methods run in.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
     cpu_threads: int = Field(
         default=0, ge=0, le=4096, description="Threads of a CPU runner; 0 leaves half of the cores free."

@@ -37,6 +37,12 @@ BatosError
 │   └── DiskFull                          a write did not fit
 ├── NoServer                      exit 6
 ├── TimedOut                      exit 7
+├── ApprovalNeeded                exit 7  a person must say yes before it goes on
+├── MethodFailed                  exit 1  a generated method did not do it: it raised, or gave what is no plain data
+│   ├── CovenantViolation                 the guardian refuses it, after the permitted repairs too
+│   ├── GenerationFailed                  no method came of an intent
+│   ├── CellKilled                        it went over a limit of its cell, or its worker died
+│   └── CellMissing                       there is no cell to run it in: it does not run
 ├── MissionFailed                 exit 1  a mission ended FAILED, with its reason
 ├── ObjectError                   exit 1  the object model refused
 │   └── MessageNotUnderstood              (also an AttributeError)
@@ -361,6 +367,51 @@ class TimedOut(BatosError):
     """The deadline passed, or a person's answer is awaited."""
 
     exit_code = 7
+
+
+class ApprovalNeeded(BatosError):
+    """What is to be done waits for a person; `approval` is the id under which it is asked."""
+
+    exit_code = 7
+    remedy = "See it with `batos approvals`, then `batos approve ID` or `batos reject ID`."
+
+    def __init__(self, message: str, approval: str) -> None:
+        super().__init__(message, field="approval")
+        self.approval = approval
+
+
+class MethodFailed(BatosError):
+    """A generated method raised, or its result or a slot that it wrote is no plain data."""
+
+    remedy = "`batos method show OBJECT.SELECTOR` has its source and what it was checked with."
+
+
+class CovenantViolation(MethodFailed):
+    """The guardian refuses the source; `faults` has each as plain data, `also` in words."""
+
+    def __init__(self, message: str, *, faults: tuple[Mapping[str, Any], ...] = (), remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.faults = faults
+
+
+class GenerationFailed(MethodFailed):
+    """No method that passes its audit and its checks came of an intent."""
+
+    remedy = "The intent is interpreted unless policy forbids it; a more capable `coder` in the codex writes better."
+
+
+class CellKilled(MethodFailed):
+    """A method went over a limit of its cell (`limit` names it), or its worker died; the kernel is unharmed."""
+
+    def __init__(self, message: str, limit: str, *, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.limit = limit
+
+
+class CellMissing(MethodFailed):
+    """The interpreter that generated code runs in cannot be started, so no generated code runs."""
+
+    remedy = "`batos doctor` says what is wrong with the cell; install pydantic-monty again."
 
 
 class MissionFailed(BatosError):

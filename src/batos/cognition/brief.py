@@ -18,6 +18,8 @@ from batos.errors import BriefError
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
 Combine: TypeAlias = Literal["auto", "select", "vote", "weave"]
+Install: TypeAlias = Literal["auto", "ask", "never"]
+Interpret: TypeAlias = Literal["allow", "never"]
 PersonaName: TypeAlias = Literal["ROBIN", "BRICK", "BABS", "ALFRED"]
 
 #: Longest question, in characters; a longer text belongs into a file.
@@ -129,6 +131,9 @@ class Policy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     combine: Combine = "auto"
+    #: Whether an intent becomes a method, and whether one without a method is interpreted; absent: as configured.
+    install: Install | None = None
+    interpret: Interpret | None = None
     #: With the daemon away it waits until it is back, instead of failing.
     wait_ollama: bool = Field(default=False, strict=True)
 
