@@ -196,7 +196,12 @@ def _appending(path: Path) -> TextIO:
 
 def reply(value: Any, status: int = 200, content_type: str = JSON) -> Reply:
     """A whole JSON reply."""
-    return Reply(status, gojson.encode(value).encode("utf-8", "surrogatepass"), content_type)
+    return written(gojson.encode(value), status, content_type)
+
+
+def written(text: str, status: int = 200, content_type: str = JSON) -> Reply:
+    """A whole reply whose JSON is written already."""
+    return Reply(status, text.encode("utf-8", "surrogatepass"), content_type)
 
 
 def refusal(error: ApiError) -> Reply:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.emulator.go.json import encode, general, keep_alive, layer_text, quote, real
+from batos.emulator.go.json import encode, general, keep_alive, layer_text, quote, real, reals
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,20 @@ def test_numbers_have_no_needless_digits(value: float, text: str) -> None:
 def test_numbers_in_modelfiles_turn_to_exponents_early(value: float, text: str) -> None:
     """As `%v` prints them: six digits before the point are still written out."""
     assert general(value) == text
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.floats(-1e-4, 1e-4)))
+def test_a_vector_is_written_as_its_numbers(values: list[float]) -> None:
+    """Each as it would be alone, whatever stands beside it; the encoder of any value agrees."""
+    assert reals(values) == encode(values) == f"[{','.join(map(real, values))}]"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.floats(-1e-4, 1e-4))
+def test_a_number_below_one_is_written_out_down_to_a_millionth(value: float) -> None:
+    """No exponent between a millionth and 1e21, and none of the digits is lost."""
+    text = real(value)
+    assert float(text) == value
+    assert ("e" not in text) == (value == 0 or 1e-6 <= abs(value) < 1e21)
 
 
 @given(st.recursive(st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.text(), st.lists, max_leaves=6))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from batos.emulator.daemon import Daemon, reply
+from batos.emulator.daemon import Daemon, reply, written
 from batos.emulator.go import json as gojson
 from batos.emulator.http.server import Answer, Request
 from batos.emulator.library import names
@@ -126,21 +126,25 @@ def _bounded(ask: Ask, texts: Sequence[str]) -> None:
 
 
 async def _vectors(
-    daemon: Daemon, ask: Ask, room: _Room, texts: Sequence[str], *, truncate: bool
-) -> tuple[list[list[float]], int]:
-    """The vector of each text as far as it is read, and the tokens of all."""
+    daemon: Daemon, ask: Ask, room: _Room, texts: Sequence[str], *, truncate: bool, size: int
+) -> tuple[str, int]:
+    """The JSON array of the vectors of the texts as far as they are read, `size` numbers each, and their tokens.
+
+    Each vector is written as it is made: all at once would hold the loop.
+    """
     kept = []
     for at, text in enumerate(texts):
         if at and not at % _AT_ONCE:
             await asyncio.sleep(0)
         kept.append(room.fitted(text, truncate=truncate))
-    vectors, tokens = [], 0
+    done, tokens = [], 0
     for at, text in enumerate(kept):
         if at and not at % _AT_ONCE:
             await asyncio.sleep(0)
-        vectors.append(await _vector(daemon, ask, text))
+        vector = await _vector(daemon, ask, text)
+        done.append(gojson.reals(embedding.normal(vector[:size]) if size else vector))
         tokens += len(room.known.encode(text, whole=True))
-    return vectors, tokens
+    return f"[{','.join(done)}]", tokens
 
 
 async def _vector(daemon: Daemon, ask: Ask, text: str) -> list[float]:
@@ -152,11 +156,6 @@ async def _vector(daemon: Daemon, ask: Ask, text: str) -> list[float]:
 async def embed(daemon: Daemon, request: Request) -> Answer:
     """POST /api/embed."""
     fields, _ = await daemon.open(request, "EmbedRequest")
-    return reply(await embedded(daemon, fields))
-
-
-async def embedded(daemon: Daemon, fields: Fields) -> dict[str, Any]:
-    """What /api/embed answers to its fields."""
     began = perf_counter_ns()
     alive = gojson.keep_alive(fields.get("keep_alive"))
     asked = str(fields.get("model", ""))
@@ -170,18 +169,18 @@ async def embedded(daemon: Daemon, fields: Fields) -> dict[str, Any]:
     async with daemon.scheduler.runner(ask, alive) as runner:
         loaded = perf_counter_ns()
         if not texts:
-            return {"model": asked, "embeddings": []}
+            return reply({"model": asked, "embeddings": []})
         _embedding_only(ask)
         _bounded(ask, texts)
         room = _Room.of(ask, options)
+        size = int(fields.get("dimensions", 0))
+        size = size if 0 < size < ask.model.card.width else 0
+        cut = fields.get("truncate") is not False
         async with runner.slots:
-            vectors, counted = await _vectors(daemon, ask, room, texts, truncate=fields.get("truncate") is not False)
-    size = int(fields.get("dimensions", 0))
-    if 0 < size < ask.model.card.width:
-        vectors = [embedding.normal(vector[:size]) for vector in vectors]
-    answer: dict[str, Any] = {"model": asked, "embeddings": vectors}
-    answer |= {"total_duration": perf_counter_ns() - began, "load_duration": loaded - began}
-    return answer | {"prompt_eval_count": counted}
+            vectors, counted = await _vectors(daemon, ask, room, texts, truncate=cut, size=size)
+    metrics = {"total_duration": perf_counter_ns() - began, "load_duration": loaded - began}
+    rest = gojson.encode(metrics | {"prompt_eval_count": counted})
+    return written(f'{{"model":{gojson.encode(asked)},"embeddings":{vectors},{rest[1:]}')
 
 
 async def legacy(daemon: Daemon, request: Request) -> Answer:
