@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from BTrees.IOBTree import IOBTree
 from persistent.mapping import PersistentMapping
+from tests.image.installing import install
 from tests.image.living import answer, brief, living, thought_in
 from transaction import TransactionManager
 from ZODB.blob import Blob
@@ -31,7 +32,7 @@ from batos.image.image import INLINE_BYTES, LivingImage
 from batos.image.transactions import snapshot
 from batos.inference.journal import Journal, Record
 from batos.objects import containers
-from batos.objects.method import Intent, Method, Primitive
+from batos.objects.method import Intent, Primitive
 
 PAGE = Path(__file__).parents[2] / "docs" / "image-format.md"
 
@@ -172,7 +173,8 @@ async def fill(image: LivingImage) -> None:
     def define(root: Any) -> None:
         thought = image.find(root, name)[2]
         thought.wish = Intent("say hello")
-        thought.say_ = Method("say_", "return 'hello'")
+        thought.say_ = Intent("say hello")
+        install(root, thought, "say_", "def say_(self):\n    return 'hello'\n")
         thought.log_ = Primitive("traits.log")
         thought.tags = {"a", "b"}
         thought.kinds = frozenset({"c"})

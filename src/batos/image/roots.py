@@ -46,11 +46,25 @@ REPEATS = "repeats"
 COUNTERS = "counters"
 #: what the router learnt of the codex: see cognition/routing/learning.py
 ROUTER = "router"
+#: holder's reference, blank, selector -> Lineage: every revision of a slot's method, and its ledger
+METHODS = "methods"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR = "pair"
 
-RECORDS = (MISSIONS, UNFOLDED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS, TALLY, REPEATS, COUNTERS, ROUTER)
+RECORDS = (
+    MISSIONS,
+    UNFOLDED,
+    ATTACHMENTS,
+    CONVERSATIONS,
+    STATISTICS,
+    GENESIS,
+    TALLY,
+    REPEATS,
+    COUNTERS,
+    ROUTER,
+    METHODS,
+)
 
 #: the slot of the orchestrator that holds what conversations delegate to
 CONVERSATION = "conversation_obj"

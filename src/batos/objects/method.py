@@ -10,7 +10,7 @@ from persistent import Persistent
 
 from batos.errors import ObjectError
 
-IntentKind = Literal["facet", "protocol", "method"]
+IntentKind = Literal["facet", "protocol", "method", "tool"]
 
 
 def _as_dict(record: Method | Intent) -> dict[str, Any]:

@@ -1,0 +1,372 @@
+"""Methods as the image keeps them: every revision of a slot's method, which of them is active, and what each use said.
+
+A `Lineage` is all that was ever made for one slot. The slot holds the active revision, or the Intent that the methods
+were made from. What `install` refuses never becomes a method, whoever asks. docs/methods.md tells the whole life.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from BTrees.IOBTree import IOBTree
+from persistent import Persistent
+from ZODB.POSException import POSKeyError
+
+from batos.errors import NotFound, Refused
+from batos.image import roots
+from batos.image.records import TRUST
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, label, own_slots, reference
+
+#: What the provenance of every method says.
+PROVENANCE: Final = ("generation", "missions", "model", "model_digest", "prompt_digest", "at", "trust")
+
+#: What is counted of the uses of a revision, each apart for the method and for its control (the intent, interpreted).
+COUNTED: Final = ("calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls")
+
+
+class Candidate(Protocol):
+    """A method that is not one yet: what a generation or a person made, with everything that is known about it."""
+
+    @property
+    def holder(self) -> str:
+        """The object whose slot it is for: a root name or `oid:0x2a`."""
+
+    @property
+    def selector(self) -> str:
+        """The slot."""
+
+    @property
+    def intent(self) -> str:
+        """`digest_of` the Intent that it was made from."""
+
+    @property
+    def source(self) -> str:
+        """The method's text."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the source in UTF-8, in hex."""
+
+    @property
+    def verdict(self) -> Mapping[str, Any]:
+        """The guardian's, as plain data."""
+
+    @property
+    def checks(self) -> Sequence[Mapping[str, Any]]:
+        """What it passed."""
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """The keys of `PROVENANCE`; `approval` (an id) where a person said yes; what else is known."""
+
+    @property
+    def wish(self) -> Mapping[str, Any] | None:
+        """The fields of the Intent that takes the declared one's place with it; None: as declared."""
+
+
+class Lineage(Persistent):
+    """All that was ever made for one slot of one object. Changed only by the functions of this module.
+
+    `intent` is what the slot holds while no revision is active; None: it is declared no more. `revisions` counts from
+    1, `active` is one of them or 0. `retired` says why revisions went ({at, reason}, by revision). `barred` is set
+    while nothing may be generated: {intent, coders, reason}. `history` is every change of the slot and `ledger` every
+    use, both append-only and counted from 1; `totals` are the ledger's sums by revision (0: interpreted while none was
+    active), `since` those of the active revision when it became active: what came before is not held against it twice.
+    """
+
+    def __init__(self, holder: UvmObject, selector: str, intent: Intent) -> None:
+        self.holder = holder
+        self.selector = selector
+        self.intent: Intent | None = intent
+        self.kind: str = intent.kind
+        self.active = 0
+        self.retired: dict[int, dict[str, str]] = {}
+        self.barred: dict[str, Any] | None = None
+        self.since: dict[str, dict[str, Any]] = nothing()
+        self.revisions: Any = IOBTree()
+        self.history: Any = IOBTree()
+        self.ledger: Any = IOBTree()
+        self.totals: Any = IOBTree()
+
+
+# -- finding
+
+
+def key_of(holder: UvmObject, selector: str) -> str:
+    """What a lineage is kept under in the root's `methods`."""
+    return f"{reference(holder)} {selector}"
+
+
+def lineage_of(root: Any, holder: UvmObject, selector: str) -> Lineage | None:
+    """What was made for that slot, if anything ever was."""
+    found: Lineage | None = root[roots.METHODS].get(key_of(holder, selector))
+    return found
+
+
+def lineages_of(root: Any, holder: UvmObject) -> Iterator[Lineage]:
+    """The lineages of all slots of an object, by selector."""
+    start = key_of(holder, "")
+    # The character behind the blank: every key of this holder sorts between the two.
+    yield from root[roots.METHODS].values(start, f"{start[:-1]}!", excludemax=True)
+
+
+def holder_named(root: Any, name: str) -> UvmObject:
+    """An object by root name or `oid:0x2a`; NotFound."""
+    found: Any = root.get(name) if name in roots.OBJECTS else None
+    if name.startswith("oid:0x"):
+        try:
+            found = root._p_jar.get(int(name[4:], 16).to_bytes(8, "big"))
+        except (ValueError, OverflowError, POSKeyError):  # no such number, or nothing by it
+            found = None
+    if not isinstance(found, UvmObject):
+        raise NotFound(f"there is no object {name!r} to hold a method", field="object")
+    return found
+
+
+def digest_of(intent: Intent) -> str:
+    """What tells one wish from another: SHA-256 over all of its fields, in hex."""
+    fields = json.dumps(intent.as_dict(), sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(fields.encode()).hexdigest()
+
+
+# -- becoming active
+
+
+def install(root: Any, candidate: Candidate, at: str) -> Method:
+    """Make a candidate the next revision of its slot's method, and active; what was active stays readable.
+
+    Nothing but objects of `root` is changed. The same source for the same intent, if it is the active one, is left
+    as it is. Refused: no accepted verdict on exactly this source, no whole provenance, `external` without approval,
+    another intent than the slot's. NotFound: no such object.
+    """
+    _check(candidate)
+    holder = holder_named(root, candidate.holder)
+    lineage = lineage_of(root, holder, candidate.selector)
+    intent = _standing(holder, candidate.selector, lineage)
+    if digest_of(intent) != candidate.intent:
+        raise Refused(
+            f"the intent of {label(holder)}.{candidate.selector} is another than this method was made from",
+            field="intent",
+            remedy="Generate it again: the next message does.",
+        )
+    if lineage is None:
+        lineage = root[roots.METHODS][key_of(holder, candidate.selector)] = Lineage(holder, candidate.selector, intent)
+    elif lineage.active and candidate.wish is None:
+        active: Method = lineage.revisions[lineage.active]
+        if active.provenance["digest"] == candidate.digest and active.provenance["intent"] == candidate.intent:
+            return active
+    return _installed(lineage, candidate, intent, at)
+
+
+def _installed(lineage: Lineage, candidate: Candidate, intent: Intent, at: str) -> Method:
+    wish = intent if candidate.wish is None else _redefined(intent, candidate.wish)
+    number = len(lineage.revisions) + 1
+    method = Method(
+        selector=candidate.selector,
+        source=candidate.source,
+        intent=wish.text,
+        provenance={**candidate.provenance, "digest": candidate.digest, "intent": digest_of(wish)},
+        verdict=dict(candidate.verdict),
+        checks=tuple(dict(each) for each in candidate.checks),
+        revision=number,
+    )
+    lineage.revisions[number] = method
+    by = str(candidate.provenance.get("by") or candidate.provenance["generation"])
+    _become(lineage, number, wish, {"event": "installed", "at": at, "by": by, "reason": _why(candidate)})
+    return method
+
+
+def _why(candidate: Candidate) -> str:
+    approval = candidate.provenance.get("approval")
+    made = "redefined" if candidate.wish is not None or candidate.provenance.get("by") else "generated"
+    return f"{made}, approved as {approval}" if approval else made
+
+
+def restore(root: Any, lineage: Lineage, revision: int, at: str, by: str) -> None:
+    """Let a former revision be active again, or with 0 the Intent; a new entry of history, no revision is touched.
+
+    NotFound: there is no such revision. Refused: it is active already, or its slot is declared no more.
+    """
+    slot = f"{label(lineage.holder)}.{lineage.selector}"
+    if revision and revision not in lineage.revisions:
+        made = len(lineage.revisions)
+        raise NotFound(
+            f"{slot} has no revision {revision}", field="revision", remedy=f"It has 1 to {made}; 0 is the intent."
+        )
+    if revision == lineage.active:
+        what = f"revision {revision} of {slot} is active" if revision else f"{slot} is its intent"
+        raise Refused(f"{what} already", field="revision", remedy="`batos method history` lists its revisions.")
+    intent = _standing(lineage.holder, lineage.selector, lineage)
+    lineage.retired = {number: why for number, why in lineage.retired.items() if number != revision}
+    former = lineage.active
+    reason = f"rolled back from revision {former}" if former else "brought back"
+    _become(lineage, revision, intent, {"event": "restored", "at": at, "by": by, "reason": reason})
+    if not revision:
+        lineage.barred = {"intent": digest_of(intent), "coders": None, "reason": "a person put the intent back"}
+
+
+# -- going
+
+
+def retire(lineage: Lineage, reason: str, at: str, by: str = "the ledger") -> int:
+    """Take the active revision out of use: the slot holds the Intent again. The revision, 0 if none was active.
+
+    It stays readable with the reason, and nothing is generated in its place until the wish or the coder changes.
+    """
+    gone = lineage.active
+    if gone:
+        lineage.retired = {**lineage.retired, gone: {"at": at, "reason": reason}}
+        _become(lineage, 0, lineage.intent, {"event": "retired", "at": at, "by": by, "reason": reason})
+        _bar(lineage, reason)
+    return gone
+
+
+def declared(root: Any, holder: UvmObject, selector: str, intent: Intent | None, at: str) -> int:
+    """The codex says something else of a slot (None: nothing any more); the revision that was retired for it, or 0.
+
+    To be called where the slot is to change: it does that. A slot for which nothing was ever made is not its business.
+    """
+    lineage = lineage_of(root, holder, selector)
+    if lineage is None:
+        return 0
+    gone = lineage.active
+    reason = "the codex declares it no more" if intent is None else "the codex declares it anew"
+    if gone:
+        lineage.retired = {**lineage.retired, gone: {"at": at, "reason": reason}}
+    _become(lineage, 0, intent, {"event": "declared", "at": at, "by": "genesis", "reason": reason})
+    return gone
+
+
+def may_generate(holder: UvmObject, selector: str, coder: str) -> bool:
+    """Whether a method may be made for that slot by the model of digest `coder`: not again what was just retired."""
+    return barred(holder, selector, coder) == ""
+
+
+def barred(holder: UvmObject, selector: str, coder: str) -> str:
+    """Why nothing is generated for that slot by the model of digest `coder`; empty: it may be."""
+    if holder._p_jar is None or holder._p_oid is None:
+        return ""
+    lineage = lineage_of(holder._p_jar.root(), holder, selector)
+    bar = None if lineage is None else lineage.barred
+    if bar is None or (bar["coders"] is not None and coder not in bar["coders"]):
+        return ""
+    now = own_slots(holder).get(selector)
+    return bar["reason"] if isinstance(now, Intent) and digest_of(now) == bar["intent"] else ""
+
+
+# -- the ledger
+
+
+def nothing() -> dict[str, dict[str, Any]]:
+    """The totals of no use at all."""
+    return {kind: dict.fromkeys(COUNTED, 0) for kind in ("method", "control")}
+
+
+def use(lineage: Lineage, entry: Mapping[str, Any]) -> None:
+    """Write a use down and count it: {mission, revision, outcome, control, seconds, tokens, calls, gate_faults}.
+
+    One of a revision that there is not is no use of this slot and is left out.
+    """
+    revision = entry["revision"]
+    if revision != 0 and revision not in lineage.revisions:
+        return
+    lineage.ledger[_next(lineage.ledger)] = dict(entry)
+    lineage.totals[revision] = _counted(lineage.totals.get(revision) or nothing(), entry)
+
+
+def totals_of(entries: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    """The sums of a ledger by revision, counted from its entries: what `totals` must equal."""
+    found: dict[int, dict[str, Any]] = {}
+    for entry in entries:
+        found[entry["revision"]] = _counted(found.get(entry["revision"]) or nothing(), entry)
+    return found
+
+
+def _counted(before: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> dict[str, Any]:
+    fault, gate = entry["outcome"] == "fault", entry["gate_faults"]
+    more = {
+        "calls": 1,
+        "faults": int(fault),
+        "gate_faults": gate,
+        "bad": int(fault or gate > 0),
+        "seconds": entry["seconds"],
+        "tokens": entry["tokens"],
+        "model_calls": entry["calls"],
+    }
+    kind = "control" if entry["control"] else "method"
+    return {**before, kind: {name: before[kind][name] + more[name] for name in COUNTED}}
+
+
+# -- within
+
+
+def _check(candidate: Candidate) -> None:
+    """Raise Refused unless this may be a method."""
+    verdict, provenance = candidate.verdict, candidate.provenance
+    found = hashlib.sha256(candidate.source.encode("utf-8", "surrogatepass")).hexdigest()
+    if not found == candidate.digest == verdict.get("digest"):
+        raise _refused(candidate, "the guardian's verdict is on another source", "digest")
+    if verdict.get("accepted") is not True:
+        raise _refused(candidate, "the guardian did not accept it", "verdict")
+    missing = [name for name in PROVENANCE if name not in provenance]
+    if missing or provenance["trust"] not in TRUST:
+        raise _refused(candidate, f"its provenance lacks {', '.join(missing) or 'a trust class'}", "provenance")
+    if provenance["trust"] == "external" and not provenance.get("approval"):
+        raise _refused(candidate, "it comes from outside and nobody approved it", "trust")
+
+
+def _refused(candidate: Candidate, why: str, field: str) -> Refused:
+    remedy = "Let a person look at it: `batos approvals`." if field == "trust" else "Generate it again."
+    return Refused(f"{candidate.selector!r} does not become a method: {why}", field=field, remedy=remedy)
+
+
+def _standing(holder: UvmObject, selector: str, lineage: Lineage | None) -> Intent:
+    """The wish that a method in this slot serves; Refused where there is none."""
+    value = own_slots(holder).get(selector)
+    if isinstance(value, Intent):
+        return value
+    if isinstance(value, Method) and lineage is not None and lineage.intent is not None:
+        return lineage.intent
+    raise Refused(
+        f"{label(holder)}.{selector} is no declared intent",
+        field="selector",
+        remedy="Declare it in the codex first, then `batos genesis`.",
+    )
+
+
+def _redefined(intent: Intent, wish: Mapping[str, Any]) -> Intent:
+    return Intent(**{**intent.as_dict(), **wish, "kind": intent.kind})
+
+
+def _become(lineage: Lineage, revision: int, intent: Intent | None, entry: dict[str, Any]) -> None:
+    """Point slot and lineage at a revision, or at the intent, and write down what was there before."""
+    told = {**entry, "revision": revision, "former": lineage.active, "barred": lineage.barred}
+    if intent is not lineage.intent:
+        told["former_intent"] = lineage.intent
+    lineage.history[_next(lineage.history)] = told
+    lineage.active, lineage.intent, lineage.barred = revision, intent, None
+    if intent is not None:
+        lineage.kind = intent.kind
+    lineage.since = dict(lineage.totals.get(revision) or nothing())
+    value = lineage.revisions[revision] if revision else intent
+    if value is not None:
+        setattr(lineage.holder, lineage.selector, value)
+    elif lineage.selector in own_slots(lineage.holder):
+        delattr(lineage.holder, lineage.selector)
+
+
+def _bar(lineage: Lineage, reason: str) -> None:
+    """Nothing more for this wish from the coders whose methods for it were retired."""
+    if lineage.intent is not None:
+        wish = digest_of(lineage.intent)
+        made = [lineage.revisions[number].provenance for number in lineage.retired]
+        coders = sorted({str(each["model_digest"]) for each in made if each["intent"] == wish})
+        lineage.barred = {"intent": wish, "coders": coders, "reason": reason}
+
+
+def _next(tree: Any) -> int:
+    return int(tree.maxKey()) + 1 if tree else 1

@@ -1,0 +1,64 @@
+"""Candidates for tests: a method as a generation would hand it in, with a verdict on exactly its source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from batos.image import methods
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, own_slots, reference
+
+AT = "2026-11-22T10:00:00.000Z"
+CODER = "c0de" * 16
+
+
+@dataclass(frozen=True)
+class Made:
+    """Everything that `methods.Candidate` asks for."""
+
+    holder: str
+    selector: str
+    intent: str
+    source: str
+    digest: str
+    verdict: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    checks: Sequence[Mapping[str, Any]] = ({"call": "self.say_()", "result": 1},)
+    wish: Mapping[str, Any] | None = field(default=None)
+
+
+def provenance(**also: Any) -> dict[str, Any]:
+    """What every method says of where it comes from."""
+    known = {"generation": "g-1", "missions": ["m-1"], "model": "coder", "model_digest": CODER, "prompt_digest": "p"}
+    return {**known, "at": AT, "trust": "model", **also}
+
+
+def candidate(holder: UvmObject | str, selector: str, intent: Intent, source: str, **also: Any) -> Made:
+    """A candidate that is accepted; `also` replaces any of its fields."""
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    fields = {
+        "holder": holder if isinstance(holder, str) else reference(holder),
+        "selector": selector,
+        "intent": methods.digest_of(intent),
+        "source": source,
+        "digest": digest,
+        "verdict": {"accepted": True, "faults": [], "policy": "test", "digest": digest},
+        "provenance": provenance(),
+    }
+    return Made(**{**fields, **also})
+
+
+def standing(root: Any, holder: UvmObject, selector: str) -> Intent:
+    """The intent that the slot serves."""
+    lineage = methods.lineage_of(root, holder, selector)
+    value = own_slots(holder)[selector] if lineage is None else lineage.intent
+    assert isinstance(value, Intent)
+    return value
+
+
+def install(root: Any, holder: UvmObject, selector: str, source: str, **also: Any) -> Method:
+    """A source as the next revision of a slot that holds an intent, or a method made from it."""
+    return methods.install(root, candidate(holder, selector, standing(root, holder, selector), source, **also), AT)
