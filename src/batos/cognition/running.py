@@ -18,7 +18,8 @@ from batos.inference.decide import REASONING_TOKENS
 from batos.inference.schema import Decision, Mode
 from batos.inference.session import Session
 from batos.objects.message import Interpreter
-from batos.objects.prototype import UvmObject
+from batos.objects.method import Method
+from batos.objects.prototype import Found, UvmObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,16 @@ class Synthesis:
     protocol: dict[str, Any] | None = None
 
 
+class Learns(Protocol):
+    """Where a mission turns with a message to an intent: the jit of its UVM."""
+
+    async def method_for(
+        self, running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+    ) -> Method | None:
+        """The method that answers it, made now if need be; None: it is interpreted."""
+        ...
+
+
 @dataclass(slots=True)
 class Running:
     """The services and the givens of one mind while it thinks; its changing state is in its cycle.
@@ -183,6 +194,12 @@ class Running:
     inherited: Evidence | None = None
     #: (holder, selector) of every intent interpreted and every method run.
     methods: list[dict[str, str]] = field(default_factory=list)
+    #: Who makes methods of intents; None: each is interpreted.
+    jit: Learns | None = None
+    #: What was made for this mission while it ran, by the holder's reference and the selector: beside its snapshot.
+    generated: dict[tuple[str, str], Method] = field(default_factory=dict)
+    #: What was made, waited for or tried, for provenance: {receiver, selector, outcome, calls, tokens, generation}.
+    learned: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def inner(self) -> bool:

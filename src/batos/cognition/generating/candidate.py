@@ -1,0 +1,79 @@
+"""A candidate: a method that its author wrote and its checks passed, and that is not installed yet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What becomes a Method when it is installed; plain data, so that a person can be shown it and it can be kept.
+
+    `holder` is the reference of the object whose slot it is for (a root name or `oid:0x2a`), `intent` the digest of
+    the Intent that it was made from, `checks` what it passed and `mutants` {made, killed}: how many broken variants of
+    it those checks tell from it. `provenance` has the keys of `image.methods.PROVENANCE`, `trust` among them.
+    """
+
+    holder: str
+    selector: str
+    intent: str
+    source: str
+    verdict: Mapping[str, Any]
+    checks: tuple[Mapping[str, Any], ...]
+    provenance: Mapping[str, Any]
+    mutants: Mapping[str, int] = field(default_factory=dict)
+    #: The fields of the Intent that takes the declared one's place with it; None: as declared.
+    wish: Mapping[str, Any] | None = None
+    #: The revision that it takes the place of, as {revision, source}; None: it is the first.
+    former: Mapping[str, Any] | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the source in UTF-8, in hex: what an approval is bound to."""
+        return digest_of_source(self.source)
+
+    def approved(self, approval: str, by: str) -> Candidate:
+        """The same with the id of the approval that lets it be installed, and who gave it."""
+        provenance = {**self.provenance, "approval": approval, "approved_by": by}
+        return Candidate(
+            self.holder,
+            self.selector,
+            self.intent,
+            self.source,
+            self.verdict,
+            self.checks,
+            provenance,
+            self.mutants,
+            self.wish,
+            self.former,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every field as plain data, with the digest; `from_dict` reads it back."""
+        return {
+            "holder": self.holder,
+            "selector": self.selector,
+            "intent": self.intent,
+            "source": self.source,
+            "digest": self.digest,
+            "verdict": dict(self.verdict),
+            "checks": [dict(each) for each in self.checks],
+            "provenance": dict(self.provenance),
+            "mutants": dict(self.mutants),
+            "wish": None if self.wish is None else dict(self.wish),
+            "former": None if self.former is None else dict(self.former),
+        }
+
+    @classmethod
+    def from_dict(cls, shown: Mapping[str, Any]) -> Candidate:
+        """The candidate that `as_dict` showed."""
+        fields = {name: value for name, value in shown.items() if name != "digest"}
+        return cls(**{**fields, "checks": tuple(fields["checks"])})
+
+
+def digest_of_source(source: str) -> str:
+    """SHA-256 of a source in UTF-8, in hex; a lone surrogate has bytes too."""
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
