@@ -22,7 +22,7 @@ from batos.cognition.prompt import Scene
 from batos.cognition.routing import routed
 from batos.cognition.routing.embedding import Embeds
 from batos.cognition.routing.router import Router
-from batos.cognition.running import Running
+from batos.cognition.running import Craft, Running
 from batos.errors import InternalError, Refused
 from batos.events import Events
 from batos.image.commits import settled
@@ -95,6 +95,8 @@ class Conductor:
     digests: Mapping[str, str]
     #: How many calls of one mission are under way at once: as many as a runner answers at once.
     parallel: int = ALL
+    #: What missions run and learn methods with.
+    craft: Craft = field(default_factory=Craft)
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -235,6 +237,7 @@ class Conductor:
             question=brief.text,
             failures=preparing.failures_of(self.journal, alike),
             name=council.NAME if route.effort == "council" else persona.name.lower(),
+            craft=self.craft,
         )
 
     def _session(self, asked: preparing.Asked, attempt: Attempt, *, again: bool) -> Session:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
-from batos.cognition.brief import Combine, MissionBrief
+from batos.cognition.brief import Combine, Install, Interpret, MissionBrief
 from batos.cognition.evidence import Evidence, Passage, Past
 from batos.cognition.gate.checks import Fault, Verdict
 from batos.cognition.gate.citing import Quoted
@@ -157,6 +157,59 @@ class Learns(Protocol):
         ...
 
 
+class Chooses(Protocol):
+    """Where a mission turns before it runs an installed method: the lives of its UVM."""
+
+    def is_control(self, mission: str, selector: str) -> bool:
+        """Whether this mission interprets the method's intent instead, so that what it contributes is measured."""
+        ...
+
+
+class Runs(Protocol):
+    """Where generated code runs: the cell of its UVM (batos.cell.cell.Cell)."""
+
+    async def run(self, program: Any, view: Mapping[str, Any], args: Sequence[Any], host: Any, **how: Any) -> Any:
+        """One method, once: an Outcome. MethodFailed, CellKilled, CellMissing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Craft:
+    """What missions run methods with, who makes and chooses them, and what is configured for who does not say.
+
+    Without a cell no method runs, without a jit every intent is interpreted.
+    """
+
+    cell: Runs | None = None
+    jit: Learns | None = None
+    lives: Chooses | None = None
+    install: Install = "never"
+    interpret: Interpret = "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a slot that holds a method or may: what its ledger is told when the mission has ended.
+
+    `revision` is 0 for an intent that was interpreted because there is no method. `calls` and `tokens` (prompts and
+    answers) are what it spent of inference, whoever paid for it first; `seconds` is how long it took.
+    """
+
+    holder: str
+    selector: str
+    revision: int
+    outcome: Literal["ok", "fault"]
+    control: bool
+    seconds: float
+    tokens: int
+    calls: int
+
+    def payload(self, gate_faults: int) -> dict[str, Any]:
+        """The contribution ("method", ...): with how many faults the gate found in the mission's answer."""
+        shown = {name: getattr(self, name) for name in Use.__dataclass_fields__}
+        return {**shown, "seconds": round(self.seconds, 3), "gate_faults": gate_faults}
+
+
 @dataclass(slots=True)
 class Running:
     """The services and the givens of one mind while it thinks; its changing state is in its cycle.
@@ -194,12 +247,19 @@ class Running:
     inherited: Evidence | None = None
     #: (holder, selector) of every intent interpreted and every method run.
     methods: list[dict[str, str]] = field(default_factory=list)
-    #: Who makes methods of intents; None: each is interpreted.
-    jit: Learns | None = None
+    craft: Craft = field(default_factory=Craft)
     #: What was made for this mission while it ran, by the holder's reference and the selector: beside its snapshot.
     generated: dict[tuple[str, str], Method] = field(default_factory=dict)
     #: What was made, waited for or tried, for provenance: {receiver, selector, outcome, calls, tokens, generation}.
     learned: list[dict[str, Any]] = field(default_factory=list)
+    #: Every use of a method, and of an intent that may become one.
+    uses: list[Use] = field(default_factory=list)
+    #: What methods changed in objects that are not the mission's own: {oid, slot, had, former}, oldest first.
+    changed: list[dict[str, Any]] = field(default_factory=list)
+    #: How far that which methods read, recalled and were given is to be trusted, beside the mission's evidence.
+    trusts: list[str] = field(default_factory=list)
+    #: What methods recalled beside it.
+    seen: list[Evidence] = field(default_factory=list)
 
     @property
     def inner(self) -> bool:
@@ -211,6 +271,23 @@ class Running:
         """How the mission's parts are to become one answer, as its brief asks."""
         policy = self.brief.policy
         return policy.combine if policy is not None else "auto"
+
+    @property
+    def jit(self) -> Learns | None:
+        """Who makes methods of intents; None: each is interpreted."""
+        return self.craft.jit
+
+    @property
+    def install(self) -> Install:
+        """Whether intents become methods: as the brief says, else as configured."""
+        policy = self.brief.policy
+        return (policy and policy.install) or self.craft.install
+
+    @property
+    def interpret(self) -> Interpret:
+        """Whether an intent without a method is interpreted: as the brief says, else as configured."""
+        policy = self.brief.policy
+        return (policy and policy.interpret) or self.craft.interpret
 
     @property
     def ratio(self) -> float:
