@@ -1,0 +1,56 @@
+"""What a cell asks of the kernel while a method runs: messages to objects, and the slots of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from batos.cell.values import Plain, Ref, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What a method has written to its receiver so far: only what differs from the view that it was given."""
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+    deleted: frozenset[str] = frozenset()
+    marked: bool = False  # whether `self._p_changed` is True
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An error that the method may catch: a Python exception by name (`KeyError`; an unknown one is a RuntimeError)."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What came of a message: a value or an error, and the view read again if the receiver may have changed."""
+
+    value: Value = None
+    slots: Mapping[str, Value] | None = None  # every slot of the view that exists now; None: nothing changed
+    raised: Raised | None = None
+
+
+class Host(Protocol):
+    """The kernel's side of one run. Its methods are awaited on the event loop, and may wait as long as they like:
+    no worker is held. An exception that they raise ends the run and is raised by it; what the method may catch is
+    `Sent.raised`.
+    """
+
+    async def send(
+        self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
+    ) -> Sent:
+        """Send a message to another object, or to the receiver (None), whose unwritten changes are `pending`.
+
+        Arguments are plain data. A Ref that is not in the host's table is refused by the host.
+        """
+
+    async def read(self, of: Ref, slot: str) -> Sent:
+        """A slot of another object: plain data or a Ref; a missing one is `raised` as AttributeError."""

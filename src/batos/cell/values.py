@@ -1,0 +1,163 @@
+"""What may cross the wall: bounded plain data of exact JSON types as JSON text, and marks for other objects."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn, TypeAlias
+
+from batos.errors import MethodFailed
+
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Another object, as a number of a table that the host keeps for one run; whoever resolves it checks it there."""
+
+    number: int
+
+
+#: Plain data that may hold marks of other objects.
+Value: TypeAlias = "bool | int | float | str | Ref | list[Value] | dict[str, Value] | None"
+
+#: The one key of the dictionary that stands for a Ref in JSON; plain data may have no such key.
+MARK: Final = "\0ref"
+DEPTH = 60
+#: 4,300 digits is what Python itself converts; nobody counts that far.
+INTEGER_BITS = 2048
+
+
+def plain(value: object, what: str, *, refs: bool = False) -> Any:
+    """A copy of the value in exact JSON types; tuples and sets become lists. MethodFailed names what is none.
+
+    `refs` lets marks of other objects through. Sets are sorted by their representation, so that a replay is the same.
+    """
+    return _copied(value, what, refs, ())
+
+
+def _copied(value: object, what: str, refs: bool, above: tuple[int, ...]) -> Value:
+    if value is None or type(value) is bool:
+        return value
+    if type(value) is str:
+        return _text(value, what)
+    if type(value) is int or type(value) is float:
+        return _number(value, what)
+    if type(value) is Ref and refs:
+        return value
+    if id(value) in above or len(above) >= DEPTH:
+        raise _refused(what, "holds itself, or is nested too deep", f"at most {DEPTH} deep")
+    above = (*above, id(value))
+    if type(value) is dict:
+        return {_key(key, what): _copied(each, what, refs, above) for key, each in value.items()}
+    if type(value) in (set, frozenset):
+        value = sorted(value, key=repr)  # type: ignore[call-overload]  # mypy does not narrow by `in`
+    if type(value) in (list, tuple):
+        return [_copied(each, what, refs, above) for each in value]  # type: ignore[attr-defined]  # as above
+    raise _refused(what, f"is or holds a {type(value).__name__}", "None, bool, int, float, str, list, dict")
+
+
+def _text(value: str, what: str) -> str:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise _refused(what, "has half a surrogate pair", "text that can be written as UTF-8")
+    return value
+
+
+def _key(key: object, what: str) -> str:
+    if type(key) is not str:
+        raise _refused(what, f"has a key that is a {type(key).__name__}", "keys that are str")
+    if key == MARK:
+        raise _refused(what, f"has the key {MARK!r}", "any other key")
+    return _text(key, what)
+
+
+def _number(value: int | float, what: str) -> int | float:
+    if type(value) is float and not math.isfinite(value):
+        raise _refused(what, f"holds {value}", "finite numbers")
+    if type(value) is int and value.bit_length() > INTEGER_BITS:
+        raise _refused(what, f"holds an integer of {value.bit_length():,} bits", f"at most {INTEGER_BITS:,} bits")
+    return value
+
+
+def _refused(what: str, why: str, wanted: str) -> MethodFailed:
+    return MethodFailed(f"{what} {why}: only plain data crosses ({wanted})")
+
+
+def encode(value: Value, what: str, limit: int) -> str:
+    """Strict JSON of plain data with marks, at most `limit` bytes; MethodFailed names what does not cross."""
+    text = json.dumps(_marked(plain(value, what, refs=True)), allow_nan=False, separators=(",", ":"))
+    return bounded(text, what, limit)
+
+
+def bounded(text: str, what: str, limit: int) -> str:
+    """The text, or MethodFailed when it has more than `limit` characters."""
+    if len(text) > limit:
+        raise MethodFailed(f"{what} has {len(text):,} characters as JSON, at most {limit:,} may cross")
+    return text
+
+
+def _marked(value: Value) -> Any:
+    if type(value) is Ref:
+        return {MARK: value.number}
+    if type(value) is list:
+        return [_marked(each) for each in value]
+    if type(value) is dict:
+        return {key: _marked(each) for key, each in value.items()}
+    return value
+
+
+def decode(text: object, what: str, limit: int) -> Any:
+    """The value of strict JSON that came from a cell, with Refs for marks; MethodFailed for anything else.
+
+    Nothing is believed: type, length, depth, numbers, keys and surrogates are checked here.
+    """
+    if type(text) is not str:
+        raise MethodFailed(f"{what} is no text: the cell answered out of turn")
+    bounded(text, what, limit)
+    try:
+        found = json.loads(text, object_hook=_mark_read, parse_constant=_constant(what))
+    except (ValueError, RecursionError) as error:
+        raise MethodFailed(f"{what} is no JSON: {str(error)[:100]}") from None
+    return plain(found, what, refs=True)
+
+
+def _constant(what: str) -> Callable[[str], NoReturn]:
+    def refuse(name: str) -> NoReturn:
+        raise _refused(what, f"holds {name}", "finite numbers")
+
+    return refuse
+
+
+def _mark_read(found: dict[str, Any]) -> Any:
+    number = found.get(MARK)
+    return Ref(number) if len(found) == 1 and type(number) is int else found
+
+
+def has_refs(value: object) -> bool:
+    """Whether plain data holds a mark of another object anywhere."""
+    if type(value) is list:
+        return any(has_refs(each) for each in value)
+    if type(value) is dict:
+        return any(has_refs(each) for each in value.values())
+    return type(value) is Ref
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are the same in value *and* type: 1 is not True, 1.0 is not 1, order of keys counts not."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    return one == other
+
+
+def differences(before: Mapping[str, Value], after: Mapping[str, Value]) -> dict[str, Value]:
+    """What of `after` is new or other than before."""
+    return {name: value for name, value in after.items() if name not in before or not same(before[name], value)}
