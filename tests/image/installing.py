@@ -36,7 +36,7 @@ def provenance(**also: Any) -> dict[str, Any]:
     return {**known, "at": AT, "trust": "model", **also}
 
 
-def candidate(holder: UvmObject | str, selector: str, intent: Intent, source: str, **also: Any) -> Made:
+def candidate(holder: UvmObject | str, selector: str, intent: Intent, source: str, /, **also: Any) -> Made:
     """A candidate that is accepted; `also` replaces any of its fields."""
     digest = hashlib.sha256(source.encode()).hexdigest()
     fields = {
@@ -59,6 +59,6 @@ def standing(root: Any, holder: UvmObject, selector: str) -> Intent:
     return value
 
 
-def install(root: Any, holder: UvmObject, selector: str, source: str, **also: Any) -> Method:
+def install(root: Any, holder: UvmObject, selector: str, source: str, /, **also: Any) -> Method:
     """A source as the next revision of a slot that holds an intent, or a method made from it."""
     return methods.install(root, candidate(holder, selector, standing(root, holder, selector), source, **also), AT)
