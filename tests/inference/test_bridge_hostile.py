@@ -117,6 +117,13 @@ async def test_an_answer_at_the_limit_is_whole(bridge_to: MakeBridge) -> None:
     assert answer.text == "".join(pieces)
 
 
+#: Made before any loop runs.
+THOUSANDS = streamed(*(f"w{at} " for at in range(3000)))
+LONG_LIST = reply({"models": [{"model": f"m{at}", "size": 1, "digest": "0" * 64} for at in range(8000)]})
+BLANKS = (" " * 255 + "x") * 4000
+BLANKS_SAID = said(BLANKS)
+
+
 async def test_lines_that_lie_ready_leave_others_their_turn(bridge_to: MakeBridge) -> None:
     """While thousands of lines are read that all came at once, another task runs in between."""
     turns = 0
@@ -127,7 +134,7 @@ async def test_lines_that_lie_ready_leave_others_their_turn(bridge_to: MakeBridg
             turns += 1
             await asyncio.sleep(0)
 
-    async with serving(streamed(*(f"w{at} " for at in range(3000)))) as server:
+    async with serving(THOUSANDS) as server:
         others = asyncio.create_task(other())
         answer = await bridge_to(server.url).think(chat(options={"num_ctx": 512, "num_predict": 1024}))
         others.cancel()
@@ -169,8 +176,7 @@ async def test_who_does_not_read_lets_the_server_wait() -> None:
 
 async def test_a_connection_that_had_to_wait_is_used_again(bridge_to: MakeBridge) -> None:
     """After a reply larger than what may lie unread, the same connection serves the next call."""
-    many = {"models": [{"model": f"m{at}", "size": 1, "digest": "0" * 64} for at in range(8000)]}
-    async with serving(reply(many), reply(many), reply({"models": []})) as server, Lanes() as lanes:
+    async with serving(LONG_LIST, LONG_LIST, reply({"models": []})) as server, Lanes() as lanes:
         for _ in range(2):
             response = await lanes.handle_async_request(httpx.Request("GET", server.url))
             assert len(await response.aread()) > 600_000
@@ -284,7 +290,6 @@ async def test_an_error_too_deep_to_be_said_is_still_one(bridge_to: MakeBridge) 
 
 async def test_a_prompt_of_blanks_is_judged_at_once(bridge_to: MakeBridge) -> None:
     """Runs of blanks, each a little shorter than what is a runaway, are looked through once and not for each blank."""
-    text = (" " * 255 + "x") * 4000
     request = ChatRequest("m", ({"role": "user", "content": "x"},), {"num_ctx": 512, "num_predict": 4096})
-    async with serving(said(text)) as server:
-        assert (await bridge_to(server.url).think(request, stream=False)).text == text
+    async with serving(BLANKS_SAID) as server:
+        assert (await bridge_to(server.url).think(request, stream=False)).text == BLANKS

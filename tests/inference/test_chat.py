@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from batos.inference.chat import (
     SCHEMA_BLANK_LIMIT,
     TEXT_BLANK_LIMIT,
     Draft,
+    blanks_beyond,
     default_cpu_threads,
     runaway_in,
     runner_key,
@@ -75,6 +78,12 @@ def test_thinking_may_run_away_too() -> None:
 def test_runaway_in_whole_texts(text: str, structured: bool, ended: bool, kind: str) -> None:
     """Blanks count anywhere; a repeated end counts only where the model did not stop by itself."""
     assert runaway_in(text, structured=structured, ended=ended) == kind
+
+
+@given(st.lists(st.sampled_from(["x", " ", "  ", "\n\u2003\t", " " * 9, "yy"])).map("".join), st.integers(1, 12))
+def test_blanks_are_found_wherever_they_begin(text: str, limit: int) -> None:
+    """More than the limit in a row, of any kind, and not one fewer."""
+    assert blanks_beyond(text, limit) == bool(re.search(rf"\s{{{limit + 1}}}", text))
 
 
 @given(pieces=st.lists(st.sampled_from(["a", "b", " ", "\n", "word"]), max_size=200))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -178,13 +177,26 @@ class Draft:
         return answer_of("".join(self.content), "".join(self.thinking), last, self.wasted)
 
 
+def blanks_beyond(text: str, limit: int) -> bool:
+    """Whether more than `limit` blanks stand in a row; a megabyte takes some 5 ms, whatever stands in it."""
+    size = (limit + 2) // 2  # a longer run covers one such block whole, wherever it begins
+    for at in range(0, len(text), size):
+        block = text[at : at + size]
+        if block.strip():
+            continue
+        before, after = text[max(0, at - limit) : at], text[at + size : at + size + limit]
+        if len(before) - len(before.rstrip()) + len(block) + len(after) - len(after.lstrip()) > limit:
+            return True
+    return False
+
+
 def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
     """What a text repeats without end, "" if nothing: blanks anywhere; one token at its end, if it did not stop itself.
 
     Where the tokens of a text lie is not known, so any unit of up to 16 characters is tried.
     """
     limit = SCHEMA_BLANK_LIMIT if structured else TEXT_BLANK_LIMIT
-    if re.search(rf"(?<!\s)\s{{{limit + 1}}}", text):
+    if blanks_beyond(text, limit):
         return "blanks"
     if ended or len(text) <= SAME_TOKEN_LIMIT:
         return ""

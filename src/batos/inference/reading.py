@@ -15,7 +15,7 @@ from batos.inference.counts import clean, counted
 from batos.inference.deadline import Deadlines, PhaseTimer
 
 #: Lines that are read out of bytes that lie ready; then other tasks and deadlines have their turn.
-AT_ONCE = 256
+AT_ONCE = 128
 _BEHIND_DONE = 64  # lines behind the one with `done` that are waited for
 
 

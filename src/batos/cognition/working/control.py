@@ -12,7 +12,7 @@ from batos.cognition.brief import File
 from batos.cognition.hold import cancelled, paused
 from batos.cognition.working import acceptance
 from batos.cognition.working.queue import Place
-from batos.cognition.working.recovery import AFRESH, Recovery, Seen
+from batos.cognition.working.recovery import AFRESH, Recovery, Seen, in_turns
 from batos.cognition.working.workers import OPEN, Workers
 from batos.errors import Refused
 from batos.image.commits import settled
@@ -170,11 +170,12 @@ class Control:
     async def recover(self) -> list[str]:
         """Settle what an earlier process left behind; the ids of the missions that wait to be begun."""
         left = await self._recovery.all(self._workers.has)
-        late = [place.mission for place in (*left.waiting, *left.standing) if not self._workers.heed(place)]
+        known = (*left.waiting, *left.standing)
+        late = [place.mission async for place in in_turns(known) if not self._workers.heed(place)]
         for first in range(0, len(late), _TOGETHER):
             await asyncio.gather(*(self._workers.expire(mission) for mission in late[first : first + _TOGETHER]))
         ended = frozenset(late)
-        self._places = {place.mission: place for place in left.waiting if place.mission not in ended}
+        self._places = {place.mission: place async for place in in_turns(left.waiting) if place.mission not in ended}
         return list(self._places)
 
 

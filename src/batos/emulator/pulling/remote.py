@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -63,16 +64,20 @@ class Told:
 async def manifest(source: Source) -> tuple[bytes, list[Layer]]:
     """The manifest's text and its layers, the configuration last. Broken where it cannot be had or is none."""
     told = await asked("GET", source.url("manifests", source.name.tag), {"Accept": MANIFEST})
+    return told.body, await asyncio.to_thread(_layers, told.body)  # a thousand of them are not read on the loop
+
+
+def _layers(text: bytes) -> list[Layer]:
     try:
-        found = decode(_MANIFEST, exact(told.body)) or {}
+        found = decode(_MANIFEST, exact(text)) or {}
     except GoError as fault:
         text = str(fault)
         raise Broken("unexpected end of JSON input" if text in (EMPTY, "unexpected EOF") else text) from None
-    layers = [layer_of(layer) for layer in found.get("layers") or ()]
+    layers = found.get("layers") or ()
     if len(layers) > _MOST_LAYERS:
         raise Broken(f"a manifest of {len(layers)} layers is refused: this emulator takes up to {_MOST_LAYERS}")
     held = layer_of(found.get("config") or {})
-    return told.body, [*layers, *([held] if held.digest else [])]
+    return [*map(layer_of, layers), *([held] if held.digest else [])]
 
 
 async def asked(method: str, url: str, headers: dict[str, str] | None = None) -> Told:

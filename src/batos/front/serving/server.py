@@ -31,7 +31,7 @@ _LINGER = 500
 #: each, many clients would wait for one another while missions think.
 _AT_ONCE, _AT_ONCE_BYTES = 16, 64 * 1024
 #: Frames of a message that are kept, one more than there may be, and how many others are passed over in a turn.
-_FRAMES, _PASSED_OVER = 4, 500
+_FRAMES, _PASSED_OVER = 4, 100
 
 
 @dataclass(frozen=True, slots=True)
