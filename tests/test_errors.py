@@ -94,13 +94,17 @@ def test_codes_are_names_of_their_own() -> None:
     assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", code) for code in codes)
 
 
+#: What some kinds tell beside what all do.
+MORE = {errors.BudgetExceeded: {"largest_num_ctx", "budget"}, errors.ApprovalNeeded: {"approval", "approvals"}}
+
+
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
 def test_each_kind_can_be_told_to_a_program(kind: type[BatosError]) -> None:
     """Code, message, remedy and retry are always there, a field and further faults only where there are any."""
     error = example(kind)
     shown = json.loads(json.dumps(error.as_dict()))
-    more = {"field", "largest_num_ctx", "budget"} if kind is errors.BudgetExceeded else {"field"}
-    assert {"code", "message", "remedy", "retry"} <= set(shown) <= {"code", "message", "remedy", "retry", *more}
+    more = MORE.get(kind, set())
+    assert {"code", "message", "remedy", "retry"} <= set(shown) <= {"code", "message", "remedy", "retry", "field", *more}
     assert (shown["code"], shown["message"], shown["retry"]) == (kind.code, str(error), kind.retry)
     error.also = ("another",)
     error.field = "text"

@@ -370,14 +370,18 @@ class TimedOut(BatosError):
 
 
 class ApprovalNeeded(BatosError):
-    """What is to be done waits for a person; `approval` is the id under which it is asked."""
+    """What is to be done waits for a person; `approval` is the id under which it is asked, `others` are further ones."""
 
     exit_code = 7
     remedy = "See it with `batos approvals`, then `batos approve ID` or `batos reject ID`."
 
-    def __init__(self, message: str, approval: str) -> None:
-        super().__init__(message, field="approval")
-        self.approval = approval
+    def __init__(self, message: str, approval: str, *, others: tuple[str, ...] = (), remedy: str = "") -> None:
+        super().__init__(message, field="approval", remedy=remedy)
+        self.approval, self.others = approval, others
+
+    def as_dict(self) -> dict[str, Any]:
+        """The error object with the ids."""
+        return super().as_dict() | {"approval": self.approval, "approvals": [self.approval, *self.others]}
 
 
 class MethodFailed(BatosError):

@@ -33,6 +33,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "genesis.step": ("step", "status"),
     "vram.sample": ("model", "runner", "where", "size", "size_vram"),
     "vram.spill": ("model", "runner", "where", "size", "size_vram"),
+    "approval.asked": ("approval", "receiver", "selector", "digest"),
+    "approval.answered": ("approval", "answer", "by"),
 }
 
 _log = structlog.get_logger("batos")

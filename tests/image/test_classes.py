@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickletools
 import re
@@ -18,8 +19,9 @@ from typing import Any
 import pytest
 from BTrees.IOBTree import IOBTree
 from persistent.mapping import PersistentMapping
-from tests.image.installing import install
+from tests.image.installing import install, standing
 from tests.image.living import answer, brief, living, thought_in
+from tests.image.questions import asking, made
 from transaction import TransactionManager
 from ZODB.blob import Blob
 from ZODB.DB import DB
@@ -27,6 +29,7 @@ from ZODB.FileStorage import FileStorage
 
 from batos.errors import ForbiddenClass
 from batos.image import roots
+from batos.image.approvals import ask
 from batos.image.classes import ALLOWED, BTREES, LIBRARIES, OURS, class_factory
 from batos.image.image import INLINE_BYTES, LivingImage
 from batos.image.transactions import snapshot
@@ -175,6 +178,7 @@ async def fill(image: LivingImage) -> None:
         thought.wish = Intent("say hello")
         thought.say_ = Intent("say hello")
         install(root, thought, "say_", "def say_(self):\n    return 'hello'\n")
+        ask(root, asking(made(thought, "say_", standing(root, thought, "say_"), "def say_(self):\n    return 'hi'\n")))
         thought.log_ = Primitive("traits.log")
         thought.tags = {"a", "b"}
         thought.kinds = frozenset({"c"})
@@ -191,7 +195,8 @@ async def test_every_class_of_the_list_is_written_by_something(tmp_path: Path) -
 
         journal = Journal(image.journal_db, image.journal_writer)
         await journal.write(Record("k", "m-1", "a#0", "robin", "d", {"messages": []}, "done", "then"))
-        found = named_in(image.db) | named_in(image.journal_db)
+        image_names = await asyncio.to_thread(named_in, image.db)
+        found = image_names | await asyncio.to_thread(named_in, image.journal_db)
         assert found == ALLOWED
         with snapshot(image.db) as root:
             assert isinstance(next(iter(root[roots.ATTACHMENTS].values())).blob, Blob)

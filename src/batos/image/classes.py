@@ -16,6 +16,7 @@ from batos.errors import ForbiddenClass
 #: Our own classes, by module and name. What each holds is written in docs/image-format.md.
 OURS: frozenset[tuple[str, str]] = frozenset(
     {
+        ("batos.image.approvals", "Approval"),
         ("batos.image.methods", "Lineage"),
         ("batos.image.records", "Attachment"),
         ("batos.image.records", "Brief"),

@@ -45,6 +45,11 @@ def conversation_id(now: datetime) -> str:
     return f"c-{ulid(now)}"
 
 
+def approval_id(now: datetime) -> str:
+    """A new approval's id."""
+    return f"a-{ulid(now)}"
+
+
 def utc_now() -> datetime:
     """The clock that every part takes as an argument."""
     return datetime.now(UTC)

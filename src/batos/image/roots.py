@@ -48,6 +48,12 @@ COUNTERS = "counters"
 ROUTER = "router"
 #: holder's reference, blank, selector -> Lineage: every revision of a slot's method, and its ledger
 METHODS = "methods"
+#: approval id -> Approval: every question to a person about a method, and its answer
+APPROVALS = "approvals"
+#: ids of approvals that nobody has answered
+AWAITED = "awaited"
+#: slot as it was, blank, digest of the source -> id of the newest approval of that: see image/approvals.py
+ASKED = "asked"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR = "pair"
@@ -64,6 +70,9 @@ RECORDS = (
     COUNTERS,
     ROUTER,
     METHODS,
+    APPROVALS,
+    AWAITED,
+    ASKED,
 )
 
 #: the slot of the orchestrator that holds what conversations delegate to
@@ -75,7 +84,7 @@ FORMAT = 1
 def prepare(root: Any) -> bool:
     """Make the record trees that are missing; says whether any was."""
     mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER), PersistentMapping)
-    kinds = {UNFOLDED: OOTreeSet, **mappings}
+    kinds = {UNFOLDED: OOTreeSet, AWAITED: OOTreeSet, **mappings}
     missing = [name for name in RECORDS if name not in root]
     for name in missing:
         root[name] = kinds.get(name, OOBTree)()

@@ -178,7 +178,10 @@ MADE: dict[str, BatosError] = {
     "context_overflow": errors.ContextOverflow(9, 8),
     "request_rejected": errors.RequestRejected("no", 500),
     "runaway": errors.Runaway("blanks", 9),
+    "approval_needed": errors.ApprovalNeeded("waits", "a-1", others=("a-2",)),
     "budget_exceeded": BudgetExceeded("too large", {"rows": []}, 512),
+    "covenant_violation": errors.CovenantViolation("refused"),
+    "cell_killed": errors.CellKilled("too much", "memory"),
     "image_busy": errors.ImageBusy("a.fs", "process 1"),
     "message_not_understood": errors.MessageNotUnderstood("a", "b"),
 }

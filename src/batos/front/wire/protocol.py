@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from batos import errors
 from batos.cognition.brief import ARGUMENTS_LIMIT
-from batos.errors import BatosError, BudgetExceeded, ProtocolError
+from batos.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
 
 #: The version of the protocol: in every request, reply and event.
 VERSION: Final = 1
@@ -327,4 +327,7 @@ def error_of(told: Mapping[str, Any]) -> BatosError:
     error.__dict__["retry"] = bool(told.get("retry", False))
     if isinstance(error, BudgetExceeded):
         error.table, error.largest = told.get("budget") or {}, told.get("largest_num_ctx")
+    if isinstance(error, ApprovalNeeded):
+        error.approval, *others = (str(each) for each in told.get("approvals") or (told.get("approval", ""),))
+        error.others = tuple(others)
     return error

@@ -1,0 +1,217 @@
+"""Candidates that wait for a person: asked about, answered or lapsed, and the missions that wait woken by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from batos.cognition.working.alarms import Alarms
+from batos.errors import ApprovalNeeded, BatosError, GenerationFailed, NotFound, Refused
+from batos.events import Events
+from batos.image import approvals, roots
+from batos.image.approvals import Answer, Candidate, Question
+from batos.image.ids import approval_id, iso
+from batos.image.image import LivingImage
+
+_log = structlog.get_logger("batos")
+
+#: Called with the missions that waited for an answer that was given.
+Wake = Callable[[Sequence[str]], Awaitable[object]]
+
+
+class Approvals:
+    """The questions of one image, and what one process does about them.
+
+    A question is bound to one source, slot and active revision; `days` is how long it waits for an answer, and how long
+    a rejection stands. No mission and no method reaches this: only a door answers, by the name of its user.
+    """
+
+    def __init__(
+        self, image: LivingImage, events: Events, clock: Callable[[], datetime], days: float, group: asyncio.TaskGroup
+    ) -> None:
+        self._image = image
+        self._events = events
+        self._clock = clock
+        self._period = timedelta(days=days)
+        self._group = group
+        self._alarms = Alarms(clock, self._ring)
+        self.wake: Wake = _nobody
+
+    async def open(self) -> None:
+        """Take up what an earlier process left: what lapsed meanwhile is written down, the rest lapses in its time."""
+        for name, until in await asyncio.to_thread(self._left):
+            if self._alarms.passed(until):
+                await self._expire(name)
+            else:
+                self._alarms.set(name, until)
+
+    def _left(self) -> list[tuple[str, str]]:
+        with self._image.snapshot() as root:
+            return [(approval.name, approval.until) for approval in approvals.awaited(root)]
+
+    def close(self) -> None:
+        """Let nothing lapse any more in this process."""
+        self._alarms.clear()
+
+    # -- asking
+
+    async def ask(self, candidate: Candidate, mission: str | None) -> str:
+        """The id under which a person is asked about a candidate; who asks the same again joins the question.
+
+        `mission` is one that waits for the answer; None: nobody does. To be followed by ApprovalNeeded where it waits:
+        also what is active by now has an id, and its mission goes on at once. GenerationFailed: it was rejected, or
+        nobody answered the mission in time. NotFound: there is no such object.
+        """
+        now = self._clock()
+        given = approvals.kept(candidate)
+        question = Question(approval_id(now), given, iso(now), iso(now + self._period), mission)
+        answer = await self._image.writer.apply(lambda root: approvals.ask(root, question))
+        if answer.changed:
+            self._alarms.set(answer.name, answer.until)
+            told = {"receiver": answer.object, "selector": answer.selector, "digest": answer.digest}
+            self._events.emit("approval.asked", approval=answer.name, **told)
+        return _id_of(answer)
+
+    async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
+        """The id under which a person is asked already about a slot as it is; None: nobody was, or that is over.
+
+        `intent` is `image.methods.digest_of` its Intent. For who would make another candidate: the mission joins those
+        that wait. GenerationFailed: what was made of this intent was rejected, or nobody answered the mission in time.
+        """
+        at = iso(self._clock())
+        if mission is None:
+            with self._image.snapshot() as root:
+                answer = approvals.asked(root, holder, selector, intent, at, None)
+        else:
+            answer = await self._image.writer.apply(
+                lambda root: approvals.asked(root, holder, selector, intent, at, mission)
+            )
+        return None if answer is None else _id_of(answer)
+
+    def answer(self, holder: str, selector: str, digest: str) -> str | None:
+        """What was last said of a source for a slot: a `Word`, or None if nobody was ever asked."""
+        with self._image.snapshot() as root:
+            return approvals.last_word(root, holder, selector, digest, iso(self._clock()))
+
+    def awaits(self, mission: str) -> bool:
+        """Whether a mission waits for a person who has not answered."""
+        with self._image.snapshot() as root:
+            return approvals.awaits(root, self._image.find(root, mission)[1].reason)
+
+    # -- answering
+
+    async def approve(self, names: Sequence[str], by: str) -> list[Answer]:
+        """Say yes to each: it is installed in the commit that says so. The answers, in order; `changed`: just now.
+
+        NotFound: there is no such question; then nothing is approved.
+        """
+        self._check(names)
+        at = iso(self._clock())
+        return await self._answered(
+            [self._change(partial(approvals.approve, name=name, by=by, at=at)) for name in names]
+        )
+
+    async def reject(self, name: str, by: str, why: str) -> Answer:
+        """Say no, for a reason. NotFound: there is no such question."""
+        self._check([name])
+        now = self._clock()
+        moments = iso(now), iso(now + self._period)
+        change = partial(approvals.reject, name=name, by=by, why=why, moments=moments)
+        return (await self._answered([self._change(change)]))[0]
+
+    async def _change(self, change: Callable[[Any], Answer | None]) -> Answer | None:
+        return await self._image.writer.apply(change)
+
+    def _check(self, names: Sequence[str]) -> None:
+        with self._image.snapshot() as root:
+            for name in names:
+                if approvals.named(root, name) is None:
+                    raise no_such(name)
+
+    async def _answered(self, changes: Sequence[Awaitable[Answer | None]]) -> list[Answer]:
+        """Tell what was answered, and wake who waited for it."""
+        answers = [answer for answer in await asyncio.gather(*changes) if answer is not None]
+        for answer in answers:
+            if answer.changed:
+                self._alarms.drop(answer.name)
+                self._events.emit("approval.answered", approval=answer.name, answer=answer.word, by=answer.by)
+        await self.wake([mission for answer in answers for mission in answer.missions])
+        return answers
+
+    # -- lapsing
+
+    def _ring(self, name: str) -> None:
+        self._group.create_task(self._expire(name))
+
+    async def _expire(self, name: str) -> None:
+        at = iso(self._clock())
+        try:
+            await self._answered([self._change(partial(approvals.expire, name=name, at=at))])
+        except Exception as error:  # the image cannot be written: what lapsed is shown as such all the same
+            _log.warning("approval.unsettled", approval=name, reason=str(error))
+
+
+def _id_of(answer: Answer) -> str:
+    if answer.word in ("asked", "approved"):
+        return answer.name
+    raise why_not(answer)
+
+
+def needed(names: Sequence[str], what: str) -> ApprovalNeeded:
+    """Why a mission waits: for a person to say yes to the first of these, and the others too."""
+    first, *others = dict.fromkeys(names)
+    return ApprovalNeeded(f"{what} waits for your approval: {', '.join((first, *others))}", first, others=tuple(others))
+
+
+def joined(reasons: Sequence[ApprovalNeeded]) -> ApprovalNeeded:
+    """Several parts of one mission wait: it does for all of them at once, and begins again but once."""
+    names = [name for each in reasons for name in (each.approval, *each.others)]
+    return reasons[0] if len(set(names)) == 1 else needed(names, f"what {len(set(names))} parts were to run")
+
+
+def why_not(answer: Answer) -> BatosError:
+    """Why a method of that answer does not run, as the error that a part fails with."""
+    what = f"the method that was made for {answer.object}.{answer.selector}"
+    if answer.word == "rejected":
+        return GenerationFailed(
+            f"{what} was rejected by {answer.by}: {answer.why} ({answer.name})",
+            remedy="Declare the intent otherwise, or `batos method redefine` it.",
+        )
+    return GenerationFailed(
+        f"{what} was not approved: {answer.why or 'nobody answered in time'} ({answer.name})",
+        remedy="Ask again: it is put to you anew.",
+    )
+
+
+def refusal(answer: Answer) -> Refused:
+    """Why an answer came too late to be one."""
+    said = {
+        "approved": f"was approved by {answer.by} and is installed as revision {answer.revision}",
+        "rejected": f"was rejected by {answer.by}: {answer.why}",
+        "expired": f"has expired: nobody answered until {answer.until}",
+        "outdated": f"is outdated: {answer.why}",
+        "asked": "is still asked",
+    }[answer.word]
+    return Refused(f"{answer.name} ({answer.object}.{answer.selector}) {said}", field="approval", remedy=_REMEDY)
+
+
+_REMEDY: Final = "The next message to that intent asks again; `batos approvals` shows what waits."
+
+
+def no_such(name: str) -> NotFound:
+    """Nothing is asked under that id."""
+    return NotFound(f"there is no approval {name!r}", field="approval", remedy="`batos approvals` lists them.")
+
+
+async def _nobody(missions: Sequence[str]) -> None:
+    """Nobody waits."""
+
+
+def waiting(root: Any) -> int:
+    """How many questions nobody has answered."""
+    return len(root[roots.AWAITED])

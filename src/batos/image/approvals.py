@@ -1,0 +1,350 @@
+"""Approvals as the image keeps them: a method that waits for a person's yes, bound to exactly one source and one slot.
+
+All functions here change nothing but objects of the root that they are given; what they refuse they answer, so that it
+fails nobody else's share of a commit. docs/approvals.md tells the whole life.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, Protocol, TypeAlias
+
+from persistent import Persistent
+
+from batos.errors import NotFound, Refused
+from batos.image import methods, roots
+from batos.objects.method import Method
+from batos.objects.prototype import UvmObject, reference
+
+#: `asked` is the only one that can still change, and only once.
+Word: TypeAlias = Literal["asked", "approved", "rejected", "expired", "outdated"]
+
+#: The code of the reason for which a mission waits for a person.
+NEEDED = "approval_needed"
+
+
+class Candidate(methods.Candidate, Protocol):
+    """A method that is not one yet, with what a person wants to know of it beside what installs it."""
+
+    @property
+    def mutants(self) -> Mapping[str, Any]:
+        """{made, killed}: how many changed versions of it there were, and how many of them its checks found."""
+
+    @property
+    def former(self) -> Mapping[str, Any] | None:
+        """{revision, source} of what it would take the place of; None: it is the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A candidate as plain data: what an approval holds, and what is installed from it."""
+
+    holder: str
+    selector: str
+    intent: str
+    source: str
+    digest: str
+    verdict: Mapping[str, Any] = field(default_factory=dict)
+    checks: Sequence[Mapping[str, Any]] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    wish: Mapping[str, Any] | None = None
+    mutants: Mapping[str, Any] = field(default_factory=dict)
+    former: Mapping[str, Any] | None = None
+
+
+def kept(candidate: Candidate) -> Kept:
+    """The plain data of a candidate, copied."""
+    return Kept(**asdict(Kept(**{each.name: getattr(candidate, each.name) for each in fields(Kept)})))
+
+
+class Approval(Persistent):
+    """A question to a person, and what was answered.
+
+    `candidate` is a `Kept` as plain data, `object` how people call its holder, `former` the revision that was active
+    (0: none), `until` when the question lapses (of a rejected one: until when the no stands for whoever asks the same
+    again), `missions` those that wait or waited. `by`, `why`, `answered_at`, `revision` (what it became) are None until
+    they are known.
+    """
+
+    def __init__(self, name: str, candidate: Kept, object: str, former: int, moments: tuple[str, str]) -> None:
+        self.name = name
+        self.candidate: dict[str, Any] = asdict(candidate)
+        self.object = object
+        self.former = former
+        self.asked_at, self.until = moments
+        self.missions: tuple[str, ...] = ()
+        self.word: Word = "asked"
+        self.answered_at: str | None = None
+        self.by: str | None = None
+        self.why: str | None = None
+        self.revision: int | None = None
+
+    def standing(self, at: str) -> Word:
+        """What it is at a moment (ISO 8601 in UTC): one whose time is over has expired, written down or not."""
+        return "expired" if self.word == "asked" and self.until <= at else self.word
+
+    def become(self, word: Word, at: str, by: str | None, why: str | None) -> None:
+        """Answer it, once and for all."""
+        self.word, self.answered_at, self.by, self.why = word, at, by, why
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A candidate that is asked about: under which id if nobody asked before, when, until when, for which mission."""
+
+    name: str
+    candidate: Kept
+    at: str
+    until: str
+    mission: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How it stands with a question; `changed`: it is so since just now."""
+
+    name: str
+    word: Word
+    object: str
+    selector: str
+    digest: str
+    until: str
+    by: str | None = None
+    why: str | None = None
+    revision: int | None = None
+    missions: tuple[str, ...] = ()
+    changed: bool = False
+
+
+def _answer(approval: Approval, at: str, *, changed: bool = False) -> Answer:
+    return Answer(
+        name=approval.name,
+        word=approval.standing(at),
+        object=approval.object,
+        selector=approval.candidate["selector"],
+        digest=approval.candidate["digest"],
+        until=approval.until,
+        by=approval.by,
+        why=approval.why,
+        revision=approval.revision,
+        missions=approval.missions,
+        changed=changed,
+    )
+
+
+# -- asking
+
+
+def ask(root: Any, question: Question) -> Answer:
+    """Ask, or join those who asked exactly this; `approved`: it is the active method already.
+
+    Who waited for an answer is given it. It serves nobody else, but a rejection: until that lapses it is the answer to
+    the same question. NotFound: there is no such object.
+    """
+    candidate, at = question.candidate, question.at
+    holder = methods.holder_named(root, candidate.holder)
+    slot = _slot(root, holder, candidate.selector, candidate.intent)
+    key = f"{slot}{_digest(candidate)}"
+    active = _active(root, holder, candidate.selector)
+    if active is not None and _same(active, candidate):
+        return _given(root, active, candidate, at)
+    newest = root[roots.ASKED].get(key)
+    if newest is not None:
+        found = _again(root[roots.APPROVALS][newest], question.mission, at)
+        if found is not None:
+            return found
+    former = 0 if active is None else active.revision
+    approval = Approval(question.name, candidate, _called(root, holder), former, (at, question.until))
+    _join(approval, question.mission)
+    root[roots.APPROVALS][question.name] = approval
+    root[roots.ASKED][key] = question.name
+    root[roots.AWAITED].insert(question.name)
+    return _answer(approval, at, changed=True)
+
+
+def asked(root: Any, holder: str, selector: str, intent: str, at: str, mission: str | None) -> Answer | None:
+    """How it stands with the newest question about a slot as it is, whatever the source; None: it is free to ask.
+
+    `intent` is the digest of the slot's Intent. A mission joins those who wait; who waited is given the answer.
+    """
+    start = _slot(root, methods.holder_named(root, holder), selector, intent)
+    # The character behind the blank: every key with this beginning sorts between the two.
+    names = list(root[roots.ASKED].values(start, f"{start[:-1]}!", excludemax=True))
+    return _again(root[roots.APPROVALS][max(names)], mission, at) if names else None
+
+
+def _again(approval: Approval, mission: str | None, at: str) -> Answer | None:
+    """What was asked before, for who asks the same again; None: that is over, and it may be asked anew."""
+    word = approval.standing(at)
+    if word == "asked":
+        _join(approval, mission)
+    elif word == "approved":
+        return None  # once: the slot has lost it since
+    elif mission not in approval.missions and (word != "rejected" or approval.until <= at):
+        return None
+    return _answer(approval, at)
+
+
+def _join(approval: Approval, mission: str | None) -> None:
+    if mission is not None and mission not in approval.missions:
+        approval.missions = (*approval.missions, mission)
+
+
+def _same(active: Method, candidate: Kept) -> bool:
+    made = active.provenance
+    return candidate.wish is None and (made["digest"], made["intent"]) == (candidate.digest, candidate.intent)
+
+
+def _given(root: Any, active: Method, candidate: Kept, at: str) -> Answer:
+    """What is active already needs no answer any more, whoever gave it."""
+    approval = named(root, str(active.provenance.get("approval", "")))
+    if approval is not None:
+        return replace(_answer(approval, at), word="approved")
+    return Answer("", "approved", candidate.holder, candidate.selector, candidate.digest, at, revision=active.revision)
+
+
+# -- answering
+
+
+def approve(root: Any, name: str, by: str, at: str) -> Answer | None:
+    """Say yes and install it, in one; None: there is no such question.
+
+    `approved` and `changed`: it is installed now. Whatever else: it is not, because it was answered before, its time is
+    over, or (`outdated`) the slot is not what it was when it was asked.
+    """
+    approval = named(root, name)
+    if approval is None:
+        return None
+    if approval.standing(at) != "asked":
+        _lapse(root, approval, at)
+        return _answer(approval, at)
+    why = _outdated(root, approval)
+    if why is None:
+        candidate = Kept(**approval.candidate)
+        said = {"approval": name, "approved_by": by, "approved_at": at}
+        approved = replace(candidate, provenance={**candidate.provenance, **said})
+        try:  # what it refuses, it refuses before it changes anything
+            approval.revision = methods.install(root, approved, at).revision
+        except (Refused, NotFound) as refused:
+            why = refused.message
+    if why is None:
+        _close(root, approval, "approved", at, by, None)
+    else:
+        _close(root, approval, "outdated", at, None, why)
+    return _answer(approval, at, changed=True)
+
+
+def reject(root: Any, name: str, by: str, why: str, moments: tuple[str, str]) -> Answer | None:
+    """Say no, for a reason; `moments` are now, and until when the no stands. None: there is no such question."""
+    at, until = moments
+    approval = named(root, name)
+    if approval is None:
+        return None
+    if approval.standing(at) != "asked":
+        _lapse(root, approval, at)
+        return _answer(approval, at)
+    approval.until = until
+    _close(root, approval, "rejected", at, by, why)
+    return _answer(approval, at, changed=True)
+
+
+def expire(root: Any, name: str, at: str) -> Answer | None:
+    """Write down that the time of a question is over; None if it is not, or if it was answered."""
+    approval = named(root, name)
+    return _answer(approval, at, changed=True) if approval is not None and _lapse(root, approval, at) else None
+
+
+def _lapse(root: Any, approval: Approval, at: str) -> bool:
+    if approval.word == "asked" and approval.standing(at) == "expired":
+        _close(root, approval, "expired", at, None, "nobody answered in time")
+        return True
+    return False
+
+
+def _close(root: Any, approval: Approval, word: Word, at: str, by: str | None, why: str | None) -> None:
+    approval.become(word, at, by, why)
+    root[roots.AWAITED].remove(approval.name)
+
+
+def _outdated(root: Any, approval: Approval) -> str | None:
+    """Why it cannot be installed any more; None: nothing is known against it."""
+    candidate = Kept(**approval.candidate)
+    if hashlib.sha256(candidate.source.encode("utf-8", "surrogatepass")).hexdigest() != candidate.digest:
+        return "the source is not the one that was asked about"
+    try:
+        active = _active(root, methods.holder_named(root, candidate.holder), candidate.selector)
+    except NotFound as gone:
+        return gone.message
+    now = 0 if active is None else active.revision
+    if now != approval.former:
+        return f"revision {now} is active, and revision {approval.former} was when it was asked"
+    return None
+
+
+# -- reading
+
+
+def named(root: Any, name: str) -> Approval | None:
+    """The approval of that id, if there is one."""
+    found: Approval | None = root[roots.APPROVALS].get(name)
+    return found
+
+
+def awaited(root: Any) -> Iterator[Approval]:
+    """The questions that nobody has answered, the oldest first; the time of some may be over."""
+    return (root[roots.APPROVALS][name] for name in root[roots.AWAITED])
+
+
+def closed(root: Any) -> Iterator[Approval]:
+    """The others, newest first."""
+    names = reversed(list(root[roots.APPROVALS]))
+    return (root[roots.APPROVALS][name] for name in names if not _open(root, name))
+
+
+def last_word(root: Any, holder: str, selector: str, digest: str, at: str) -> Word | None:
+    """What was last said of a source for a slot, whatever the slot was then; None: it was never asked about."""
+    start = f"{reference(methods.holder_named(root, holder))} {selector} "
+    found = root[roots.ASKED].items(start, f"{start[:-1]}!", excludemax=True)
+    names = [name for key, name in found if key.endswith(f" {digest}")]
+    approval = named(root, max(names)) if names else None
+    return None if approval is None else approval.standing(at)
+
+
+def awaits(root: Any, reason: Mapping[str, Any] | None) -> bool:
+    """Whether a mission with that reason waits for a person: a question that it names is not answered yet."""
+    if reason is None or reason.get("code") != NEEDED:
+        return False
+    return any(_open(root, name) for name in (reason.get("approval"), *reason.get("approvals", ())) if name)
+
+
+def _open(root: Any, name: str) -> bool:
+    return name in root[roots.AWAITED]
+
+
+# -- within
+
+
+def _active(root: Any, holder: UvmObject, selector: str) -> Method | None:
+    lineage = methods.lineage_of(root, holder, selector)
+    return lineage.revisions[lineage.active] if lineage is not None and lineage.active else None
+
+
+def _called(root: Any, holder: UvmObject) -> str:
+    return next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder))
+
+
+def _slot(root: Any, holder: UvmObject, selector: str, intent: str) -> str:
+    """What all questions about a slot as it is have in common: the beginning of what they are kept under."""
+    active = _active(root, holder, selector)
+    return f"{reference(holder)} {selector} {0 if active is None else active.revision} {intent} "
+
+
+def _digest(candidate: Kept) -> str:
+    """What one question about a slot is told from another by; a person's own wish is a part of it."""
+    if candidate.wish is None:
+        return candidate.digest
+    wish = json.dumps(candidate.wish, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(f"{candidate.digest} {wish}".encode("utf-8", "surrogatepass")).hexdigest()
