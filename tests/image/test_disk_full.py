@@ -13,6 +13,7 @@ import pytest
 from tests.image.living import answer, brief, child, living, thought_in
 from tests.image.missions import thinking
 
+from batos.cognition.working.recovery import in_turns
 from batos.errors import ImageError
 from batos.image.filestorage import SoundFileStorage
 from batos.image.room import disk_full, no_room
@@ -49,7 +50,7 @@ async def check_whole(home: Path, done: list[str]) -> None:
         waiting = await uvm.recover()
         for mission in waiting:
             assert (await uvm.run(mission))["status"] == "done"
-        reports = [uvm.mission(line["id"]) for line in uvm.missions(10_000)]
+        reports = [uvm.mission(line["id"]) async for line in in_turns(uvm.missions(10_000), 8)]
         keys = {record.key for record in uvm.journal.read([each["id"] for each in reports]) if record.state == "done"}
         calls = 0
         for each in reports:

@@ -52,10 +52,10 @@ class Seen:
     answered: bool
 
 
-async def in_turns(items: Iterable[T]) -> AsyncIterator[T]:
-    """Each of the items; others get their turn in between, for ten thousand need not wait for anything."""
+async def in_turns(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
+    """Each of the items; others get their turn after every so many, for ten thousand need not wait for anything."""
     for number, item in enumerate(items, 1):
-        if number % _AT_ONCE == 0:
+        if number % at_once == 0:
             await asyncio.sleep(0)
         yield item
 
