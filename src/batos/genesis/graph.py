@@ -8,6 +8,7 @@ from typing import Any
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
+from batos.genesis import options
 from batos.genesis.codex import Codex, IntentText, Persona, digest_of
 from batos.image import roots
 from batos.objects.method import Intent, IntentKind, Primitive
@@ -175,7 +176,9 @@ def _delegate(root: Any, name: str, obj: UvmObject, parents: tuple[UvmObject, ..
 def _language_model(model: UvmObject, codex: Codex, profile: str, changes: list[str]) -> None:
     chosen = codex.profile(profile)
     slots = _Slots(model, "pLLM_obj", changes)
-    slots.declare({"model": chosen.model, "coder": chosen.coder, "embedder": chosen.embedder})
+    # For a coder whose base no persona has: beside one it takes that persona's options, so that nothing reloads.
+    coding = {**options.DEFAULTS, **chosen.options}
+    slots.declare({"model": chosen.model, "coder": chosen.coder, "embedder": chosen.embedder, "coder_options": coding})
     if "lora_repository" not in own_slots(model):
         slots.put("lora_repository", OOBTree())
 

@@ -1,0 +1,144 @@
+"""Mutants: small broken variants of a method, the same each time; checks that are worth something kill them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Final, TypeAlias
+
+#: Most mutants of one method.
+MOST: Final = 12
+
+#: Changes a node of a copy of the tree in place.
+Change: TypeAlias = Callable[[ast.AST], None]
+
+_COMPARED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+_COMPUTED: Final[dict[type[ast.operator], type[ast.operator]]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Add,
+}
+
+
+def mutants(source: str) -> list[str]:
+    """Sources that differ from the given one in one place each, at most MOST, spread over the method.
+
+    None is the same as another or as the original; the marker of the covenant is left alone, since a method without it
+    breaks the covenant and no check is needed to find it. SyntaxError, RecursionError: the source cannot be parsed.
+    """
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    marked = {part for node in nodes if isinstance(node, ast.Assign) and _is_marker(node) for part in ast.walk(node)}
+    places = [(index, change) for index, node in enumerate(nodes) if node not in marked for change in _changes(node)]
+    original = ast.unparse(tree)
+    found: list[str] = []
+    for index, change in _spread(places):
+        copy = deepcopy(tree)
+        change(list(ast.walk(copy))[index])
+        text = ast.unparse(ast.fix_missing_locations(copy))
+        if text != original and text not in found:
+            found.append(text)
+    return found
+
+
+def _spread(places: list[tuple[int, Change]]) -> list[tuple[int, Change]]:
+    """MOST of the places at even distances: a long method's end counts as much as its beginning."""
+    if len(places) <= MOST:
+        return places
+    return [places[number * len(places) // MOST] for number in range(MOST)]
+
+
+def _changes(node: ast.AST) -> Iterator[Change]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        for number, statement in enumerate(node.body):
+            if _matters(statement):
+                yield _without(number)
+    elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
+        yield _nothing_returned
+    elif isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED:
+        yield _compared
+    elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _COMPUTED:
+        yield _computed
+    elif isinstance(node, ast.BoolOp):
+        yield _either
+    elif isinstance(node, ast.If | ast.IfExp | ast.While):
+        yield _negated
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        # Texts are left alone: what a prompt says is nothing that a check can see.
+        yield _another
+
+
+def _matters(statement: ast.stmt) -> bool:
+    """Whether leaving the statement out makes another method: not a docstring, the marker, or what would not parse."""
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.Assign | ast.AugAssign | ast.If | ast.For | ast.While) and not _is_marker(
+        statement
+    )
+
+
+def _is_marker(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and any(
+        isinstance(target, ast.Attribute) and target.attr == "_p_changed" for target in statement.targets
+    )
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _without(number: int) -> Change:
+    def change(node: ast.AST) -> None:
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        node.body[number] = ast.Pass()
+
+    return change
+
+
+def _nothing_returned(node: ast.AST) -> None:
+    assert isinstance(node, ast.Return)
+    node.value = ast.Constant(None)
+
+
+def _compared(node: ast.AST) -> None:
+    assert isinstance(node, ast.Compare)
+    node.ops[0] = _COMPARED[type(node.ops[0])]()
+
+
+def _computed(node: ast.AST) -> None:
+    assert isinstance(node, ast.BinOp | ast.AugAssign)
+    node.op = _COMPUTED[type(node.op)]()
+
+
+def _either(node: ast.AST) -> None:
+    assert isinstance(node, ast.BoolOp)
+    node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+
+
+def _negated(node: ast.AST) -> None:
+    assert isinstance(node, ast.If | ast.IfExp | ast.While)
+    node.test = ast.UnaryOp(ast.Not(), node.test)
+
+
+def _another(node: ast.AST) -> None:
+    assert isinstance(node, ast.Constant)
+    value = node.value
+    if isinstance(value, bool):
+        node.value = not value
+    elif isinstance(value, int | float):
+        node.value = value + 1
