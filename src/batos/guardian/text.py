@@ -1,0 +1,163 @@
+"""From what arrived to text that may be parsed: decoded once as UTF-8, nothing hidden in it, and within its bounds."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from batos.guardian.policy import Policy
+from batos.guardian.verdict import Fault
+
+#: What Python reads as a declaration of another encoding (PEP 263), in the first two lines.
+_COOKIE: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
+_UTF_8: Final = frozenset({"utf-8", "utf8", "utf_8"})
+#: Strings, comments and brackets, so that what stands within the first two is not counted.
+_LEXEMES: Final = re.compile(
+    r"\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*|[()\[\]{}]",
+    re.DOTALL,
+)
+_INDENTED: Final = re.compile(r"^[ \t]+(?=[^ \t\n#])", re.MULTILINE)
+#: Operators in a row, which nest without brackets and so would exhaust the parser: `----x`, `lambda: lambda: x`.
+_PREFIXES: Final = re.compile(r"(?:[-+~][ \t\\\n]*){24}|(?:\b(?:not|await|yield|lambda[^:\n]{0,80}:)[ \t\\\n(]*){24}")
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_JOINERS: Final = frozenset("\u200c\u200d")
+_PLAIN_CONTROLS: Final = frozenset("\n\t")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A source as text (empty where it is none), the SHA-256 of its bytes, and what is wrong with it before parsing."""
+
+    source: str
+    digest: str
+    faults: tuple[Fault, ...]
+
+
+def read(source: str | bytes, policy: Policy) -> Text:
+    """Decode and look over a source; it may be parsed if there are no faults."""
+    raw = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else bytes(source)
+    digest = hashlib.sha256(raw).hexdigest()
+    if len(raw) > policy.bounds.bytes:
+        why = f"the source has {len(raw)} bytes, at most {policy.bounds.bytes} are read"
+        return Text("", digest, (Fault(0, 0, "bounds", why, "write a shorter method"),))
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        why = "the source is not UTF-8"
+        return Text("", digest, (Fault(line, 0, "text", why, "write it in UTF-8, without half surrogates"),))
+    text = text.replace("\r\n", "\n")
+    faults = (*_characters(text), *_cookies(text), *_bounds(text, policy))
+    return Text(text, digest, faults)
+
+
+def _characters(text: str) -> Iterator[Fault]:
+    """Control characters, a lone CR among them, and characters that change what a reader sees."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        for column, character in enumerate(line):
+            kind = unicodedata.category(character)
+            hidden = kind in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+            if hidden and character not in _JOINERS and character not in _PLAIN_CONTROLS:
+                why = f"the character U+{ord(character):04X} cannot be seen, and may hide what the source does"
+                yield Fault(number, column, "text", why, "leave it out, or write it as an escape in a string")
+                break
+
+
+def _cookies(text: str) -> Iterator[Fault]:
+    for number, line in enumerate(text.split("\n", 2)[:2], 1):
+        found = _COOKIE.match(line)
+        if found is not None and found[1].lower() not in _UTF_8:
+            why = f"the comment declares the encoding {found[1]!r}: a source is read as UTF-8 and nothing else"
+            yield Fault(number, 0, "text", why, "leave the declaration out")
+
+
+def _bounds(text: str, policy: Policy) -> Iterator[Fault]:
+    """What must hold before Python's own parser is let at a source, which gives up at depth, or takes long."""
+    bounds = policy.bounds
+    lines = text.split("\n")
+    if len(lines) > bounds.lines:
+        yield _over(0, f"the source has {len(lines)} lines, at most {bounds.lines} are read")
+    for number, line in enumerate(lines, 1):
+        if len(line) > bounds.line_length:
+            yield _over(number, f"the line has {len(line)} characters, at most {bounds.line_length} are read")
+    deepest, where = _brackets(text)
+    if deepest > bounds.brackets:
+        yield _over(
+            text.count("\n", 0, where) + 1, f"{deepest} brackets are open at once, at most {bounds.brackets} may be"
+        )
+    found = _PREFIXES.search(text)
+    if found is not None:
+        yield _over(text.count("\n", 0, found.start()) + 1, "24 operators follow each other without an operand")
+    for number in _deep_blocks(text, bounds.indentation):
+        yield _over(number, f"more than {bounds.indentation} blocks lie within each other")
+        break
+
+
+def _over(line: int, why: str) -> Fault:
+    return Fault(line, 0, "bounds", why, "write it shorter and flatter")
+
+
+def _brackets(text: str) -> tuple[int, int]:
+    """The most brackets open at once, and where; a string counts by itself, as an f-string is parsed by itself."""
+    depth = deepest = where = 0
+    for found in _LEXEMES.finditer(text):
+        lexeme = found[0]
+        if lexeme in "([{":
+            depth += 1
+            if depth > deepest:
+                deepest, where = depth, found.start()
+        elif lexeme in ")]}":
+            depth -= 1
+        elif lexeme[0] != "#":
+            inner = max(lexeme.count("("), lexeme.count("["), lexeme.count("{"))
+            if inner > deepest and _nested(lexeme) > deepest:
+                deepest, where = _nested(lexeme), found.start()
+    return deepest, where
+
+
+def _nested(string: str) -> int:
+    """The most brackets open at once within a string, as if it were code: it may be an f-string."""
+    depth = deepest = 0
+    for character in string:
+        if character in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in ")]}" and depth:
+            depth -= 1
+    return deepest
+
+
+def _deep_blocks(text: str, most: int) -> Iterator[int]:
+    """Lines that lie deeper than `most` blocks, by their indentation (a line within brackets may look deep too)."""
+    levels: list[int] = [0]
+    for found in _INDENTED.finditer(text):
+        width = len(found[0].expandtabs(8))
+        while levels and levels[-1] >= width:
+            levels.pop()
+        levels.append(width)
+        if len(levels) > most + 1:
+            yield text.count("\n", 0, found.start()) + 1
+
+
+def foreign_letters(text: str) -> Iterator[tuple[int, int, str]]:
+    """Words outside strings and comments that are not ASCII: (line, column, word). They may look like others."""
+    if text.isascii():
+        return
+    start = 0
+    pieces: list[str] = []
+    for found in _LEXEMES.finditer(text):
+        if found[0][0] in "\"'#":
+            pieces.append(text[start : found.start()])
+            pieces.append("".join("\n" if one == "\n" else " " for one in found[0]))
+            start = found.end()
+    pieces.append(text[start:])
+    for number, line in enumerate("".join(pieces).split("\n"), 1):
+        for word in _WORD.finditer(line):
+            if not word[0].isascii():
+                yield number, word.start(), word[0]

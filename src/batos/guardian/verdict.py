@@ -1,0 +1,88 @@
+"""What an audit says: accepted, or every fault with its place, its rule, why it is one and what to write instead."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+#: Rules whose breach means that the slots a method uses cannot be listed: no cell may run such a source.
+UNLISTABLE: Final = frozenset({"text", "bounds", "parse", "shape", "receiver", "computed-name", "audit"})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """One thing that is wrong: line (from 1) and column (from 0) in the source, 0 and 0 where it has no place."""
+
+    line: int
+    column: int
+    rule: str
+    why: str
+    remedy: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every field by name."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column} [{self.rule}]: {self.why}; {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotUse:
+    """The names of the receiver's slots that a source uses, exactly: what cannot be listed is a fault.
+
+    `reads` and `writes` are loads and stores of `self.<name>`, `deletes` what is deleted; `mutates` are slots whose
+    list or dict may be changed in place, through any alias (never too few, sometimes too many).
+    """
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    mutates: frozenset[str] = frozenset()
+    deletes: frozenset[str] = frozenset()
+
+    def as_dict(self) -> dict[str, list[str]]:
+        """Every field as a sorted list."""
+        return {
+            "reads": sorted(self.reads),
+            "writes": sorted(self.writes),
+            "mutates": sorted(self.mutates),
+            "deletes": sorted(self.deletes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the guardian says of one source under one policy: plain data, equal for equal input.
+
+    `policy` is the policy's name and the digest of its content, `digest` the SHA-256 of the source's UTF-8 bytes (hex),
+    `parameters` the parameter list as Python text, `sends` the selectors that it sends to itself or to others.
+    """
+
+    accepted: bool
+    faults: tuple[Fault, ...]
+    policy: str
+    digest: str
+    selector: str = ""
+    parameters: str = ""
+    is_async: bool = False
+    slots: SlotUse = field(default_factory=SlotUse)
+    sends: frozenset[str] = frozenset()
+
+    @property
+    def listable(self) -> bool:
+        """Whether `slots` is the whole of what the source uses, whatever else is wrong with it."""
+        return not any(fault.rule in UNLISTABLE for fault in self.faults)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict as plain data, in a form that JSON keeps."""
+        return {
+            "accepted": self.accepted,
+            "faults": [fault.as_dict() for fault in self.faults],
+            "policy": self.policy,
+            "digest": self.digest,
+            "selector": self.selector,
+            "parameters": self.parameters,
+            "is_async": self.is_async,
+            "slots": self.slots.as_dict(),
+            "sends": sorted(self.sends),
+        }
