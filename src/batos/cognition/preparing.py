@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from batos.cognition.aside import aside
 from batos.cognition.brief import MissionBrief
 from batos.cognition.evidence import Passage, passages
 from batos.cognition.prompt import Voice
-from batos.cognition.running import Thinking, ratio
+from batos.cognition.running import Running, Thinking, ratio
 from batos.errors import NotFound
 from batos.genesis import graph
 from batos.genesis.codex import PILLARS
@@ -75,6 +75,23 @@ def persona_of(root: Any, persona: str) -> UvmObject:
     except KeyError as error:
         raise NotFound(f"the image has no {name}", remedy="Run `batos genesis`.") from error
     return found
+
+
+def is_persona(obj: UvmObject) -> bool:
+    """Whether the object can think under a voice of its own."""
+    slots = ("name", "core_identity", "core_method", "prompts", "options")
+    return all(lookup(obj, slot) is not None for slot in slots)
+
+
+def as_persona(running: Running, persona: UvmObject) -> Running:
+    """The same mission with this persona's voice and model."""
+    return replace(
+        running,
+        persona=persona,
+        voice=voice_of(persona),
+        thinking=thinking_of(persona),
+        name=str(persona.name).lower(),
+    )
 
 
 def voice_of(persona: UvmObject) -> Voice:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from batos.cell.cell import Call, Outcome
+from batos.cell.host import Host
+from batos.cell.program import Program
 from batos.cognition.brief import Combine, Install, Interpret, MissionBrief
 from batos.cognition.evidence import Evidence, Passage, Past
 from batos.cognition.gate.checks import Fault, Verdict
@@ -166,10 +169,10 @@ class Chooses(Protocol):
 
 
 class Runs(Protocol):
-    """Where generated code runs: the cell of its UVM (batos.cell.cell.Cell)."""
+    """Where generated code runs: the cell of its UVM."""
 
-    async def run(self, program: Any, view: Mapping[str, Any], args: Sequence[Any], host: Any, **how: Any) -> Any:
-        """One method, once: an Outcome. MethodFailed, CellKilled, CellMissing."""
+    async def run(self, program: Program, call: Call, host: Host) -> Outcome:
+        """One method, once. MethodFailed, CovenantViolation, CellKilled, CellMissing, and what `host` raises."""
         ...
 
 

@@ -69,7 +69,7 @@ def directed(root: Any, brief: MissionBrief) -> tuple[MissionBrief, Route | None
 
 def _who(root: Any, receiver: UvmObject) -> str:
     """The persona that thinks for a message: the receiver itself, or who led its newest turn, whose model is loaded."""
-    if is_persona(receiver):
+    if preparing.is_persona(receiver):
         return str(receiver.name)
     name = own_slots(receiver).get("name")
     if isinstance(name, str) and root[roots.CONVERSATIONS].get(name) is receiver:
@@ -83,8 +83,8 @@ async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
     assert message is not None
     receiver = report.find_object(running.root, message.receiver)
     found = _found(receiver, message)
-    if is_persona(receiver):
-        running = _as_persona(running, receiver)
+    if preparing.is_persona(receiver):
+        running = preparing.as_persona(running, receiver)
     interpreter = interpreter.within(running, interpreter.cycle)
     synthesis = Synthesis(running.question)
     setattr(interpreter.cycle, states.WORK_SLOT, synthesis)
@@ -198,25 +198,8 @@ async def _write(running: Running, synthesis: Synthesis, result: _Result) -> Non
     thought.lineage_trust = least_trusted(thought.lineage_trust, result.trust)
 
 
-def is_persona(obj: UvmObject) -> bool:
-    """Whether the object can think under a voice of its own."""
-    slots = ("name", "core_identity", "core_method", "prompts", "options")
-    return all(lookup(obj, slot) is not None for slot in slots)
-
-
-def _as_persona(running: Running, persona: UvmObject) -> Running:
-    """The same mission with this persona's voice and model."""
-    return replace(
-        running,
-        persona=persona,
-        voice=preparing.voice_of(persona),
-        thinking=preparing.thinking_of(persona),
-        name=str(persona.name).lower(),
-    )
-
-
 def _need_persona(sent: _Sent) -> None:
-    if not is_persona(sent.receiver):
+    if not preparing.is_persona(sent.receiver):
         raise ObjectError(
             f"{label(sent.receiver)} has no voice to answer {sent.message.selector!r} with",
             remedy="Send it to a persona, as brick_prototype_obj is one.",

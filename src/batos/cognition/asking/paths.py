@@ -19,3 +19,35 @@ def protocol(mind: str, slot: str) -> str:
     'brick/protocol/absurd_synthesis#0'
     """
     return f"{mind}/protocol/{slot.removesuffix('_protocol_')}#0"
+
+
+def method(mind: str, selector: str) -> str:
+    """The place of a method that a mind sends a message to; its calls to the model are counted behind it from 0.
+
+    >>> method("brick", "guide_facet_"), method("brick", "gadget_")
+    ('brick/delegating/guide', 'brick/gadget')
+    """
+    for place in (facet, protocol):
+        kind = f"_{place.__name__}_"
+        if selector.endswith(kind):
+            return place(mind, selector).removesuffix("#0")
+    return f"{mind}/{selector.rstrip('_')}"
+
+
+def within(place: str, selector: str, number: int) -> str:
+    """The place of a message that a method at `place` sends; from its second of that selector on they are counted.
+
+    >>> within("brick/delegating/guide", "outline_", 0), within("brick/delegating/guide", "outline_", 1)
+    ('brick/delegating/guide/outline', 'brick/delegating/guide/outline~1')
+    """
+    counted = f"~{number}" if number else ""
+    return f"{place}/{selector.rstrip('_')}{counted}"
+
+
+def call(place: str, number: int) -> str:
+    """A method's call to the model, by its number from 0.
+
+    >>> call("brick/delegating/guide", 1)
+    'brick/delegating/guide#1'
+    """
+    return f"{place}#{number}"
