@@ -61,6 +61,11 @@ class Settings(BaseModel):
         default="allow", description="Whether an intent that has no method is answered by interpretation."
     )
     cell_workers: int = Field(default=2, ge=1, le=64, description="Processes that generated methods run in.")
+    method_control: int = Field(
+        default=10, ge=0, le=10**6, description="One use of a method in so many is interpreted, as its control; 0: none."
+    )
+    method_active: int = Field(default=16, ge=1, le=10_000, description="Most active methods that one object has.")
+    method_uses: int = Field(default=5, ge=1, le=10**6, description="How often a method is used before it is judged.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
     cpu_threads: int = Field(
         default=0, ge=0, le=4096, description="Threads of a CPU runner; 0 leaves half of the cores free."

@@ -31,6 +31,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "txn.abort": ("what", "reason"),
     "txn.conflict": ("what",),
     "genesis.step": ("step", "status"),
+    "method.installed": ("receiver", "selector", "revision", "digest"),
+    "method.retired": ("receiver", "selector", "revision", "reason"),
     "vram.sample": ("model", "runner", "where", "size", "size_vram"),
     "vram.spill": ("model", "runner", "where", "size", "size_vram"),
     "approval.asked": ("approval", "receiver", "selector", "digest"),

@@ -14,6 +14,8 @@ from batos.cognition import report
 from batos.cognition.brief import File
 from batos.cognition.conversing import conversations
 from batos.cognition.hold import Hold
+from batos.cognition.lives.choosing import Rules
+from batos.cognition.lives.lives import Lives
 from batos.cognition.mission import Conductor, Inference
 from batos.cognition.routing import router as routers
 from batos.cognition.routing.embedding import Embedder
@@ -29,7 +31,7 @@ from batos.cognition.working.workers import PAUSES, Trade, Workers
 from batos.config import Settings
 from batos.errors import NotFound, OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
-from batos.genesis import ledger, modelname
+from batos.genesis import modelname
 from batos.genesis.codex import Codex
 from batos.genesis.convergence import Convergence, Footing, GenesisReport
 from batos.genesis.daemon import Daemon
@@ -44,9 +46,6 @@ from batos.inference.journal import Journal
 from batos.inference.opening import bridge
 from batos.inference.session import Limits
 from batos.notation import masked
-
-#: How many failures a screen has.
-_NEWEST = 10
 
 
 class Ollama(Daemon, Inference, Protocol):
@@ -88,6 +87,7 @@ class UVM:
     events: Events
     clock: Callable[[], datetime]
     convergence: Convergence
+    lives: Lives
     publisher: Publisher
     workers: Workers = field(init=False)
     control: Control = field(init=False)
@@ -309,17 +309,9 @@ class UVM:
     def status(self) -> dict[str, Any]:
         """One screen's worth, asking nobody: `ollama.version` is what it said last, None if it did not answer then."""
         with self.image.snapshot() as root:
-            counted = self.counters.shown(root)
             return {
-                "queue": {"waiting": roots.waiting(root), "limit": self.settings.queue},
-                "running": [report.running_line(root, each) for each in self.board.shown()],
-                "missions": {word: count for word, count in sorted(root[roots.TALLY].items()) if count},
-                "counters": counted["total"],
-                "days": counted["days"],
-                "vram": report.newest_samples(counted["vram"]),
-                "failures": counted["failures"][:_NEWEST],
+                **report.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue),
                 "ollama": {"host": masked(self.settings.ollama_host), "version": self.convergence.version},
-                "models": dict(ledger.known(root).used),
                 "image": {"uri": masked(self.image.uri), **self.image.sizes()},
             }
 
@@ -351,8 +343,10 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         await image.prepare()
         journal = Journal(image.journal_db, image.journal_writer)
         convergence = Convergence(settings, image, daemon, events, seams.clock)
-        publisher = Publisher(image.writer, APPLIERS, seams.clock)
-        uvm = UVM(settings, image, journal, daemon, events, seams.clock, convergence, publisher)
+        rules = Rules(settings.method_control, settings.method_active, settings.method_uses)
+        lives = Lives(image, events, seams.clock, rules)
+        publisher = Publisher(image.writer, {**APPLIERS, "method": lives.fold}, seams.clock)
+        uvm = UVM(settings, image, journal, daemon, events, seams.clock, convergence, lives, publisher)
         convergence.in_use = uvm._in_use
         try:
             async with _counting(uvm), _working(uvm, seams):

@@ -9,6 +9,7 @@ from typing import Any
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound
+from batos.genesis import ledger
 from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
@@ -19,8 +20,8 @@ from batos.objects.prototype import UvmObject, lookup, own_slots, reference
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 
-#: Characters of a question that a line of a list shows.
-_LINE = 80
+#: Characters of a question that a line of a list shows, and how many failures a screen has.
+_LINE, _FAILURES = 80, 10
 
 
 def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) -> dict[str, Any]:
@@ -67,6 +68,20 @@ def running_line(root: Any, line: Mapping[str, Any]) -> dict[str, Any]:
     """A running mission with who asks what."""
     brief = root[roots.MISSIONS][line["id"]][0]
     return {**line, "user": brief.value["user"], "text": _short(brief.value["text"])}
+
+
+def screen(root: Any, counted: Mapping[str, Any], running: Iterable[Mapping[str, Any]], limit: int) -> dict[str, Any]:
+    """One screen's worth of what the image knows: `counted` as counters show it; at most `limit` missions may wait."""
+    return {
+        "queue": {"waiting": roots.waiting(root), "limit": limit},
+        "running": [running_line(root, each) for each in running],
+        "missions": {word: count for word, count in sorted(root[roots.TALLY].items()) if count},
+        "counters": counted["total"],
+        "days": counted["days"],
+        "vram": newest_samples(counted["vram"]),
+        "failures": counted["failures"][:_FAILURES],
+        "models": dict(ledger.known(root).used),
+    }
 
 
 def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -168,7 +183,7 @@ def inspect_object(root: Any, name: str) -> dict[str, Any]:
         raise NotFound(
             f"{holder_name} has no slot {slot!r}", field="object", remedy=f"`batos inspect {holder_name}` lists them."
         )
-    return {"object": holder_name, "slot": slot, "holder": _named(root, where.holder), "value": shown(where.value)}
+    return {"object": holder_name, "slot": slot, "holder": named(root, where.holder), "value": shown(where.value)}
 
 
 def _with_names(root: Any, described: dict[str, Any]) -> dict[str, Any]:
@@ -201,5 +216,6 @@ def _by_oid(root: Any, name: str) -> object:
         return None  # no such number, or nothing by it
 
 
-def _named(root: Any, obj: UvmObject) -> str:
+def named(root: Any, obj: UvmObject) -> str:
+    """The object as people name it: by its root name, else by its reference."""
     return next((name for name in roots.OBJECTS if root.get(name) is obj), reference(obj))

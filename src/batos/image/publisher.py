@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from batos.errors import InternalError
 from batos.image import roots
@@ -12,12 +12,15 @@ from batos.image.ids import iso, tid_text
 from batos.image.writer import Writer
 from batos.objects.prototype import own_slots
 
+#: What is to be told of a fold, once it is committed.
+Telling: TypeAlias = Callable[[], None]
+
 
 class Applier(Protocol):
     """Folds contributions of one kind into a projection; memory and jit register theirs."""
 
-    def __call__(self, root: Any, mission: str, payload: Any) -> None:
-        """Change the projection."""
+    def __call__(self, root: Any, mission: str, payload: Any) -> Sequence[Telling] | None:
+        """Change the projection; may run again. What it answers is called on the loop after the commit, in order."""
 
 
 class Publisher:
@@ -31,23 +34,28 @@ class Publisher:
     async def fold(self, mission: str) -> bool:
         """Publish one committed mission; concurrent ones share a commit. False: it was, and nothing has changed."""
         at = iso(self._clock())
-        return await self._writer.apply(lambda root: self._fold(root, mission, at))
+        tellings = await self._writer.apply(lambda root: self._fold(root, mission, at))
+        for tell in tellings or ():
+            tell()
+        return tellings is not None
 
-    def _fold(self, root: Any, mission: str, at: str) -> bool:
+    def _fold(self, root: Any, mission: str, at: str) -> list[Telling] | None:
+        """What is to be told of it; None: it was published before."""
         _, status, thought = root[roots.MISSIONS][mission]
         if status.published:
-            return False
+            return None
         # Reading the slots also loads the thought: before that its serial would be zero.
         slots = own_slots(thought)
         if "contributions" not in slots:
             raise InternalError(f"{mission} is to be published and has no committed thought")
+        tellings: list[Telling] = []
         for kind, payload in slots["contributions"]:
             if kind not in self._appliers:
                 raise InternalError(f"{mission} contributes to {kind!r}, which nothing here folds")
-            self._appliers[kind](root, mission, payload)
+            tellings.extend(self._appliers[kind](root, mission, payload) or ())
         roots.tallied(root, status.word, "done")
         status.become("done", at)
         status.published = True
         status.tid = tid_text(thought._p_serial)
         root[roots.UNFOLDED].discard(mission)
-        return True
+        return tellings

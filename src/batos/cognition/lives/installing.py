@@ -1,0 +1,73 @@
+"""Becoming active: a candidate or a former revision takes its slot, and where that is one too many the worst goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batos.cognition.lives import choosing, judging, ledger
+from batos.cognition.lives.choosing import Rules
+from batos.cognition.lives.ledger import Gone
+from batos.cognition.report import named
+from batos.errors import Refused
+from batos.image import methods
+from batos.image.methods import Candidate, Lineage
+from batos.objects.method import Method
+from batos.objects.prototype import UvmObject, label
+
+
+def installed(root: Any, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Gone]]:
+    """The method that the candidate is now, whether that is new, and what had to make room; as `methods.install`."""
+    holder = methods.holder_named(root, candidate.holder)
+    before = methods.lineage_of(root, holder, candidate.selector)
+    revisions = 0 if before is None else len(before.revisions)
+    method = methods.install(root, candidate, at)
+    lineage = methods.lineage_of(root, holder, candidate.selector)
+    assert lineage is not None
+    return method, method.revision > revisions, _room(root, lineage, rules, at)
+
+
+def rolled_back(
+    root: Any, lineage: Lineage, revision: int | None, rules: Rules, at: str, by: str
+) -> tuple[int, list[Gone]]:
+    """The revision that is active now (0: the intent), and what had to make room; as `methods.restore`.
+
+    None means the one before: the newest older one that was not retired, else the newest older one, or, where none is
+    active, the one that was last.
+    """
+    number = _before(lineage) if revision is None else revision
+    former = lineage.active
+    methods.restore(root, lineage, number, at, by)
+    if number == 0:
+        return 0, [Gone(named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
+    return number, _room(root, lineage, rules, at)
+
+
+def _before(lineage: Lineage) -> int:
+    """Refused: there is none."""
+    older = range(lineage.active - 1, 0, -1)
+    if older:
+        return next((number for number in older if number not in lineage.retired), older[0])
+    former = [entry["former"] for entry in lineage.history.values() if entry["former"]]
+    if lineage.active or not former:
+        slot = f"{label(lineage.holder)}.{lineage.selector}"
+        raise Refused(
+            f"{slot} has no revision before this one",
+            field="revision",
+            remedy="`--revision 0` puts the intent back, and it is interpreted again.",
+        )
+    return int(former[-1])
+
+
+def _room(root: Any, newest: Lineage, rules: Rules, at: str) -> list[Gone]:
+    """Keep the receiver's active set bounded: never at the newest one's cost."""
+    holder: UvmObject = newest.holder
+    active = [each for each in methods.lineages_of(root, holder) if each.active]
+    gone: list[Gone] = []
+    while len(active) > rules.active and len(active) > 1:
+        worst = choosing.worst(each for each in active if each is not newest)
+        counts = judging.recent(worst)
+        did = f"{counts['bad']} of its {counts['calls']} uses ended badly" if counts["calls"] else "it was never used"
+        reason = f"the receiver has {rules.active} active methods, as many as it may, and this did worst: {did}"
+        gone.append(ledger.retired(root, worst, reason, at))
+        active.remove(worst)
+    return gone

@@ -1,0 +1,158 @@
+"""The lives of all methods of one image: whoever installs, chooses, counts, retires or brings one back does it here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from batos.cognition import report
+from batos.cognition.lives import choosing, installing, ledger, showing
+from batos.cognition.lives.choosing import Rules
+from batos.cognition.lives.ledger import Gone
+from batos.events import Events
+from batos.image import methods
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+from batos.image.methods import Candidate
+from batos.image.publisher import Telling
+from batos.objects.method import Method
+from batos.objects.prototype import UvmObject
+
+
+class Lives:
+    """One for an open image; what it changes is committed, and told, when it returns."""
+
+    def __init__(self, image: LivingImage, events: Events, clock: Callable[[], datetime], rules: Rules) -> None:
+        self._image = image
+        self._events = events
+        self._clock = clock
+        self.rules = rules
+
+    # -- missions
+
+    def is_control(self, mission: str, selector: str) -> bool:
+        """Whether this mission interprets the method's intent instead, so that what it contributes is measured."""
+        return choosing.is_control(mission, selector, self.rules.every)
+
+    def may_generate(self, holder: UvmObject, selector: str, coder: str) -> bool:
+        """Whether the model of digest `coder` may make a method there: not again what was retired for the same wish."""
+        return methods.may_generate(holder, selector, coder)
+
+    def fold(self, root: Any, mission: str, payload: Mapping[str, Any]) -> list[Telling]:
+        """The publisher's applier of the kind `method`: one use into its ledger."""
+        gone = ledger.fold(root, mission, payload, self.rules, self._now())
+        return [] if gone is None else [lambda: self._tell_gone(gone)]
+
+    async def count(self, mission: str, payloads: Iterable[Mapping[str, Any]]) -> None:
+        """What a mission used that failed: its thought is gone, and a method that fails missions must not go on."""
+        told = list(payloads)
+        if told:
+            self._told(await self._image.writer.apply(lambda root: self._counted(root, mission, told)))
+
+    def _counted(self, root: Any, mission: str, payloads: list[Mapping[str, Any]]) -> list[Telling]:
+        return [telling for payload in payloads for telling in self.fold(root, mission, payload)]
+
+    # -- installing
+
+    async def install(self, candidate: Candidate) -> Method:
+        """Make a candidate its slot's method, durable at once; a copy of it that belongs to no connection.
+
+        Refused, NotFound: as `methods.install`.
+        """
+        return (await self.install_all([candidate]))[0]
+
+    async def install_all(
+        self, candidates: Iterable[Candidate], before: Callable[[Any], None] = lambda root: None
+    ) -> list[Method]:
+        """All of them or none, in one commit, after `before` has made the objects that they are for."""
+        wanted, at = list(candidates), self._now()
+
+        def change(root: Any) -> tuple[list[Method], list[Telling]]:
+            before(root)
+            made: list[Method] = []
+            tellings: list[Telling] = []
+            for candidate in wanted:
+                method, new, gone = installing.installed(root, candidate, self.rules, at)
+                made.append(Method(**method.as_dict()))
+                receiver = report.named(root, methods.holder_named(root, candidate.holder))
+                if new:
+                    tellings.append(self._telling_installed(receiver, made[-1]))
+                tellings += self._telling_gone(gone)
+            return made, tellings
+
+        made, tellings = await self._image.writer.apply(change)
+        self._told(tellings)
+        return made
+
+    async def roll_back(self, name: str, revision: int | None, by: str) -> dict[str, Any]:
+        """Let a former revision of `OBJECT.SELECTOR` be active again (0: the intent; None: the one before); the method.
+
+        It acts from the next mission on. NotFound, Refused: there is none, or it is active already.
+        """
+        at = self._now()
+
+        def change(root: Any) -> tuple[dict[str, Any], list[Telling]]:
+            lineage = showing.found(root, name)
+            number, gone = installing.rolled_back(root, lineage, revision, self.rules, at, by)
+            tellings: list[Telling] = []
+            if number:
+                receiver = report.named(root, lineage.holder)
+                tellings.append(self._telling_installed(receiver, Method(**lineage.revisions[number].as_dict())))
+            return showing.whole(root, lineage), [*tellings, *self._telling_gone(gone)]
+
+        shown, tellings = await self._image.writer.apply(change)
+        self._told(tellings)
+        return shown
+
+    # -- reading
+
+    def listed(self, name: str | None = None) -> list[dict[str, Any]]:
+        """A line for each slot that ever had a method, of all objects or of one."""
+        with self._image.snapshot() as root:
+            return showing.listed(root, None if name is None else report.find_object(root, name))
+
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools that can be called now."""
+        with self._image.snapshot() as root:
+            return showing.tools(root)
+
+    def shown(self, name: str, revision: int | None = None) -> dict[str, Any]:
+        """The method `OBJECT.SELECTOR` whole, with its active revision or the one that is named; NotFound."""
+        with self._image.snapshot() as root:
+            return showing.whole(root, showing.found(root, name), revision)
+
+    def history(self, name: str) -> dict[str, Any]:
+        """Every revision of `OBJECT.SELECTOR`, and why each came and went; NotFound."""
+        with self._image.snapshot() as root:
+            return showing.history(root, showing.found(root, name))
+
+    # -- telling
+
+    def _now(self) -> str:
+        return iso(self._clock())
+
+    def _told(self, tellings: Iterable[Telling]) -> None:
+        for tell in tellings:
+            tell()
+
+    def _telling_installed(self, receiver: str, method: Method) -> Telling:
+        return lambda: self._events.emit(
+            "method.installed",
+            receiver=receiver,
+            selector=method.selector,
+            revision=method.revision,
+            digest=method.provenance["digest"],
+        )
+
+    def _telling_gone(self, gone: Iterable[Gone]) -> list[Telling]:
+        return [lambda each=each: self._tell_gone(each) for each in gone]  # type: ignore[misc]
+
+    def _tell_gone(self, gone: Gone) -> None:
+        self._events.emit(
+            "method.retired",
+            receiver=gone.receiver,
+            selector=gone.selector,
+            revision=gone.revision,
+            reason=gone.reason,
+        )
