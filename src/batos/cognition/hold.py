@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from batos.errors import BatosError, InternalError, OllamaError
+from batos.errors import ApprovalNeeded, BatosError, InternalError, OllamaError
 from batos.image.records import StatusWord
 
 #: What outdoes what: a mission that is cancelled while the server stops is cancelled.
@@ -66,6 +66,8 @@ class Hold:
             return "paused", paused()
         if isinstance(error, asyncio.CancelledError):
             return "cancelled", cancelled()
+        if isinstance(error, ApprovalNeeded):
+            return "waiting", error
         if isinstance(error, OllamaError) and self.patient is not None and await self.patient(error):
             return "waiting", error
         return "failed", as_ours(error)

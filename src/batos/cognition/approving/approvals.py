@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import structlog
 
+from batos.cognition.approving.reasons import no_such, why_not
 from batos.cognition.working.alarms import Alarms
-from batos.errors import ApprovalNeeded, BatosError, GenerationFailed, NotFound, Refused
 from batos.events import Events
 from batos.image import approvals, roots
 from batos.image.approvals import Answer, Candidate, Question
@@ -160,52 +160,6 @@ def _id_of(answer: Answer) -> str:
     if answer.word in ("asked", "approved"):
         return answer.name
     raise why_not(answer)
-
-
-def needed(names: Sequence[str], what: str) -> ApprovalNeeded:
-    """Why a mission waits: for a person to say yes to the first of these, and the others too."""
-    first, *others = dict.fromkeys(names)
-    return ApprovalNeeded(f"{what} waits for your approval: {', '.join((first, *others))}", first, others=tuple(others))
-
-
-def joined(reasons: Sequence[ApprovalNeeded]) -> ApprovalNeeded:
-    """Several parts of one mission wait: it does for all of them at once, and begins again but once."""
-    names = [name for each in reasons for name in (each.approval, *each.others)]
-    return reasons[0] if len(set(names)) == 1 else needed(names, f"what {len(set(names))} parts were to run")
-
-
-def why_not(answer: Answer) -> BatosError:
-    """Why a method of that answer does not run, as the error that a part fails with."""
-    what = f"the method that was made for {answer.object}.{answer.selector}"
-    if answer.word == "rejected":
-        return GenerationFailed(
-            f"{what} was rejected by {answer.by}: {answer.why} ({answer.name})",
-            remedy="Declare the intent otherwise, or `batos method redefine` it.",
-        )
-    return GenerationFailed(
-        f"{what} was not approved: {answer.why or 'nobody answered in time'} ({answer.name})",
-        remedy="Ask again: it is put to you anew.",
-    )
-
-
-def refusal(answer: Answer) -> Refused:
-    """Why an answer came too late to be one."""
-    said = {
-        "approved": f"was approved by {answer.by} and is installed as revision {answer.revision}",
-        "rejected": f"was rejected by {answer.by}: {answer.why}",
-        "expired": f"has expired: nobody answered until {answer.until}",
-        "outdated": f"is outdated: {answer.why}",
-        "asked": "is still asked",
-    }[answer.word]
-    return Refused(f"{answer.name} ({answer.object}.{answer.selector}) {said}", field="approval", remedy=_REMEDY)
-
-
-_REMEDY: Final = "The next message to that intent asks again; `batos approvals` shows what waits."
-
-
-def no_such(name: str) -> NotFound:
-    """Nothing is asked under that id."""
-    return NotFound(f"there is no approval {name!r}", field="approval", remedy="`batos approvals` lists them.")
 
 
 async def _nobody(missions: Sequence[str]) -> None:

@@ -6,17 +6,27 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
+from batos.cognition.approving.reasons import joined
 from batos.cognition.asking import paths
 from batos.cognition.mind import council, facets
 from batos.cognition.running import Enough, Interprets, PartResult, Running, Synthesis
-from batos.errors import BatosError, ImageError, InternalError, MissionFailed, ObjectError, Refused, TimedOut
+from batos.errors import (
+    ApprovalNeeded,
+    BatosError,
+    ImageError,
+    InternalError,
+    MissionFailed,
+    ObjectError,
+    Refused,
+    TimedOut,
+)
 from batos.objects.message import send
 from batos.objects.prototype import lookup
 
 T = TypeVar("T")
 
 #: What no other part could mend: the mission ends with it, however many parts answered.
-FATAL = (ImageError, InternalError, Refused, TimedOut)
+FATAL = (ImageError, InternalError, Refused, TimedOut, ApprovalNeeded)
 
 
 def of(running: Running) -> tuple[str, ...]:
@@ -42,12 +52,16 @@ async def delegate(
     """Every part's answer to its sub-query, all asked at once; a part that failed is there with its reason.
 
     With `enough` they are asked one after another until it says so. Raises MissionFailed, or the reason that they have
-    in common, when more than half of those asked failed; and at once what no other part could mend.
+    in common, when more than half of those asked failed; and at once what no other part could mend. ApprovalNeeded:
+    some wait for a person; the others were heard first, so that what they paid for is there when the mission goes on.
     """
     asked = enumerate(synthesis.queries.items(), start=1)
     work = [_part(running, interpreter, synthesis, number, query) for number, query in asked]
     parts = await _together(work) if enough is None else await _in_turn(work, enough)
     failures = [part.failure for part in parts if part.failure is not None]
+    needed = [failure for failure in failures if isinstance(failure, ApprovalNeeded)]
+    if needed:
+        raise joined(needed)
     if 2 * len(failures) > len(parts):
         raise _quorum_missed(failures, parts)
     return tuple(parts)
@@ -99,6 +113,8 @@ async def _part(
         if not isinstance(answered, PartResult):
             raise ObjectError(f"{slot!r} of {running.voice.name} answers no part but a {type(answered).__name__}")
         part = answered
+    except ApprovalNeeded as error:
+        return _failed(running, number, asked, error)
     except FATAL:
         raise
     except BatosError as error:

@@ -8,16 +8,20 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
+import structlog
+
 from batos.cognition.brief import File
 from batos.cognition.hold import cancelled, paused
 from batos.cognition.working import acceptance
 from batos.cognition.working.queue import Place
 from batos.cognition.working.recovery import AFRESH, Recovery, Seen, in_turns
 from batos.cognition.working.workers import OPEN, Workers
-from batos.errors import Refused
+from batos.errors import BatosError, Refused
 from batos.image.commits import settled
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
+
+_log = structlog.get_logger("batos")
 
 #: What waits to be begun.
 _WAITING: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting"})
@@ -64,7 +68,8 @@ class Control:
     def begin(self, mission: str) -> bool:
         """Hand an accepted mission to the workers; says whether they have it: one that is done they need not.
 
-        Refused: it has ended another way, or stands still until it is resumed.
+        One that waits for a person is left to wait. Refused: it has ended another way, or stands still until it is
+        resumed.
         """
         if self._workers.has(mission):
             return True
@@ -151,6 +156,32 @@ class Control:
                 await self._image.move(mission, "queued", None, _STANDING, **AFRESH)
         self.begin(mission)
 
+    async def wake(self, missions: Sequence[str]) -> list[str]:
+        """Queue again those that waited for a person who has answered; the ids of those that now wait to be begun.
+
+        One that cannot be settled is left as it is and logged: it goes on when it is resumed, or after a restart.
+        """
+        woken = []
+        for mission in dict.fromkeys(missions):
+            try:
+                if await self._woken(mission):
+                    woken.append(mission)
+            except BatosError as error:  # no reason to leave the others
+                _log.warning("mission.unsettled", mission=mission, reason=error.as_dict())
+        return woken
+
+    async def _woken(self, mission: str) -> bool:
+        if self._workers.has(mission):  # on its way, or being settled: it sees the answer by itself
+            return False
+        seen = self._recovery.look(mission)
+        if seen.word != "waiting" or seen.awaits:
+            return False
+        with suppress(Refused):  # somebody brought it to a stand since
+            await self._image.move(mission, "queued", None, {"waiting"})
+            self._places[mission] = seen.place
+            return True
+        return False
+
     async def _open(self, mission: str) -> StatusWord:
         """The status of a mission that has not ended; one whose process is gone is settled first. Else Refused."""
         word = self._word(mission)
@@ -180,8 +211,8 @@ class Control:
 
 
 def _place_of(seen: Seen) -> Place | None:
-    """The place of a mission that waits to be begun; None if it is done. Refused: it is neither."""
-    if seen.word == "done":
+    """The place of a mission that is to be begun; None: it is done, or waits for a person. Refused: it is neither."""
+    if seen.word == "done" or seen.awaits:
         return None
     if seen.word not in _WAITING:
         raise _not_begun(seen.place.mission, seen.word)

@@ -12,7 +12,7 @@ import structlog
 from batos.cognition.working.queue import Place, place_of
 from batos.errors import BatosError
 from batos.events import Events
-from batos.image import roots
+from batos.image import approvals, roots
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
@@ -45,11 +45,12 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A mission as its records say; `answered`: it was committed and is not folded in."""
+    """A mission as its records say; `answered`: it was committed and is not folded in; `awaits`: a person's answer."""
 
     place: Place
     word: StatusWord
     answered: bool
+    awaits: bool = False
 
 
 async def in_turns(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
@@ -80,7 +81,7 @@ class Recovery:
         async for seen in in_turns(await asyncio.to_thread(self._read)):
             if here(seen.place.mission):
                 continue
-            if seen.word in _STANDING:
+            if seen.word in _STANDING or seen.awaits:
                 standing.append(seen.place)
                 continue
             try:
@@ -117,7 +118,8 @@ class Recovery:
         brief, status, thought = self._image.find(root, mission)
         # Only what began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)
-        return Seen(place_of(mission, brief, status, DEATHS), status.word, answered)
+        awaits = status.word == "waiting" and approvals.awaits(root, status.reason)
+        return Seen(place_of(mission, brief, status, DEATHS), status.word, answered, awaits)
 
     async def _settle(self, seen: Seen) -> Place | None:
         """The place that it takes in the queue; None if it is done, or parked."""

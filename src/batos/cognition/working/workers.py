@@ -14,7 +14,7 @@ import structlog
 from batos.cognition.hold import Hold, cancelled
 from batos.cognition.working.alarms import Alarms, timed_out
 from batos.cognition.working.queue import Place, Queue
-from batos.errors import BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
+from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
 from batos.events import Events
 from batos.image.commits import settled
 from batos.image.image import LivingImage
@@ -41,7 +41,8 @@ class Ending:
 class Trade:
     """What workers need to do their work.
 
-    `perform` runs one mission to its end, and raises why it ended otherwise; `answers` says whether Ollama does.
+    `perform` runs one mission to its end, and raises why it ended otherwise; `answers` says whether Ollama does, and
+    `awaits` whether a mission that waits for a person still does.
     """
 
     perform: Callable[[str, Hold], Awaitable[None]]
@@ -49,6 +50,7 @@ class Trade:
     at_once: int
     events: Events
     pauses: Sequence[float] = PAUSES
+    awaits: Callable[[str], bool] = lambda mission: True
 
 
 @dataclass(slots=True, eq=False)
@@ -154,10 +156,15 @@ class Workers:
         del self._running[mission]
         if ending.word == "done":
             self._looks = 0  # the daemon is well again: the next time it is away is another
-        if ending.word == "waiting" and not self.stopping:
-            self._wait_for_ollama(run.place)
-        else:
+        if ending.word != "waiting" or self.stopping:
             self._tell(mission, ending)
+        elif not isinstance(ending.error, ApprovalNeeded):
+            self._wait_for_ollama(run.place)
+        elif self._trade.awaits(mission):
+            self._tell(mission, ending)  # it is nobody's here until it is woken
+        else:  # answered while it was on its way out
+            self._patient[mission] = run.place
+            self._group.create_task(self._again(run.place))
         run.left.set_result(None)
         self._go_on()
 
@@ -229,7 +236,8 @@ class Workers:
             if run.hold.order(word, reason, force=force) and force:
                 run.break_off()
             await asyncio.wait({run.left})
-            if mission not in self._patient and not (force and self._found(mission)[0] in OPEN):
+            now = self._found(mission)[0]
+            if now != "waiting" and not (force and now in OPEN):
                 return
         place, patient = self._queue.drop(mission), self._patient.pop(mission, None)
         try:

@@ -1,0 +1,60 @@
+"""Why a mission waits for a person, why a method does not run, and why an answer came too late: as errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from batos.errors import ApprovalNeeded, GenerationFailed, NotFound, Refused
+from batos.image.approvals import Answer
+
+
+def needed(names: Sequence[str], what: str) -> ApprovalNeeded:
+    """Why a mission waits: for a person to say yes to the first of these, and the others too."""
+    first, *others = dict.fromkeys(names)
+    return ApprovalNeeded(
+        f"{what} waits for your approval: {', '.join((first, *others))}",
+        first,
+        others=tuple(others),
+        remedy=f"`batos approvals {first}` shows it; then `batos approve {first}` or `batos reject {first} --why ...`.",
+    )
+
+
+def joined(reasons: Sequence[ApprovalNeeded]) -> ApprovalNeeded:
+    """Several parts of one mission wait: it does for all of them at once, and begins again but once."""
+    names = [name for each in reasons for name in (each.approval, *each.others)]
+    return reasons[0] if len(set(names)) == 1 else needed(names, f"what {len(set(names))} parts were to run")
+
+
+def why_not(answer: Answer) -> GenerationFailed:
+    """Why a method of that answer does not run, as the error that a part fails with."""
+    what = f"the method that was made for {answer.object}.{answer.selector}"
+    if answer.word == "rejected":
+        return GenerationFailed(
+            f"{what} was rejected by {answer.by}: {answer.why} ({answer.name})",
+            remedy="Declare the intent otherwise, or `batos method redefine` it.",
+        )
+    return GenerationFailed(
+        f"{what} was not approved: {answer.why or 'nobody answered in time'} ({answer.name})",
+        remedy="Ask again: it is put to you anew.",
+    )
+
+
+def refusal(answer: Answer) -> Refused:
+    """Why an answer came too late to be one."""
+    said = {
+        "approved": f"was approved by {answer.by} and is installed as revision {answer.revision}",
+        "rejected": f"was rejected by {answer.by}: {answer.why}",
+        "expired": f"has expired: nobody answered until {answer.until}",
+        "outdated": f"is outdated: {answer.why}",
+        "asked": "is still asked",
+    }[answer.word]
+    return Refused(f"{answer.name} ({answer.object}.{answer.selector}) {said}", field="approval", remedy=_REMEDY)
+
+
+_REMEDY: Final = "The next message to that intent asks again; `batos approvals` shows what waits."
+
+
+def no_such(name: str) -> NotFound:
+    """Nothing is asked under that id."""
+    return NotFound(f"there is no approval {name!r}", field="approval", remedy="`batos approvals` lists them.")
