@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from batos.emulator import faults as orders
 from batos.emulator.clocks import Clock, SystemClock
-from batos.emulator.faults import Fault, Faults
+from batos.emulator.faults import Asked, Fault, Faults
 from batos.emulator.go import json as gojson
 from batos.emulator.http.server import Request
 from batos.emulator.library import models
@@ -26,6 +26,8 @@ from batos.emulator.pulling import registry
 from batos.emulator.pulling.registry import Registry
 from batos.emulator.replies import BARE_JSON, JSON, ApiError, Begun, Cut, Reply, Stream
 from batos.emulator.requests import Fields
+from batos.emulator.speech.authoring.authors import Roster
+from batos.emulator.speech.authoring.orders import wanted
 from batos.errors import ConfigError
 
 REMEMBERED = 2_000
@@ -59,6 +61,7 @@ class Daemon:
     registry: Registry
     faults: Faults
     scheduler: Scheduler
+    roster: Roster
     requests: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _models: dict[str, tuple[Manifest, Model]] = field(default_factory=dict)
     held_most: int = REMEMBERED_BYTES
@@ -75,7 +78,14 @@ class Daemon:
         scheduler = Scheduler(settings, clock, int(options.vram * GIB), options.load_s)
         store = Store(clock.now_ns, options.store)
         made = cls(
-            options, settings, clock, store, registry.read(options.registry), orders.read(options.faults), scheduler
+            options,
+            settings,
+            clock,
+            store,
+            registry.read(options.registry),
+            orders.read(options.faults),
+            scheduler,
+            Roster(options.authors),
         )
         if options.log is not None:
             made._log = _appending(options.log)
@@ -122,11 +132,11 @@ class Daemon:
         if self.options.latency_ms:
             await self.clock.sleep(self.options.latency_ms / 1000)
         model = str(fields.get("model") or fields.get("name") or "")
-        return fields, await self.strike(request, model)
+        return fields, await self.strike(request, model, _wanted(fields))
 
-    async def strike(self, request: Request, model: str = "") -> Fault | None:
-        """The fault that strikes a request; those that strike before any work do so here."""
-        fault = self.faults.take(request.method, request.path, model)
+    async def strike(self, request: Request, model: str = "", selectors: Sequence[str] = ()) -> Fault | None:
+        """The fault that strikes a request, which wants code for `selectors`; those before any work do so here."""
+        fault = self.faults.take(Asked(request.method, request.path, model, selectors))
         if fault is None:
             return None
         if fault.do == "status":
@@ -167,6 +177,12 @@ class Daemon:
     def wire_time(self) -> str:
         """Now, as `created_at` prints it."""
         return gojson.stamp(self.clock.now_ns())
+
+
+def _wanted(fields: Fields) -> Sequence[str]:
+    """The methods that a request for an answer asks code for."""
+    messages = fields.get("messages") or [{"role": "user", "content": fields.get("prompt", "")}]
+    return wanted(fields.get("format"), messages)
 
 
 def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:

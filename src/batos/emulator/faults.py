@@ -1,19 +1,20 @@
 """Faults on order: which request they strike, and what becomes of its reply.
 
-A fault is {"match": {"path", "method", "model", "nth", "every"}, "do": NAME, "times": N, and what NAME takes}. All of
-`match` is optional; `nth` counts from 1 among the requests that fit the rest; `times` (1 where there is neither nth nor
-every) limits how often it strikes. Without a path it strikes where it means something: words in answers, and so on.
-docs/emulator.md shows each with an example.
+A fault is {"match": {"path", "method", "model", "selector", "nth", "every"}, "do": NAME, "times": N, and what NAME
+takes}. All of `match` is optional; `nth` counts from 1 among the requests that fit the rest; `times` (1 where there is
+neither nth nor every) limits how often it strikes. Without a path it strikes where it means something: words in
+answers, and so on. docs/emulator.md shows each with an example.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batos.emulator.speech.authoring.authors import AUTHORS
 from batos.errors import ConfigError
 
 _ANSWERS = ("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions")
@@ -50,18 +51,33 @@ def _number(least: float, most: float = _LARGE) -> Value:
 
 
 _TEXT = Value("a text", lambda value: isinstance(value, str))
+_AUTHOR = Value(f"one of {', '.join(AUTHORS)}", lambda value: isinstance(value, str) and value in AUTHORS)
 _AFTER = _whole(0)
 _SECONDS = _number(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One thing that a fault can do: where it strikes by itself (everywhere if empty), what it takes and what needs."""
+    """One thing that a fault can do: where it strikes by itself (everywhere if empty), what it takes and what needs.
+
+    With `codes` it strikes only requests that ask for code.
+    """
 
     says: str
     paths: tuple[str, ...] = ()
     takes: Mapping[str, Value] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    codes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as faults look at it; `selectors` are those of the methods that it asks code for."""
+
+    method: str
+    path: str
+    model: str = ""
+    selectors: Sequence[str] = ()
 
 
 KINDS: dict[str, Kind] = {
@@ -85,6 +101,9 @@ KINDS: dict[str, Kind] = {
     "repeat": Kind("the answer is one word until num_predict", _ANSWERS),
     "broken_json": Kind("the answer stops being JSON half way", _ANSWERS),
     "text": Kind('the answer is "text"', _ANSWERS, {"text": _TEXT}, ("text",)),
+    "author": Kind(
+        'the method that is asked for is written by "author"', _ANSWERS, {"author": _AUTHOR}, ("author",), codes=True
+    ),
     "truncate": Kind(
         'of the prompt no more than "tokens" (256) are read, and nothing says so', _ANSWERS, {"tokens": _whole(1)}
     ),
@@ -107,6 +126,7 @@ _MATCH: dict[str, Value] = {
     "path": _TEXT,
     "method": _TEXT,
     "model": _TEXT,
+    "selector": _TEXT,
     "nth": _whole(1),
     "every": _whole(1),
 }
@@ -145,12 +165,16 @@ class Fault:
         times = described.get("times", None if "nth" in match or "every" in match else 1)
         return cls(described["do"], match, times, given)
 
-    def strikes(self, method: str, path: str, model: str) -> bool:
+    def strikes(self, asked: Asked) -> bool:
         """Whether it strikes this request; counts it."""
-        match = self.match
-        if path not in ((match["path"],) if "path" in match else KINDS[self.do].paths or (path,)):
+        match, kind = self.match, KINDS[self.do]
+        if asked.path not in ((match["path"],) if "path" in match else kind.paths or (asked.path,)):
             return False
-        if match.get("method", method) != method or match.get("model", model) != model:
+        if match.get("method", asked.method) != asked.method or match.get("model", asked.model) != asked.model:
+            return False
+        if kind.codes and not asked.selectors:
+            return False
+        if "selector" in match and match["selector"] not in asked.selectors:
             return False
         self.seen += 1
         if self.times is not None and self.struck >= self.times:
@@ -211,10 +235,10 @@ class Faults:
         else:
             self.orders.append(Fault.of(described, where))
 
-    def take(self, method: str, path: str, model: str) -> Fault | None:
+    def take(self, asked: Asked) -> Fault | None:
         """The first order that strikes this request."""
         for order in self.orders:
-            if order.strikes(method, path, model):
+            if order.strikes(asked):
                 return order
         return None
 

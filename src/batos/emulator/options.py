@@ -9,6 +9,7 @@ from pathlib import Path
 
 from batos.emulator.go.json import duration
 from batos.emulator.http.server import Limits
+from batos.emulator.speech.authoring.authors import AUTHORS, GOOD
 from batos.errors import ConfigError
 
 DEFAULT_PORT = 11434
@@ -28,6 +29,7 @@ class Options:
     `latency_ms` comes before every answer. `parallel` overrides OLLAMA_NUM_PARALLEL. `environ` None is the process'
     own for the command and none for an emulator within a process. `models` are there from the start, as if pulled.
     With `endless` answers are as those of random weights: free text never ends, no thought is opened, no tool called.
+    `authors` write where a request asks for code: each one time, the last of them from then on (docs/emulator.md).
     `embedder` gives a text its vector, in a thread, where texts' words are hashed otherwise.
     """
 
@@ -46,6 +48,7 @@ class Options:
     control: bool = False
     endless: bool = False
     models: tuple[str, ...] = ()
+    authors: tuple[str, ...] = (GOOD,)
     embedder: Callable[[str], list[float]] | None = None
     environ: Mapping[str, str] | None = None
     version: str = VERSION
@@ -75,6 +78,11 @@ class Settings:
             if not 0 <= getattr(options, name) <= _MOST:
                 flag = "--" + name.replace("_", "-")
                 raise ConfigError(f"{flag} is a number from 0 to {_MOST:g}", field=name, remedy=_HELP)
+        for author in options.authors or ("",):
+            if author not in AUTHORS:
+                raise ConfigError(
+                    f"there is no author {author[:60]!r}", field="author", remedy=f"There are {', '.join(AUTHORS)}."
+                )
         if options.parallel is not None and options.parallel < 1:
             raise ConfigError("--parallel is at least 1", field="parallel", remedy=_HELP)
         found = _Variables(options.environ or {})

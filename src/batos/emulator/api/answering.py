@@ -153,7 +153,7 @@ async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
         yield None
         prompt = _prompt(call, ask, runner)
         async with runner.slots:
-            manner = Manner(prompt.native and call.chat, daemon.options.endless, call.fault)
+            manner = Manner(prompt.native and call.chat, daemon.options.endless, call.fault, daemon.roster)
             turn = prompts.compose(ask, call.fields, prompt, manner)
             pace = call.pace = Pace(daemon.clock, daemon.options.tok_s)
             if pace.rate:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import cycle, islice
+from dataclasses import dataclass, field, replace
+from itertools import chain, cycle, islice
 from typing import Any
 
 from batos.emulator.faults import Fault
@@ -18,10 +18,13 @@ from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
 from batos.emulator.schemas import grammars, instances, schema
 from batos.emulator.speech import language, sources, tokens
+from batos.emulator.speech.authoring import authors, orders
+from batos.emulator.speech.authoring.authors import Reply, Roster
 from batos.emulator.templating import templates
 
 _FORMAT = 'invalid format: {}; expected "json" or a valid JSON Schema object'
 _NO_IMAGES = "Multimodal data provided, but model does not support multimodal requests."
+_ENDLESS = 4096  # tokens of a method that does not end, where nothing limits it
 _MOST = 10  # windows that an answer without a limit may fill
 
 
@@ -30,7 +33,7 @@ class Turn:
     """What is answered: the pieces, why they end, and what prompt and answer count. `endless` says them over and over.
 
     `unseen` tokens are counted and never shown: the one that ends an answer by itself, those of tool calls. `apart`:
-    the thoughts came in a request of their own, as they do before a format.
+    the thoughts came in a request of their own, as they do before a format. `again` is said over and over after it.
     """
 
     thinking: Sequence[str]
@@ -41,6 +44,7 @@ class Turn:
     tool_calls: tuple[dict[str, Any], ...] = ()
     unseen: int = 0
     apart: bool = False
+    again: tuple[str, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -86,11 +90,13 @@ class Manner:
     """How words come: keys sorted where a Go map carried the schema.
 
     `on_and_on` where they are those of random weights: they never end by themselves, open no thought and call no tool.
+    Of the `roster` comes who writes where code is asked for.
     """
 
     sorted_keys: bool = False
     on_and_on: bool = False
     fault: Fault | None = None
+    roster: Roster = field(default_factory=Roster)
 
 
 def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
@@ -107,7 +113,7 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
     sampling.within_limits(options)
     found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
     source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
-    turn = _said(model, fields, form, source, manner)
+    turn = _said(_Asked(model, fields, form, found.messages), source, manner)
     aloud = not (manner.on_and_on and _opened(model, fields, prompt))
     if form and turn.thinking and not prompt.native and all(templates.parse(model.template).tags):
         second = rendering.after(ask, prompt, fields, "".join(turn.thinking))
@@ -133,17 +139,40 @@ def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
     return prompt.text.rstrip().endswith(tuple(opening for opening in openings if opening))
 
 
-def _said(model: Model, fields: Fields, form: Any, source: sources.Sources, manner: Manner) -> Turn:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who is asked for what: the fields of the request, the format that counts, the messages that were read."""
+
+    model: Model
+    fields: Fields
+    form: Any
+    messages: Sequence[Mapping[str, Any]]
+
+
+def _said(asked: _Asked, source: sources.Sources, manner: Manner) -> Turn:
     """The whole answer, without a limit."""
     thinking: Sequence[str] = ()
-    if rendering.thinking(fields, model) and not fields.get("raw") and not manner.on_and_on:
+    fields = asked.fields
+    if rendering.thinking(fields, asked.model) and not fields.get("raw") and not manner.on_and_on:
         thinking = tokens.pieces(language.answer(source, 200, 1))
-    calls = () if form or manner.on_and_on else _tool_calls(fields.get("tools", []), source)
+    calls = () if asked.form or manner.on_and_on else _tool_calls(fields.get("tools", []), source)
     if calls:
         written = tokens.pieces(json.dumps(calls[0]["function"]))
         return Turn(thinking, (), "stop", 0, tool_calls=calls, unseen=len(written) + 1)
-    text = _spoilt(_words(form, source, manner.sorted_keys), manner.fault)
-    return Turn(thinking, tokens.pieces(text), "stop", 0, unseen=1)
+    reply = _coded(asked, source, manner) or Reply(_words(asked.form, source, manner.sorted_keys))
+    pieces = tokens.pieces(_spoilt(reply.text, manner.fault))
+    return Turn(thinking, pieces, "stop", 0, unseen=1, again=reply.again)
+
+
+def _coded(asked: _Asked, source: sources.Sources, manner: Manner) -> Reply | None:
+    """What an author writes: the one that a fault names, else whose turn it is; None where no code is asked for."""
+    shape = orders.shape_of(asked.form)
+    if shape is None:
+        return None
+    fault = manner.fault
+    author = fault.text("author", authors.GOOD) if fault is not None and fault.do == "author" else manner.roster.next()
+    drawn = _drawn(asked.form, source, sorted_keys=manner.sorted_keys)
+    return authors.write(author, orders.read(shape, asked.messages), drawn, source.number("author"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +262,9 @@ def _limited(turn: Turn, budget: _Budget, options: Mapping[str, Any], free: _Fre
     if ends:
         turn = replace(turn, pieces=tokens.pieces(text[: min(ends)]))
     goes_on = free.bare and not ends and not turn.tool_calls
+    if turn.again and not ends:
+        room = budget.most or _ENDLESS
+        turn = replace(turn, pieces=[*islice(chain(turn.pieces, cycle(turn.again)), room + 1)])
     if budget.most is None:
         return replace(turn, endless=goes_on)
     if goes_on and free.on_and_on:

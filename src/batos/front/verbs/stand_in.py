@@ -33,6 +33,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model it has from the start. Repeatable.")
 @click.option("--control", is_flag=True, help="Answer /_emulator/fault, /_emulator/log and /_emulator/state.")
 @click.option("--endless", is_flag=True, help="Free text goes on to num_predict, as that of random weights does.")
+@click.option(
+    "--author",
+    "authors",
+    default="good",
+    show_default=True,
+    metavar="NAME,...",
+    callback=lambda context, option, value: tuple(part.strip() for part in value.split(",")),
+    help="Who writes methods, one request each and the last from then on (docs/emulator.md).",
+)
 @click.option("--speaks-as", "version", default=VERSION, show_default=True, help="The version that it says it is.")
 def emulator(**given: Any) -> int:
     """Run the stand-in for the Ollama daemon. It is not a model: its words are cut from the prompt.
