@@ -60,9 +60,15 @@ class Settings(BaseModel):
     interpret: Literal["allow", "never"] = Field(
         default="allow", description="Whether an intent that has no method is answered by interpretation."
     )
+    approval_days: float = Field(
+        default=7.0, gt=0, le=365, description="How long a method waits for a person's answer, and a rejection stands."
+    )
     cell_workers: int = Field(default=2, ge=1, le=64, description="Processes that generated methods run in.")
     method_control: int = Field(
-        default=10, ge=0, le=10**6, description="One use of a method in so many is interpreted, as its control; 0: none."
+        default=10,
+        ge=0,
+        le=10**6,
+        description="One use of a method in so many is interpreted, as its control; 0: none.",
     )
     method_active: int = Field(default=16, ge=1, le=10_000, description="Most active methods that one object has.")
     method_uses: int = Field(default=5, ge=1, le=10**6, description="How often a method is used before it is judged.")

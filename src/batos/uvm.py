@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from batos.cognition import report
+from batos.cognition.approving.approvals import Approvals
 from batos.cognition.brief import File
 from batos.cognition.conversing import conversations
 from batos.cognition.hold import Hold
@@ -89,6 +90,7 @@ class UVM:
     convergence: Convergence
     lives: Lives
     publisher: Publisher
+    approvals: Approvals = field(init=False)
     workers: Workers = field(init=False)
     control: Control = field(init=False)
     counters: Counters = field(init=False)
@@ -378,15 +380,20 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
     """The one task group, with the workers in it; at the end they have stopped."""
     failure: BaseException | None = None
     async with asyncio.TaskGroup() as group:
-        trade = Trade(uvm._perform, uvm._answers, uvm.settings.missions, uvm.events, seams.pauses)
+        days, events = uvm.settings.approval_days, uvm.events
+        uvm.approvals = Approvals(uvm.image, events, uvm.clock, days, group)
+        trade = Trade(uvm._perform, uvm._answers, uvm.settings.missions, events, seams.pauses, uvm.approvals.awaits)
         uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
         recovery = Recovery(uvm.image, uvm.journal, uvm.publisher, uvm.events)
         uvm.control = Control(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
+        uvm.approvals.wake = uvm.control.wake
         uvm.afterwards = Afterwards(uvm.image, uvm.control, group)
         try:
+            await uvm.approvals.open()
             yield
         except BaseException as error:  # raised below, as it is: the group would wrap it
             failure = error
+        uvm.approvals.close()
         await settled(asyncio.ensure_future(uvm.stop()))
     if failure is not None:
         raise failure

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import structlog
 
 from batos.cognition.approving.reasons import no_such, why_not
 from batos.cognition.working.alarms import Alarms
+from batos.errors import Refused
 from batos.events import Events
-from batos.image import approvals, roots
+from batos.image import approvals
 from batos.image.approvals import Answer, Candidate, Question
 from batos.image.ids import approval_id, iso
 from batos.image.image import LivingImage
 
 _log = structlog.get_logger("batos")
 
-#: Called with the missions that waited for an answer that was given.
-Wake = Callable[[Sequence[str]], Awaitable[object]]
+#: Called with the missions that waited for an answer that was given; gives those that now wait to be begun.
+Wake: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What became of questions, in the order in which they were answered, and the missions that go on for it."""
+
+    answers: tuple[Answer, ...]
+    woken: tuple[str, ...]
 
 
 class Approvals:
@@ -41,16 +52,21 @@ class Approvals:
         self._group = group
         self._alarms = Alarms(clock, self._ring)
         self.wake: Wake = _nobody
+        self._begin: Callable[[str], object] = _left
+
+    def keep(self, begin: Callable[[str], object]) -> None:
+        """From now on begin every mission that an answer wakes: for a process that is there to work."""
+        self._begin = begin
 
     async def open(self) -> None:
         """Take up what an earlier process left: what lapsed meanwhile is written down, the rest lapses in its time."""
-        for name, until in await asyncio.to_thread(self._left):
+        for name, until in await asyncio.to_thread(self._awaited):
             if self._alarms.passed(until):
                 await self._expire(name)
             else:
                 self._alarms.set(name, until)
 
-    def _left(self) -> list[tuple[str, str]]:
+    def _awaited(self) -> list[tuple[str, str]]:
         with self._image.snapshot() as root:
             return [(approval.name, approval.until) for approval in approvals.awaited(root)]
 
@@ -105,27 +121,23 @@ class Approvals:
 
     # -- answering
 
-    async def approve(self, names: Sequence[str], by: str) -> list[Answer]:
-        """Say yes to each: it is installed in the commit that says so. The answers, in order; `changed`: just now.
+    async def approve(self, names: Sequence[str], by: str) -> Answered:
+        """Say yes to each: it is installed in the commit that says so. Those that are `changed` are so since now.
 
         NotFound: there is no such question; then nothing is approved.
         """
         self._check(names)
         at = iso(self._clock())
-        return await self._answered(
-            [self._change(partial(approvals.approve, name=name, by=by, at=at)) for name in names]
+        return await self._answer(
+            [partial(approvals.approve, name=name, by=by, at=at) for name in dict.fromkeys(names)]
         )
 
-    async def reject(self, name: str, by: str, why: str) -> Answer:
+    async def reject(self, name: str, by: str, why: str) -> Answered:
         """Say no, for a reason. NotFound: there is no such question."""
         self._check([name])
         now = self._clock()
         moments = iso(now), iso(now + self._period)
-        change = partial(approvals.reject, name=name, by=by, why=why, moments=moments)
-        return (await self._answered([self._change(change)]))[0]
-
-    async def _change(self, change: Callable[[Any], Answer | None]) -> Answer | None:
-        return await self._image.writer.apply(change)
+        return await self._answer([partial(approvals.reject, name=name, by=by, why=why, moments=moments)])
 
     def _check(self, names: Sequence[str]) -> None:
         with self._image.snapshot() as root:
@@ -133,15 +145,19 @@ class Approvals:
                 if approvals.named(root, name) is None:
                     raise no_such(name)
 
-    async def _answered(self, changes: Sequence[Awaitable[Answer | None]]) -> list[Answer]:
-        """Tell what was answered, and wake who waited for it."""
-        answers = [answer for answer in await asyncio.gather(*changes) if answer is not None]
+    async def _answer(self, changes: Sequence[Callable[[Any], Answer | None]]) -> Answered:
+        """Write answers down, tell them, and wake who waited; done to its end also when who answers is gone."""
+        given = await asyncio.gather(*(self._image.writer.apply(change) for change in changes))
+        answers = tuple(answer for answer in given if answer is not None)
         for answer in answers:
             if answer.changed:
                 self._alarms.drop(answer.name)
                 self._events.emit("approval.answered", approval=answer.name, answer=answer.word, by=answer.by)
-        await self.wake([mission for answer in answers for mission in answer.missions])
-        return answers
+        woken = await self.wake([mission for answer in answers for mission in answer.missions])
+        for mission in woken:
+            with suppress(Refused):  # somebody brought it to a stand since
+                self._begin(mission)
+        return Answered(answers, tuple(woken))
 
     # -- lapsing
 
@@ -151,7 +167,7 @@ class Approvals:
     async def _expire(self, name: str) -> None:
         at = iso(self._clock())
         try:
-            await self._answered([self._change(partial(approvals.expire, name=name, at=at))])
+            await self._answer([partial(approvals.expire, name=name, at=at)])
         except Exception as error:  # the image cannot be written: what lapsed is shown as such all the same
             _log.warning("approval.unsettled", approval=name, reason=str(error))
 
@@ -162,10 +178,10 @@ def _id_of(answer: Answer) -> str:
     raise why_not(answer)
 
 
-async def _nobody(missions: Sequence[str]) -> None:
+async def _nobody(missions: Sequence[str]) -> Sequence[str]:
     """Nobody waits."""
+    return ()
 
 
-def waiting(root: Any) -> int:
-    """How many questions nobody has answered."""
-    return len(root[roots.AWAITED])
+def _left(mission: str) -> None:
+    """Nobody is here to begin it."""
