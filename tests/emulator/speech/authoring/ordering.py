@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-FIELDS = ("arguments", "before", "replies", "result", "slots")
+#: Characters of each field of a check, at most.
+MOST = {"arguments": 120, "before": 120, "replies": 240, "result": 240, "slots": 120}
 _CHECK = {
     "type": "object",
-    "properties": {name: {"type": "string", "maxLength": 400} for name in FIELDS},
-    "required": list(FIELDS),
+    "properties": {name: {"type": "string", "maxLength": most} for name, most in MOST.items()},
+    "required": list(MOST),
 }
 _CHECKS = {"type": "array", "minItems": 2, "maxItems": 3, "items": _CHECK}
 _SOURCE = {"type": "string", "maxLength": 1999}

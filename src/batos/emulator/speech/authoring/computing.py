@@ -80,7 +80,7 @@ _FORMATTING: Final = frozenset(
 
 def compute(wish: Wish) -> Written | None:
     """A method by the words of its intent; None where none of them calls for a sum that is known here."""
-    if wish.kind != "method":
+    if wish.speaks:
         return None
     for make in (_tallying, _collecting, _durations, _often, _summing, _formatting):
         made = make(wish)

@@ -16,8 +16,8 @@ _NAME: Final = 60
 _SHAPE: Final = re.compile(r"\{\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*\}")
 _LISTED: Final = re.compile(r"\blist of\s*\{", re.IGNORECASE)
 _ADDRESSES: Final = frozenset(("url", "uri", "link", "href", "address"))
-_SAID: Final = ("A harbour is a place where ships lie still.", "First the lamp, then the rope, then the gate.")
-_ASKED: Final = ("What is a harbour?", "In what order are lamp, rope and gate made fast?")
+_SAID: Final = ("A place where ships lie.", "First the lamp, then the gate.")
+_ASKED: Final = ("What is a harbour?", "Is the lamp lit before the gate is shut?")
 
 
 def think(wish: Wish) -> Written:
@@ -28,7 +28,7 @@ def think(wish: Wish) -> Written:
 def _made(wish: Wish, room: int) -> Written | None:
     """With so many characters of the intent; None where the source is then too long, and could be shorter."""
     wish = replace(wish, told=cut(" ".join(wish.intent.split()), room))
-    made = _shaped(wish) if wish.kind == "method" else None
+    made = None if wish.speaks else _shaped(wish)
     if made is None:
         body = [*prompt(wish), f"return await self.infer_({asked(wish)})"]
         checks = tuple(Check(arguments(wish, at), (said,), said) for at, said in enumerate(_SAID))

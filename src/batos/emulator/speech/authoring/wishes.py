@@ -33,13 +33,18 @@ class Wish:
 
     @property
     def kind(self) -> str:
-        """`facet`, `protocol` or `method`: as declared, else as its selector ends."""
+        """`facet`, `protocol`, `tool` or `method`: as declared, else as its selector ends."""
         if self.declared:
             return self.declared
         for kind in ("facet", "protocol"):
             if self.selector.endswith(f"_{kind}_"):
                 return kind
         return "method"
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is a persona's voice, which thinks and does not compute."""
+        return self.kind in ("facet", "protocol")
 
     @property
     def words(self) -> frozenset[str]:
