@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.genesis.conftest import Edit
+from tests.image.installing import install
 from ZODB.Connection import Connection
 
 from batos.genesis import codex as codices
 from batos.genesis import graph
 from batos.genesis.codex import Codex
-from batos.image import roots
-from batos.objects.method import Intent, Method, Primitive
+from batos.image import methods, roots
+from batos.objects.method import Intent, Primitive
 from batos.objects.mirror import Mirror
 from batos.objects.prototype import UvmObject, own_slots, parents_of
 
@@ -124,18 +125,24 @@ def test_learnt_method_stays(connection: Connection, codex: Codex, folder: Path,
     """A method installed where the codex declares an intent stays until that intent is written anew."""
     root = connection.root()
     graph.build(root, codex)
+    commit(connection)
     robin = root["robin_prototype_obj"]
-    robin.sage_facet_ = Method("sage_facet_", "async def sage_facet_(self, query):\n    return query\n")
+    learnt = install(root, robin, "sage_facet_", "async def sage_facet_(self, query):\n    return query\n")
     robin.prompts = {**robin.prompts, "reflex": "tuned: $query"}
     commit(connection)
     edit("robin.toml", "Be deeply kind, and simple.", "Be very deeply kind, and simple.")
     graph.build(root, codices.load(folder))
-    assert isinstance(robin.sage_facet_, Method)
+    assert robin.sage_facet_ is learnt
     assert robin.prompts["reflex"] == "tuned: $query"
     edit("robin.toml", "Offer no solution, no technique, no lesson.", "x")
     edit("robin.toml", "Give acceptance and company", "Give company")
-    assert "robin_prototype_obj.sage_facet_ changed" in graph.build(root, codices.load(folder))
+    told = "robin_prototype_obj.sage_facet_ changed; revision 1 of its method is retired"
+    assert told in graph.build(root, codices.load(folder))
     assert isinstance(robin.sage_facet_, Intent)
+    lineage = methods.lineage_of(root, robin, "sage_facet_")
+    assert lineage is not None
+    assert (lineage.active, lineage.intent) == (0, robin.sage_facet_)
+    assert lineage.retired[1]["reason"] == methods.ANEW
 
 
 def test_identity_is_always_the_codex(connection: Connection, codex: Codex) -> None:
@@ -151,22 +158,25 @@ def test_identity_is_always_the_codex(connection: Connection, codex: Codex) -> N
 
 
 def test_undeclared_intent_goes(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
-    """A protocol taken out of the codex loses its intent; a method learnt for one stays, but is not listed."""
+    """A protocol taken out of the codex goes, with the method that was learnt for it, which stays readable."""
     root = connection.root()
     graph.build(root, codex)
     robin = root["robin_prototype_obj"]
-    robin.lantern_protocol_ = Method(
-        "lantern_protocol_", "async def lantern_protocol_(self, answer):\n    return answer\n"
-    )
+    commit(connection)
+    install(root, robin, "lantern_protocol_", "async def lantern_protocol_(self, answer):\n    return answer\n")
     for old in ("sages_koan", "lantern"):
         edit("robin.toml", f'slot = "{old}_protocol_"', f'slot = "{old}_two_protocol_"')
         edit("robin.toml", f'signature = "{old}_protocol_(', f'signature = "{old}_two_protocol_(')
     changes = graph.build(root, codices.load(folder))
     assert "robin_prototype_obj.sages_koan_protocol_ removed" in changes
-    assert "sages_koan_protocol_" not in own_slots(robin)
-    assert isinstance(robin.lantern_protocol_, Method)
+    assert "robin_prototype_obj.lantern_protocol_ removed; revision 1 of its method is retired" in changes
+    assert not {"sages_koan_protocol_", "lantern_protocol_"} & set(own_slots(robin))
     assert robin.protocols == ("receptive_resonance_protocol_", "sages_koan_two_protocol_", "lantern_two_protocol_")
     assert graph.build(root, codices.load(folder)) == []
+    lineage = methods.lineage_of(root, robin, "lantern_protocol_")
+    assert lineage is not None
+    assert lineage.retired[1]["reason"] == methods.NO_MORE
+    assert lineage.revisions[1].source.startswith("async def lantern")
 
 
 def test_deleted_slot_comes_back(connection: Connection, codex: Codex) -> None:

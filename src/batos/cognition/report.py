@@ -183,7 +183,7 @@ def inspect_object(root: Any, name: str) -> dict[str, Any]:
         raise NotFound(
             f"{holder_name} has no slot {slot!r}", field="object", remedy=f"`batos inspect {holder_name}` lists them."
         )
-    return {"object": holder_name, "slot": slot, "holder": named(root, where.holder), "value": shown(where.value)}
+    return {"object": holder_name, "slot": slot, "holder": roots.named(root, where.holder), "value": shown(where.value)}
 
 
 def _with_names(root: Any, described: dict[str, Any]) -> dict[str, Any]:
@@ -214,8 +214,3 @@ def _by_oid(root: Any, name: str) -> object:
         return root._p_jar.get(oid)
     except (ValueError, OverflowError, POSKeyError):
         return None  # no such number, or nothing by it
-
-
-def named(root: Any, obj: UvmObject) -> str:
-    """The object as people name it: by its root name, else by its reference."""
-    return next((name for name in roots.OBJECTS if root.get(name) is obj), reference(obj))

@@ -25,8 +25,11 @@ from batos.genesis.ledger import Made
 from batos.genesis.plan import Plan, Step, compare, in_words, pruned
 from batos.genesis.provision import OnProgress, Progress, Pull
 from batos.genesis.stamps import Stamp
+from batos.image import methods, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +271,26 @@ class Convergence:
         """Write codex, graph and models into the image, where they differ from what is there."""
         at = iso(self.clock())
 
-        def change(root: Any) -> list[str]:
-            changes = graph.build(root, done.codex, done.profile)
+        def change(root: Any) -> tuple[list[str], list[dict[str, Any]]]:
+            gone: list[dict[str, Any]] = []
+
+            def declared(holder: UvmObject, selector: str, intent: Intent | None) -> int:
+                revision = methods.declared(root, holder, selector, intent, at)
+                if revision:
+                    reason = methods.NO_MORE if intent is None else methods.ANEW
+                    what = {"receiver": roots.named(root, holder), "selector": selector}
+                    gone.append({**what, "revision": revision, "reason": reason})
+                return revision
+
+            changes = graph.build(root, done.codex, done.profile, declared)
             changes += graph.record_models(root, done.models)
             changes += ledger.record(root, _made(done, ledger.known(root).models, at))
             made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
-            return changes + repository.record(root, done.shelf, made, done.adapters.values())
+            return changes + repository.record(root, done.shelf, made, done.adapters.values()), gone
 
-        changes = await self.image.writer.apply(change)
+        changes, gone = await self.image.writer.apply(change)
+        for each in gone:
+            self.events.emit("method.retired", **each)
         if changes and tell is not None:
             many = "change" if len(changes) == 1 else "changes"
             tell(Progress("graph the image", f"{len(changes)} {many} written"))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
 
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
 from batos.genesis import options
 from batos.genesis.codex import Codex, IntentText, Persona, digest_of
-from batos.image import roots
-from batos.objects.method import Intent, IntentKind, Primitive
+from batos.image import methods, roots
+from batos.objects.method import Intent, IntentKind, Method, Primitive
 from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_of, reparent
 
 #: The slot in which an object keeps what was declared for it: slot name to digest of the declaration.
@@ -44,6 +45,9 @@ CONVERSATION: Mapping[str, str] = {
     "recompact_": "conversation.recompact",
 }
 
+#: Told of an intent before its slot changes (None: it goes): who had a method there takes it out of use.
+Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
+
 
 def state_slot(state: str) -> str:
     """The orchestrator's slot that holds a state's prototype: IDLE is in `idle_state_obj`."""
@@ -55,15 +59,16 @@ def prototype_name(persona: str) -> str:
     return f"{persona.lower()}_prototype_obj"
 
 
-def build(root: Any, codex: Codex, profile: str = "default") -> list[str]:
+def build(root: Any, codex: Codex, profile: str = "default", declared: Declared | None = None) -> list[str]:
     """Bring the prototype graph to what the codex says; answers what changed, one line a slot.
 
     A slot is written when its declaration is new or changed, or the slot is gone; what was redefined at run
     time (a learnt method, a tuned prompt) stays until the codex says something else there. Who a persona is
-    (name, core identity, core method) and the charter are always as declared. A second run writes nothing.
+    (name, core identity, core method) and the charter are always as declared. A second run writes nothing. An intent
+    that is declared anew, or no more, takes the place of the method that was made from it; `declared` hears of it.
     """
     roots.prepare(root)
-    changes: list[str] = []
+    changes = _Changes(declared or partial(methods.declared, root, at=""))
     genesis = _ensure(root, "genesis_obj", changes)
     traits = _ensure(root, "traits_obj", changes)
     for name in ("pLLM_obj", "memory_manager_obj", "orchestrator_obj", "knowledge_catalog_obj"):
@@ -83,17 +88,25 @@ def build(root: Any, codex: Codex, profile: str = "default") -> list[str]:
 
 def record_models(root: Any, models: Mapping[str, str]) -> list[str]:
     """Write down which made model each persona thinks with (slot `persona_model`); answers what changed."""
-    changes: list[str] = []
+    changes = _Changes(lambda holder, slot, intent: 0)
     for persona, model in models.items():
         name = prototype_name(persona)
         _Slots(root[name], name, changes).put("persona_model", model)
     return changes
 
 
+class _Changes(list[str]):
+    """What changed, a line a slot, and who is told of the intents among it."""
+
+    def __init__(self, declared: Declared) -> None:
+        super().__init__()
+        self.declared = declared
+
+
 class _Slots:
     """One object's slots, written only where that changes something."""
 
-    def __init__(self, obj: UvmObject, name: str, changes: list[str]) -> None:
+    def __init__(self, obj: UvmObject, name: str, changes: _Changes) -> None:
         self._obj = obj
         self._name = name
         self._changes = changes
@@ -111,18 +124,26 @@ class _Slots:
             digest = value.digest if isinstance(value, IntentText) else digest_of(_plain(value))
             present = slot in own_slots(self._obj)
             if not present or self._digests.get(slot) != digest:
-                self._write(slot, _stored(value, slot), "changed" if present else "made")
+                stored = _stored(value, slot)
+                gone = self._declared(slot, stored) if isinstance(stored, Intent) else ""
+                self._write(slot, stored, ("changed" if present else "made") + gone)
                 self._digests[slot] = digest
         self._keep_digests()
 
     def retire(self, declared: Iterable[str]) -> None:
-        """Intents that were declared and no longer are go; a method learnt in such a slot stays, uncalled."""
+        """Intents that were declared and no longer are go, and the methods that were made from them with them."""
         for slot in sorted(set(self._digests) - set(declared)):
-            if isinstance(own_slots(self._obj).get(slot), Intent):
-                delattr(self._obj, slot)
-                self._changes.append(f"{self._name}.{slot} removed")
+            if isinstance(own_slots(self._obj).get(slot), Intent | Method):
+                gone = self._declared(slot, None)
+                if slot in own_slots(self._obj):
+                    delattr(self._obj, slot)
+                self._changes.append(f"{self._name}.{slot} removed{gone}")
             del self._digests[slot]
         self._keep_digests()
+
+    def _declared(self, slot: str, intent: Intent | None) -> str:
+        revision = self._changes.declared(self._obj, slot, intent)
+        return f"; revision {revision} of its method is retired" if revision else ""
 
     def _write(self, slot: str, value: Any, how: str) -> None:
         setattr(self._obj, slot, value)
@@ -153,7 +174,7 @@ def _stored(value: Any, slot: str) -> Any:
     )
 
 
-def _ensure(root: Any, name: str, changes: list[str], prototype: UvmObject | None = None) -> UvmObject:
+def _ensure(root: Any, name: str, changes: _Changes, prototype: UvmObject | None = None) -> UvmObject:
     if name not in root:
         root[name] = UvmObject() if prototype is None else prototype.clone()
         changes.append(f"{name} made")
@@ -161,7 +182,7 @@ def _ensure(root: Any, name: str, changes: list[str], prototype: UvmObject | Non
     return found
 
 
-def _delegate(root: Any, name: str, obj: UvmObject, parents: tuple[UvmObject, ...], changes: list[str]) -> None:
+def _delegate(root: Any, name: str, obj: UvmObject, parents: tuple[UvmObject, ...], changes: _Changes) -> None:
     before = parents_of(obj)
     if len(before) == len(parents) and all(one is other for one, other in zip(before, parents, strict=True)):
         return
@@ -173,7 +194,7 @@ def _delegate(root: Any, name: str, obj: UvmObject, parents: tuple[UvmObject, ..
     reparent(obj, parents, by="genesis", reason="the prototype graph", audit=audit)
 
 
-def _language_model(model: UvmObject, codex: Codex, profile: str, changes: list[str]) -> None:
+def _language_model(model: UvmObject, codex: Codex, profile: str, changes: _Changes) -> None:
     chosen = codex.profile(profile)
     slots = _Slots(model, "pLLM_obj", changes)
     # For a coder whose base no persona has: beside one it takes that persona's options, so that nothing reloads.
@@ -183,7 +204,7 @@ def _language_model(model: UvmObject, codex: Codex, profile: str, changes: list[
         slots.put("lora_repository", OOBTree())
 
 
-def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, changes: list[str]) -> None:
+def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, changes: _Changes) -> None:
     slots = _Slots(orchestrator, "orchestrator_obj", changes)
     slots.put("charter", codex.charter)
     slots.put("house_rules", codex.house_rules)
@@ -203,7 +224,7 @@ def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, chan
         slots.put(CYCLE, UvmObject(parents=(idle, traits)))
 
 
-def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, profile: str, changes: list[str]) -> None:
+def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, profile: str, changes: _Changes) -> None:
     slots = _Slots(prototype, name, changes)
     slots.put("name", persona.name)
     slots.put("core_identity", persona.core_identity)
@@ -223,7 +244,7 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
     slots.declare(declared)
 
 
-def _record(kept: Any, codex: Codex, profile: str, changes: list[str]) -> None:
+def _record(kept: Any, codex: Codex, profile: str, changes: _Changes) -> None:
     if kept.get("codex_digest") != codex.digest or dict(kept.get("codex_texts", {})) != dict(codex.texts):
         kept["codex_digest"] = codex.digest
         kept["codex_texts"] = PersistentMapping(codex.texts)

@@ -24,6 +24,10 @@ from batos.objects.prototype import UvmObject, label, own_slots, reference
 #: What the provenance of every method says.
 PROVENANCE: Final = ("generation", "missions", "model", "model_digest", "prompt_digest", "at", "trust")
 
+#: Why a method goes for the codex' sake.
+ANEW: Final = "the codex declares it anew"
+NO_MORE: Final = "the codex declares it no more"
+
 #: What is counted of the uses of a revision, each apart for the method and for its control (the intent, interpreted).
 COUNTED: Final = ("calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls")
 
@@ -234,7 +238,7 @@ def declared(root: Any, holder: UvmObject, selector: str, intent: Intent | None,
     if lineage is None:
         return 0
     gone = lineage.active
-    reason = "the codex declares it no more" if intent is None else "the codex declares it anew"
+    reason = NO_MORE if intent is None else ANEW
     if gone:
         lineage.retired = {**lineage.retired, gone: {"at": at, "reason": reason}}
     _become(lineage, 0, intent, {"event": "declared", "at": at, "by": "genesis", "reason": reason})

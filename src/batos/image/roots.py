@@ -9,7 +9,7 @@ from BTrees.IOBTree import IOBTree
 from BTrees.OOBTree import OOBTree, OOTreeSet
 from persistent.mapping import PersistentMapping
 
-from batos.objects.prototype import UvmObject, own_slots, parents_of, reparent
+from batos.objects.prototype import UvmObject, own_slots, parents_of, reference, reparent
 
 #: The prototype objects, in the order they are made.
 OBJECTS = (
@@ -93,6 +93,11 @@ def prepare(root: Any) -> bool:
     if "format" not in root[GENESIS]:
         root[GENESIS]["format"] = FORMAT
     return bool(missing)
+
+
+def named(root: Any, obj: UvmObject) -> str:
+    """The object as people name it: by its root name, else by its reference."""
+    return next((name for name in OBJECTS if root.get(name) is obj), reference(obj))
 
 
 def scanned(root: Any) -> dict[str, int]:

@@ -7,9 +7,8 @@ from typing import Any
 from batos.cognition.lives import choosing, judging, ledger
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.ledger import Gone
-from batos.cognition.report import named
 from batos.errors import Refused
-from batos.image import methods
+from batos.image import methods, roots
 from batos.image.methods import Candidate, Lineage
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, label
@@ -38,7 +37,7 @@ def rolled_back(
     former = lineage.active
     methods.restore(root, lineage, number, at, by)
     if number == 0:
-        return 0, [Gone(named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
+        return 0, [Gone(roots.named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
     return number, _room(root, lineage, rules, at)
 
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from batos.cognition.lives import judging
 from batos.cognition.lives.choosing import Rules
-from batos.cognition.report import named
 from batos.image import methods, roots
 from batos.image.methods import Lineage
 
@@ -46,4 +45,4 @@ def fold(root: Any, mission: str, payload: Mapping[str, Any], rules: Rules, at: 
 def retired(root: Any, lineage: Lineage, reason: str, at: str) -> Gone:
     """Take the active revision out of use, for this reason."""
     revision = methods.retire(lineage, reason, at)
-    return Gone(named(root, lineage.holder), lineage.selector, revision, reason)
+    return Gone(roots.named(root, lineage.holder), lineage.selector, revision, reason)

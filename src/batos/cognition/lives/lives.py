@@ -11,7 +11,7 @@ from batos.cognition.lives import choosing, installing, ledger, showing
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.ledger import Gone
 from batos.events import Events
-from batos.image import methods
+from batos.image import methods, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.methods import Candidate
@@ -75,7 +75,7 @@ class Lives:
             for candidate in wanted:
                 method, new, gone = installing.installed(root, candidate, self.rules, at)
                 made.append(Method(**method.as_dict()))
-                receiver = report.named(root, methods.holder_named(root, candidate.holder))
+                receiver = roots.named(root, methods.holder_named(root, candidate.holder))
                 if new:
                     tellings.append(self._telling_installed(receiver, made[-1]))
                 tellings += self._telling_gone(gone)
@@ -97,7 +97,7 @@ class Lives:
             number, gone = installing.rolled_back(root, lineage, revision, self.rules, at, by)
             tellings: list[Telling] = []
             if number:
-                receiver = report.named(root, lineage.holder)
+                receiver = roots.named(root, lineage.holder)
                 tellings.append(self._telling_installed(receiver, Method(**lineage.revisions[number].as_dict())))
             return showing.whole(root, lineage), [*tellings, *self._telling_gone(gone)]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batos.cognition.lives import judging
-from batos.cognition.report import find_object, named
+from batos.cognition.report import find_object
 from batos.errors import NotFound
 from batos.image import methods, roots
 from batos.image.methods import Lineage
@@ -76,7 +76,7 @@ def tools(root: Any) -> list[dict[str, Any]]:
             found.append(
                 {
                     "tool": _name(root, lineage),
-                    "object": named(root, lineage.holder),
+                    "object": roots.named(root, lineage.holder),
                     "selector": lineage.selector,
                     "what": method.intent,
                     "signature": "" if lineage.intent is None else lineage.intent.signature,
@@ -100,7 +100,7 @@ def whole(root: Any, lineage: Lineage, revision: int | None = None) -> dict[str,
     method = lineage.revisions[number]
     return {
         "method": _name(root, lineage),
-        "object": named(root, lineage.holder),
+        "object": roots.named(root, lineage.holder),
         "selector": lineage.selector,
         "kind": lineage.kind,
         "state": _state(lineage),
@@ -196,4 +196,4 @@ def _last(lineage: Lineage) -> int:
 
 
 def _name(root: Any, lineage: Lineage) -> str:
-    return f"{named(root, lineage.holder)}.{lineage.selector}"
+    return f"{roots.named(root, lineage.holder)}.{lineage.selector}"
