@@ -19,7 +19,7 @@ from batos import errors, events
 from batos.cognition.brief import MissionBrief
 from batos.config import Settings
 from batos.front import cli
-from batos.front.wire import protocol
+from batos.front.wire import protocol, shapes
 from batos.genesis import options
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -135,7 +135,7 @@ def _bounded(field: Mapping[str, Any]) -> str:
 def arguments_tables() -> str:
     """What every verb takes, in the order of `ARGS`."""
     parts = []
-    for verb, shape in protocol.ARGS.items():
+    for verb, shape in shapes.ARGS.items():
         takes = fields_table(shape) if shape.model_fields else "It takes nothing."
         parts.append(f"#### {verb}\n\n{(shape.__doc__ or '').partition(chr(10))[0]}\n\n{takes}")
     return "\n\n".join(parts)

@@ -23,7 +23,8 @@ from batos.front.wire.calls import Acknowledged, Call, Hear
 from batos.front.wire.connection import PASSING, Connection
 from batos.front.wire.keys import Credentials
 from batos.front.wire.place import Place
-from batos.front.wire.protocol import MESSAGE_BYTES, PIECE_BYTES, VERSION, encoded
+from batos.front.wire.protocol import MESSAGE_BYTES, VERSION, encoded
+from batos.front.wire.shapes import PIECE_BYTES
 
 Find: TypeAlias = Callable[[], Place]
 

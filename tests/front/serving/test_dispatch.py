@@ -18,7 +18,7 @@ from batos.errors import BriefError, NotFound, ProtocolError, TimedOut
 from batos.events import NAMES
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
-from batos.front.wire.protocol import ARGS
+from batos.front.wire.shapes import ARGS
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.server import Limits, Server
 from batos.front.serving.uploads import Uploads
-from batos.front.wire import protocol
+from batos.front.wire import shapes
 from batos.front.wire.addresses import listening
 from batos.front.wire.keys import Credentials, Keyring
 from batos.loopwatch import WatchedLoop
@@ -125,8 +125,8 @@ anything: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-verbs = st.sampled_from([*protocol.ARGS]) | st.text(max_size=12)
-fields = st.sampled_from(sorted({name for shape in protocol.ARGS.values() for name in shape.model_fields}))
+verbs = st.sampled_from([*shapes.ARGS]) | st.text(max_size=12)
+fields = st.sampled_from(sorted({name for shape in shapes.ARGS.values() for name in shape.model_fields}))
 arguments = st.dictionaries(fields, anything | st.sampled_from(["last", 1, "0" * 64, {"text": "x"}]), max_size=4)
 
 
@@ -190,7 +190,7 @@ acts: st.SearchStrategy[Act] = st.one_of(
     some_bytes.map(lambda frames: says(frames, zmq.REQ)),
     st.builds(request, verbs, anything | arguments, anything, st.just(1) | anything).map(lambda data: says([data])),
     st.builds(request, verbs, arguments).map(lambda data: says([b"", data])),
-    st.builds(request, st.sampled_from([*protocol.ARGS]), arguments).map(lambda data: says([data], zmq.REQ)),
+    st.builds(request, st.sampled_from([*shapes.ARGS]), arguments).map(lambda data: says([data], zmq.REQ)),
     st.integers(1, 2_000).map(lambda depth: says([b"[" * depth + b"]" * depth])),
     st.integers(1, 300).map(
         lambda depth: says([request("submit", {}).replace(b"{}", b'{"a":' * depth + b"1" + b"}" * depth)])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from batos.errors import BriefError, Busy, ImageError
 from batos.front.serving import uploads
 from batos.front.serving.uploads import PATIENCE, Uploads
-from batos.front.wire.protocol import PIECE_BYTES
+from batos.front.wire.shapes import PIECE_BYTES
 
 
 def name(data: bytes) -> str:

@@ -15,7 +15,8 @@ from batos.events import Events
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
 from batos.front.wire.calls import Acknowledged, Hear
-from batos.front.wire.protocol import PIECE_BYTES, read_args
+from batos.front.wire.protocol import read_args
+from batos.front.wire.shapes import PIECE_BYTES
 from batos.uvm import UVM, Seams, open_uvm
 
 #: Nobody goes on with these by themselves while no server runs.

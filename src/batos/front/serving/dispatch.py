@@ -16,7 +16,9 @@ from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, Ti
 from batos.events import Events
 from batos.front.serving import choosing
 from batos.front.wire import protocol
-from batos.front.wire.protocol import (
+from batos.front.wire.shapes import (
+    ARGS,
+    PIECE_BYTES,
     AdaptersUse,
     Attach,
     Genesis,
@@ -306,10 +308,10 @@ class Dispatcher:
         limits = {
             "message_bytes": protocol.MESSAGE_BYTES,
             "depth": protocol.DEPTH,
-            "piece_bytes": protocol.PIECE_BYTES,
+            "piece_bytes": PIECE_BYTES,
             "attachment_bytes": self.uvm.settings.attachment_bytes,
         }
-        about = {"batos": __version__, "pid": os.getpid(), "verbs": list(protocol.ARGS), "limits": limits}
+        about = {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits}
         return {**about, **self.about}
 
     async def _status(self, _given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batos.errors import BriefError, Busy, ImageError
-from batos.front.wire.protocol import PIECE_BYTES
+from batos.front.wire.shapes import PIECE_BYTES
 from batos.image.room import disk_full, no_room
 
 if TYPE_CHECKING:

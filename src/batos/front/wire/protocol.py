@@ -1,4 +1,4 @@
-"""The messages of the wire: requests and what each verb takes, replies, events, and the limits of a message."""
+"""The messages of the wire: requests, replies and events, how they are read, and the limits of a message."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import difflib
 import json
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
 from batos import errors
-from batos.cognition.brief import ARGUMENTS_LIMIT
 from batos.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
+from batos.front.wire.shapes import ARGS, Shape
 
 #: The version of the protocol: in every request, reply and event.
 VERSION: Final = 1
@@ -23,19 +23,10 @@ MESSAGE_BYTES: Final = 2**20
 DEPTH: Final = 32
 #: Most values and fields of a request: reading that many takes a few milliseconds.
 VALUES: Final = 20_000
-#: Longest piece of an attachment, in bytes before base64.
-PIECE_BYTES: Final = 512 * 1024
 #: Characters of a wrong value or name that an error repeats.
 _SHOWN = 80
 
 Kind: TypeAlias = Literal["ack", "event", "result", "error"]
-_Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
-
-
-class Shape(BaseModel):
-    """What every message holds to: nothing is converted, nothing is left over."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
 
 class Request(Shape):
@@ -77,133 +68,6 @@ class Notice(Shape):
 
 
 S = TypeVar("S", bound=Shape)
-
-
-# -- what the verbs take
-
-
-class OfMission(Shape):
-    """One mission."""
-
-    mission: _Name = Field(description="Its id, or `last`: the user's newest.")
-    user: _Name | None = Field(default=None, description="Whose newest `last` means; absent: the server's own user.")
-
-
-class Hello(Shape):
-    """Nothing: who is there, and what it takes."""
-
-
-class Submit(Shape):
-    """A mission to be accepted; acknowledged once it is durable."""
-
-    brief: dict[str, JsonValue] = Field(
-        description="As in the table of the brief; `conversation` may also be `new` or `last`, `ancestor` and "
-        "`in_reply_to` `last`; what its attachments name was sent by `attach`."
-    )
-    follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
-
-
-class Wait(OfMission):
-    """For a mission's end; its events too, if told to follow."""
-
-    follow: bool = Field(default=False, description="Tell its events from now on.")
-    seconds: float | None = Field(default=None, ge=0, le=86_400, allow_inf_nan=False, description="At most so long.")
-
-
-class Attach(Shape):
-    """A piece of a file that a brief is going to name; the result says how much of it is there."""
-
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of the whole file.")
-    offset: int = Field(default=0, ge=0, description="Where the piece begins: where what is there ends.")
-    data: str = Field(
-        default="", max_length=4 * (PIECE_BYTES // 3 + 1), description="The piece in base64; empty: just ask."
-    )
-
-
-class Missions(Shape):
-    """The newest missions, a line each."""
-
-    limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
-    status: _Name | None = Field(default=None, description="Only those of this status.")
-    user: _Name | None = Field(default=None, description="Only those of this user.")
-
-
-class Show(OfMission):
-    """A mission whole."""
-
-    prompts: bool = Field(default=False, description="Also every call with the exact prompt.")
-
-
-class Turns(Shape):
-    """A conversation's turns, verbatim, by position."""
-
-    conversation: _Name = Field(description="Its id.")
-    start: int = Field(default=1, description="The first one's position; negative counts from the end.")
-    limit: int = Field(default=20, ge=1, le=1_000, description="How many at most; long ones come in pages.")
-    user: _Name | None = Field(default=None, description="Only if it is this user's.")
-
-
-class Inspect(Shape):
-    """An object or a slot of the image; without one the names of its root."""
-
-    object: _Name | None = Field(
-        default=None, description="A root name, oid:0x2a, a mission, or one of these and .SLOT."
-    )
-
-
-class Send(Shape):
-    """A message to an object of the image: delivering it is a mission."""
-
-    receiver: _Name = Field(description="The object, as `inspect` takes it.")
-    selector: _Name = Field(description="The slot that answers.")
-    arguments: list[JsonValue] = Field(
-        default_factory=list, max_length=ARGUMENTS_LIMIT, description="What it is given, any JSON."
-    )
-    user: _Name | None = Field(default=None, description="Who sends it; absent: the server's own user.")
-    idempotency_key: _Name | None = Field(default=None, description="A second one with it is the first one's mission.")
-    follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
-
-
-class Steer(OfMission):
-    """A mission to cancel, to pause or to resume."""
-
-
-class Status(Shape):
-    """Nothing: how it stands with the server, in one screen."""
-
-
-class Genesis(Shape):
-    """Bring models and image to what codex and adapters say."""
-
-    plan: bool = Field(default=False, description="Only say what would be done.")
-    prune: bool = Field(default=False, description="Also delete models of ours that nothing is made of any more.")
-
-
-class AdaptersUse(Shape):
-    """Choose the adapter that a persona thinks with."""
-
-    persona: _Name = Field(description="Whose.")
-    name: _Name = Field(description="One of its adapters, or `none`.")
-
-
-#: What every verb takes.
-ARGS: Final[Mapping[str, type[Shape]]] = {
-    "hello": Hello,
-    "submit": Submit,
-    "wait": Wait,
-    "attach": Attach,
-    "missions": Missions,
-    "show": Show,
-    "turns": Turns,
-    "inspect": Inspect,
-    "send": Send,
-    "cancel": Steer,
-    "pause": Steer,
-    "resume": Steer,
-    "status": Status,
-    "genesis": Genesis,
-    "adapters_use": AdaptersUse,
-}
 
 
 # -- reading
