@@ -290,8 +290,18 @@ def test_the_page_names_every_key() -> None:
     """docs/codex.md tells of every key, option, condition, template, place and pillar that a person may write."""
     page = (Path(__file__).parents[2] / "docs" / "codex.md").read_text(encoding="utf-8")
     keys = {key for name in codices.shipped() for key in tomllib.loads(codices.shipped()[name])}
-    intents = {"slot", "name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "api", "model"}
+    intents = {"slot", "name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "makes"}
     places = {f"${place}" for shape in prompts.SHAPES.values() for place in shape.may}
-    named = {*keys, *intents, *places, *options.OLLAMA, *options.OURS, *when.CONDITIONS, *prompts.SHAPES}
+    named = {
+        *keys,
+        *intents,
+        "api",
+        "model",
+        *places,
+        *options.OLLAMA,
+        *options.OURS,
+        *when.CONDITIONS,
+        *prompts.SHAPES,
+    }
     named |= {slot for slots in PILLARS.values() for slot in slots}
     assert [word for word in sorted(named) if f"`{word}`" not in page] == []

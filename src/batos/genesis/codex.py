@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from batos.errors import CodexError, UsageError
-from batos.genesis import codexfiles, codexrules, modelname, options, prompts, when
+from batos.genesis import absent, codexfiles, codexrules, modelname, options, prompts, when
+from batos.genesis.absent import AbsentObject
 from batos.genesis.reader import Source, Table, meant
 
 MIND = "mind.toml"
@@ -44,12 +45,15 @@ class IntentText:
     examples: tuple[str, ...]
     may_learn: bool
     when: Mapping[str, Any] | None
+    #: "tool" where the protocol's product is one; a protocol without it changes the answer.
+    makes: str = ""
 
     @property
     def digest(self) -> str:
         """sha256 (hex) of everything declared: it tells a changed intent from an unchanged one."""
         return digest_of([self.slot, self.name, self.inspiration, self.intent, self.signature,
-                        list(self.examples), self.may_learn, dict(self.when) if self.when else None])  # fmt: skip
+                        list(self.examples), self.may_learn, dict(self.when) if self.when else None,
+                        *([self.makes] if self.makes else [])])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +91,6 @@ class Profile:
     coder: str
     embedder: str
     options: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class AbsentObject:
-    """An object that is declared and does not exist: a message to it is a wish for a tool."""
-
-    name: str
-    api: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +237,10 @@ class _Mind:
             written = declared.table(name)
             codexrules.refuse_profile(written, name)
             profiles[name] = _profile(written, name, profiles["default"])
-        absent = tuple(_absent(item) for item in table.tables("objects"))
-        codexrules.refuse_twice(table, "objects", "name", [each.name for each in absent])
+        declared_absent = tuple(absent.read(item) for item in table.tables("objects"))
+        codexrules.refuse_twice(table, "objects", "name", [each.name for each in declared_absent])
         codexrules.refuse_embedder(table, model, embedder)
-        mind = cls(table.text("charter"), table.text("house_rules"), model, coder, embedder, profiles, absent)
+        mind = cls(table.text("charter"), table.text("house_rules"), model, coder, embedder, profiles, declared_absent)
         table.close()
         return mind
 
@@ -272,15 +268,6 @@ def _profile(table: Table, name: str, default: Profile) -> Profile:
         codexrules.refuse_embedder(table, profile.model, profile.embedder)
     table.close()
     return profile
-
-
-def _absent(table: Table) -> AbsentObject:
-    absent = AbsentObject(table.text("name"), table.text("api"))
-    if absent.name and not absent.name.isidentifier():
-        table.fault("name", f"`{absent.name}` cannot be an object's name", "Write letters, digits and `_` only.")
-    codexrules.refuse_taken(table, absent.name)
-    table.close()
-    return absent
 
 
 def _model(table: Table, key: str, default: str | None = None) -> str | None:
@@ -325,12 +312,14 @@ def _intent(table: Table, suffix: str) -> IntentText:
         examples=table.texts("examples", required=False),
         may_learn=table.flag("may_learn", default=True),
         when=None if conditions is None else MappingProxyType(conditions),
+        makes=table.text("makes", default=""),
     )
     if slot:
         other = PROTOCOL_SUFFIX if suffix == FACET_SUFFIX else FACET_SUFFIX
         codexrules.refuse_slot(table, slot, suffix, other)
         if "signature" in table:
             codexrules.refuse_signature(table, slot, intent.signature)
+    codexrules.refuse_makes(table, intent.makes, protocol=suffix == PROTOCOL_SUFFIX)
     if suffix == FACET_SUFFIX and "when" in table:
         table.fault("when", "a facet has no `when`", "Remove it: every facet of a cycle is asked.")
     elif "when" in table and table.raw("when") == {}:

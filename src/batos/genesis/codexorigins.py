@@ -110,9 +110,9 @@ def _called(profile: str) -> str:
 
 
 def _intent(owner: str, file: str, path: tuple[str, int], intent: IntentText) -> Iterator[Entry]:
-    for key in ("name", "inspiration", "intent", "signature", "examples", "may_learn", "when"):
+    for key in ("name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "makes"):
         value = getattr(intent, key)
-        if key != "when" or value is not None:
+        if key not in ("when", "makes") or value:
             yield Entry(owner, f"{intent.slot}.{key}", value, ((file, (*path, key), ""),))
 
 

@@ -11,9 +11,7 @@ from typing import Any
 
 from batos.genesis import modelname, options, prompts, when
 from batos.genesis.reader import Source, Table
-from batos.image import roots
 
-_TAKEN = frozenset((*roots.OBJECTS, *roots.RECORDS))
 _SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _GROUPS = {"_facet_": ("pillars", "a facet's"), "_protocol_": ("protocols", "a protocol's")}
@@ -104,6 +102,7 @@ def homes(*, in_mind: bool) -> dict[str, str]:
         (tuple(prompts.SHAPES), "under [prompts] of a persona's file"),
         (tuple(when.CONDITIONS), "in a protocol's `when`"),
         (("slot", "inspiration", "intent", "signature", "may_learn", "when"), "under its [[pillars]] or [[protocols]]"),
+        (("makes",), "under its [[protocols]]"),
     )
     return {key: place for keys, place in places for key in keys}
 
@@ -143,10 +142,12 @@ def refuse_slot(table: Table, slot: str, suffix: str, other: str) -> None:
     table.fault("slot", f"`{slot}` is not {_GROUPS[suffix][1]} slot", remedy)
 
 
-def refuse_taken(table: Table, name: str) -> None:
-    """A tool that is wished for cannot go by the name of an object of the image."""
-    if name in _TAKEN:
-        table.fault("name", f"`{name}` is an object of the image", "Give the absent one another name.")
+def refuse_makes(table: Table, makes: str, *, protocol: bool) -> None:
+    """What a protocol makes beside an answer: a tool, or nothing."""
+    if makes and not protocol:
+        table.fault("makes", "a facet makes nothing but its answer", "Write it under a [[protocols]].")
+    elif makes and makes != "tool":
+        table.fault("makes", f"`makes` is {makes[:40]!r}", 'Write makes = "tool", or leave it out.')
 
 
 def refuse_quotes(table: Table, key: str, text: str) -> None:

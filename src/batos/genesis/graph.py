@@ -166,11 +166,12 @@ def _stored(value: Any, slot: str) -> Any:
         text=value.intent,
         signature=value.signature,
         examples=value.examples,
-        may_learn=value.may_learn,
+        may_learn=value.may_learn and not value.makes,  # what it makes becomes a method, not itself
         name=value.name,
         inspiration=value.inspiration,
         kind=kind,
         when=None if value.when is None else dict(value.when),
+        makes="tool" if value.makes else "",
     )
 
 

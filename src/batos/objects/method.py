@@ -10,7 +10,7 @@ from persistent import Persistent
 
 from batos.errors import ObjectError
 
-IntentKind = Literal["facet", "protocol", "method", "tool"]
+IntentKind = Literal["facet", "protocol", "method", "tool", "prototype"]
 
 
 def _as_dict(record: Method | Intent) -> dict[str, Any]:
@@ -50,9 +50,10 @@ class Method(Persistent):
 class Intent(Persistent):
     """A declared wish for behaviour: the only thing a message to which may generate; each field is written once.
 
-    `text` is what the method is to do, `signature` how it is called, `examples` what it is checked with,
-    `when` the condition under which a protocol applies. Only genesis, the codex and the `method` verbs make
-    one. `examples` and `when` are copied in; a changed wish is a new Intent.
+    `text` is what the method is to do, `signature` how it is called, `examples` what it is checked with, `when` the
+    condition under which a protocol applies, `makes` what it makes instead of an answer. One of kind `prototype` stands
+    for an object that does not exist yet, and its text is that object's API. Only genesis, the codex, the `method`
+    verbs and a protocol that makes tools make one. `examples` and `when` are copied in; a changed wish is a new Intent.
     """
 
     text: str
@@ -63,6 +64,7 @@ class Intent(Persistent):
     inspiration: str = ""
     kind: IntentKind = "method"
     when: dict[str, Any] | None = None
+    makes: Literal["", "tool"] = ""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_p_"):
