@@ -63,6 +63,20 @@ class Settings(BaseModel):
     approval_days: float = Field(
         default=7.0, gt=0, le=365, description="How long a method waits for a person's answer, and a rejection stands."
     )
+    generation_calls: int = Field(
+        default=4, ge=1, le=16, description="Most model calls that one generation may spend: one, and its repairs."
+    )
+    generation_tokens: int = Field(
+        default=24_000, ge=1, le=10**9, description="Most tokens that one generation may spend, in and out."
+    )
+    generation_seconds: float = Field(
+        default=600.0, gt=0, le=DAY, description="Longest time that one generation may take."
+    )
+    generation_again: float = Field(
+        default=3_600.0, ge=0, le=30 * DAY, description="How long a failed generation stands before it is tried again."
+    )
+    mission_generations: int = Field(default=16, ge=0, le=1_000, description="Most generations one mission may begin.")
+    hour_generations: int = Field(default=60, ge=0, le=100_000, description="Most generations that begin in an hour.")
     cell_workers: int = Field(default=2, ge=1, le=64, description="Processes that generated methods run in.")
     method_control: int = Field(
         default=10,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from batos.cognition.generating.request import HEAD
 from batos.config import Settings
 from batos.emulator.serve import Emulator, Options
 from batos.errors import BatosError, ModelMissing, ModelUnsuitable
@@ -42,6 +43,31 @@ def instance(schema: Mapping[str, Any], text: str = "word") -> Any:
 def plain_reply(request: ChatRequest) -> str:
     """What a scripted bridge says unless told otherwise: the least valid decision, or a sentence."""
     return json.dumps(instance(request.schema)) if request.schema else "A scripted sentence."
+
+
+def wanted(request: ChatRequest) -> str:
+    """The selector that a coder is asked to write a method for; "" for any other request."""
+    if not request.messages or not request.messages[0]["content"].startswith(HEAD):
+        return ""
+    lines = request.messages[1]["content"].splitlines()
+    return next((line.removeprefix("Selector: ") for line in lines if line.startswith("Selector: ")), "")
+
+
+def written(source: str, checks: Sequence[Mapping[str, Any]]) -> str:
+    """A coder's reply: each field of a check is given as plain data, and becomes JSON in a text."""
+    fields = ("arguments", "before", "replies", "result", "slots")
+    texts = [{name: json.dumps(each[name]) if name in each else "" for name in fields} for each in checks]
+    return json.dumps({"checks": [{**each, "result": each["result"] or "null"} for each in texts], "source": source})
+
+
+def author(source: str, checks: Sequence[Mapping[str, Any]], otherwise: Responder = plain_reply) -> Responder:
+    """A responder that writes this method whenever a coder is asked; `SELECTOR` in it is the one that is wanted."""
+
+    def respond(request: ChatRequest) -> str | BatosError:
+        selector = wanted(request)
+        return written(source.replace("SELECTOR", selector), checks) if selector else otherwise(request)
+
+    return respond
 
 
 class ScriptedBridge:
@@ -173,10 +199,12 @@ async def scripted_uvm(
 ) -> AsyncIterator[UVM]:
     """An open UVM over a scripted bridge, which answers eight calls of a mission at once unless `settings` say else.
 
-    Genesis is done; the image is in memory, or in `home`. `seams` may have a clock or pauses.
+    Genesis is done; the image is in memory, or in `home`. `seams` may have a clock or pauses. No intent becomes a
+    method unless `settings` say so (`install`).
     """
     image = "memory://image" if memory else ""
-    chosen = Settings(**{"home": home, "user": "tester", "image": image, "parallel": 8, **settings})
+    usual = {"home": home, "user": "tester", "image": image, "parallel": 8, "install": "never"}
+    chosen = Settings(**{**usual, **settings})
     seams = replace(seams or Seams(), bridge=bridge or ScriptedBridge())
     async with open_uvm(chosen, events or Events(log=False), seams) as uvm:
         await uvm.genesis()
@@ -185,15 +213,17 @@ async def scripted_uvm(
 
 @asynccontextmanager
 async def emulated_uvm(
-    home: Path, options: Options | None = None, *, memory: bool = True, events: Events | None = None
+    home: Path, options: Options | None = None, *, memory: bool = True, events: Events | None = None, **settings: Any
 ) -> AsyncIterator[tuple[UVM, Emulator]]:
     """An open UVM that speaks over a socket with an emulator in this process, and that emulator.
 
-    Nothing is pulled or made yet: `await uvm.genesis()`. The emulator tells what it was asked (`requests`), takes
-    faults (`faults.add({...})`) and has its store and scheduler to look at. ConfigError for options that cannot be.
+    Nothing is pulled or made yet: `await uvm.genesis()`. No intent becomes a method unless `settings` say so. The
+    emulator tells what it was asked (`requests`), takes faults (`faults.add({...})`) and has its store and scheduler to
+    look at. ConfigError for options that cannot be.
     """
     emulator = Emulator(options)
     async with emulator.serving() as url:
-        settings = Settings(home=home, user="tester", image="memory://image" if memory else "", ollama_host=url)
-        async with open_uvm(settings, events or Events(log=False)) as uvm:
+        image = "memory://image" if memory else ""
+        usual = {"home": home, "user": "tester", "image": image, "ollama_host": url, "install": "never"}
+        async with open_uvm(Settings(**{**usual, **settings}), events or Events(log=False)) as uvm:
             yield uvm, emulator

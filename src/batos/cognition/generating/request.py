@@ -31,9 +31,10 @@ _KINDS: Final[dict[IntentKind, str]] = {
         "`await self.infer_(prompt)`, which answers a text; the prompt tells what to do, in the voice above, and holds "
         "the answer itself."
     ),
-    "method": "It takes and returns plain data, as its intent says.",
     "tool": "It takes and returns plain data, as its intent says, and does one thing.",
 }
+
+_PLAIN: Final = "It takes and returns plain data, as its intent says."
 
 _CHECKS: Final = (
     "Each check is one call of the method, and its fields are JSON, written as text: "
@@ -64,7 +65,9 @@ def messages(wanted: Wanted, dialect: str, guide: str) -> tuple[Message, ...]:
 
 def task(wanted: Wanted) -> str:
     """What a method of this kind takes and gives, and how its checks are written."""
-    what = f"Write the method `{wanted.selector}` so that it does what its intent says. {_KINDS[wanted.kind]}"
+    what = (
+        f"Write the method `{wanted.selector}` so that it does what its intent says. {_KINDS.get(wanted.kind, _PLAIN)}"
+    )
     return f"{what}\n{_CHECKS}"
 
 

@@ -12,9 +12,12 @@ from BTrees.OOBTree import OOBTree
 from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
+from batos.cognition.methods import names, sheets
+from batos.cognition.running import ratio
 from batos.errors import ObjectError
 from batos.genesis import graph, modelname, options
 from batos.genesis.codex import PILLARS
+from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots
 from batos.image.records import least_trusted
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
@@ -24,7 +27,7 @@ from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, 
 MOST: Final = 40
 LINE: Final = 200
 #: What genesis keeps in an object about itself: no part of what it is.
-_UNSEEN: Final = frozenset({graph.DIGESTS, "lineage_trust", "trust"})
+_UNSEEN: Final = frozenset({graph.DIGESTS, sheets.SLOT_TRUST, "lineage_trust", "trust"})
 #: The sampling that code is written with; what belongs to the runner is the persona's, so that nothing reloads.
 SAMPLING: Final[Mapping[str, Any]] = {"temperature": 0.2}
 _LISTS: Final = (list, tuple, set, frozenset, PersistentList)
@@ -38,6 +41,8 @@ class Coder:
     model: str
     digest: str
     options: Mapping[str, Any]
+    #: Tokens that a byte of prompt is taken to cost.
+    ratio: float = FIRST_RATIO
 
     @property
     def window(self) -> int:
@@ -69,6 +74,8 @@ class Wanted:
     messages: tuple[str, ...]
     trust: str
     coder: Coder
+    #: Slots that no method of this object may write.
+    protected: frozenset[str] = frozenset()
     #: What the method takes the place of: {revision, source}.
     former: Mapping[str, Any] | None = None
 
@@ -123,6 +130,7 @@ def of_intent(
         messages=tuple(sorted(_messages(holder))[:MOST]),
         trust=least_trusted("user", "model", *_lineage(holder)),
         coder=coder(root, digests),
+        protected=names.protected(holder),
         former=_former(root, holder, selector),
     )
 
@@ -138,7 +146,9 @@ def coder(root: Any, digests: Mapping[str, str]) -> Coder:
     beside = next((dict(each.options) for each in personas if modelname.same(each.model, name)), None)
     declared = lookup(model, "coder_options")
     chosen = beside or (dict(declared.value) if declared else dict(options.DEFAULTS))
-    return Coder(name, digests.get(name, ""), {**options.parameters(chosen), **SAMPLING})
+    measured = root[roots.STATISTICS].get("measured", {}).get(name, (0, 0))
+    made = {**options.parameters(chosen), **SAMPLING}
+    return Coder(name, digests.get(name, ""), made, ratio(*measured, FIRST_RATIO))
 
 
 def type_name(value: object) -> str:

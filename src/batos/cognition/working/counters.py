@@ -31,7 +31,9 @@ MISSION: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 #: The newest batch that is in what is kept.
 _MARK: Final = "batch"
 #: What of a call's or mission's counts a day has too.
-_DAILY: Final = frozenset({"missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted"})
+_DAILY: Final = frozenset(
+    {"missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted", "installs", "repairs"}
+)
 
 
 class Apply(Protocol):
@@ -164,6 +166,27 @@ class Counters:
     def _spilled(self, keys: Mapping[str, Any]) -> None:
         self._count("spills")
 
+    def _judged(self, keys: Mapping[str, Any]) -> None:
+        self._count("verdicts", 1, "accepted" if keys["accepted"] else "refused")
+        for rule in set(keys["faults"]):
+            self._count("refusals", 1, rule)
+
+    def _tried(self, keys: Mapping[str, Any]) -> None:
+        self._count("mutants", keys["mutants"])
+        self._count("mutants_killed", keys["killed"])
+
+    def _killed(self, keys: Mapping[str, Any]) -> None:
+        self._count("kills", 1, keys["limit"])
+
+    def _repaired(self, keys: Mapping[str, Any]) -> None:
+        self._count("repairs")
+
+    def _installed(self, keys: Mapping[str, Any]) -> None:
+        self._count("installs")
+
+    def _retired(self, keys: Mapping[str, Any]) -> None:
+        self._count("retired")
+
     # -- keeping
 
     def _due(self) -> None:
@@ -218,6 +241,12 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
     "txn.conflict": Counters._conflict,
     "vram.sample": Counters._sampled,
     "vram.spill": Counters._spilled,
+    "guardian.verdict": Counters._judged,
+    "cell.kill": Counters._killed,
+    "method.repair": Counters._repaired,
+    "method.tried": Counters._tried,
+    "method.installed": Counters._installed,
+    "method.retired": Counters._retired,
 }
 
 

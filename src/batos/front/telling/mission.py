@@ -12,7 +12,7 @@ from batos.front.telling.voices import changes_lines, voices_lines
 from batos.front.wire.protocol import error_of
 
 #: Events that a program is told of while a mission runs.
-_TOLD = frozenset({"mission", "inference", "vram", "connection"})
+_TOLD = frozenset({"mission", "inference", "vram", "connection", "guardian", "cell", "method", "approval"})
 
 
 @dataclass(slots=True)
@@ -90,6 +90,9 @@ class Teller:
             self.console.say(state_text(keys), dim=True)
         elif event == "mission.partial":
             self.console.say(partial_text(keys), dim=True)
+        elif event == "method.generating":
+            self._close_line()
+            self.console.say(f"    learning {keys['selector']} ...", dim=True)
 
     def ended(self, mission: Mapping[str, Any]) -> int:
         """A mission that came to its end or stands still; gives the exit code that it deserves."""

@@ -38,6 +38,7 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
     """The screen; what an older or newer server does not tell is left out."""
     lines = [*_standing(found, now), *_running(found.get("running", ()), now)]
     lines += _totals(found.get("counters") or {})
+    lines += _methods(found.get("counters") or {})
     lines += [f"memory   {placement_text(each)}{_seen(each, now)}" for each in found.get("vram", ())]
     failures = found.get("failures", ())[:_SHOWN]
     if failures:
@@ -103,6 +104,19 @@ def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
     for persona, ends in sorted((counters.get("missions") or {}).items()):
         told = ", ".join(f"{number:,} {word}" for word, number in sorted(ends.items()))
         yield f"{'unrouted' if persona == 'none' else persona.lower().ljust(8)} {told}"
+
+
+def _methods(counters: Mapping[str, Any]) -> Iterator[str]:
+    """What became of intents: methods installed and retired, what the guardian said, repairs, kills, mutants."""
+    verdicts, kills = counters.get("verdicts") or {}, sum((counters.get("kills") or {}).values())
+    if not (verdicts or kills or counters.get("installs")):
+        return
+    told = [f"{counters.get('installs', 0):,} installed, {counters.get('retired', 0):,} retired"]
+    told.append(f"{verdicts.get('accepted', 0):,} accepted and {verdicts.get('refused', 0):,} refused by the guardian")
+    told.append(f"{counters.get('repairs', 0):,} repairs, {kills:,} runs killed")
+    if counters.get("mutants"):
+        told.append(f"checks kill {counters.get('mutants_killed', 0) / counters['mutants']:.0%} of mutants")
+    yield f"methods  {'; '.join(told)}"
 
 
 #: Histograms that are told as their mean.

@@ -1,0 +1,57 @@
+"""What generation may cost: calls, tokens and time of one, how many a mission may begin, and how many an hour."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from batos.inference.session import Limits
+
+_HOUR: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The settings `generation_calls`, `_tokens`, `_seconds`, `mission_generations`, `hour_generations`, `_again`.
+
+    `again` is how many seconds a failure stands before the same is tried again.
+    """
+
+    calls: int = 4
+    tokens: int = 24_000
+    seconds: float = 600.0
+    mission: int = 16
+    hour: int = 60
+    again: float = 3_600.0
+
+    @property
+    def limits(self) -> Limits:
+        """Those of one generation's session."""
+        return Limits(self.calls, self.tokens, self.seconds)
+
+
+@dataclass(slots=True)
+class Purse:
+    """How many generations were begun in the last hour, by this process's clock."""
+
+    allowance: Allowance
+    clock: Callable[[], datetime]
+    _begun: deque[datetime] = field(default_factory=deque)
+
+    def refusal(self, of_mission: int) -> str:
+        """Why no more may begin for a mission that has begun so many; empty: one may."""
+        now = self.clock()
+        while self._begun and now - self._begun[0] >= _HOUR:
+            self._begun.popleft()
+        if of_mission >= self.allowance.mission:
+            return f"the mission has begun {of_mission} generations, as many as it may (mission_generations)"
+        if len(self._begun) >= self.allowance.hour:
+            return f"{len(self._begun)} generations began within the hour, as many as may (hour_generations)"
+        return ""
+
+    def take(self) -> None:
+        """One begins."""
+        self._begun.append(self.clock())

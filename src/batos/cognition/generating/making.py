@@ -1,0 +1,112 @@
+"""One generation from its request to a candidate: the dialogue in a session of its own, and what is told of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from batos.cell.cell import Cell
+from batos.cognition.generating import request
+from batos.cognition.generating.budget import Allowance
+from batos.cognition.generating.candidate import Candidate
+from batos.cognition.generating.dialogue import Dialogue
+from batos.cognition.generating.reply import REPLY
+from batos.cognition.generating.rounds import Round
+from batos.cognition.generating.trial import Judged, Trial
+from batos.cognition.generating.wanted import Wanted
+from batos.events import Events
+from batos.image.ids import iso
+from batos.inference.journal import Journal, canonical
+from batos.inference.session import Session, Thinks
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one generation cost in this process: what the journal gave cost nothing."""
+
+    calls: int = 0
+    tokens: int = 0
+
+
+@dataclass(slots=True)
+class Workshop:
+    """What candidates are made with; one for all generations of a UVM."""
+
+    journal: Journal
+    bridge: Thinks
+    #: The digest of every model that was seen, by name.
+    digests: Mapping[str, str]
+    #: The rehearsal's: no mission waits for it.
+    cell: Cell
+    events: Events
+    clock: Callable[[], datetime]
+    allowance: Allowance
+    #: What a method may be written in, as a coder is told (guardian/dialect).
+    dialect: str
+
+    @property
+    def dialect_digest(self) -> str:
+        """By which a change of the dialect is known: what was made or failed under another is no guide."""
+        return hashlib.sha256(self.dialect.encode()).hexdigest()
+
+    def session(self, opened: Round, hold: Callable[[], None]) -> Session:
+        """The calls of one round: those that were paid for are served from the journal."""
+        return Session(
+            mission=opened.log,
+            journal=self.journal,
+            bridge=self.bridge,
+            digests=self.digests,
+            limits=self.allowance.limits,
+            events=self.events,
+            earlier=opened.paid,
+            clock=self.clock,
+            hold=hold,
+        )
+
+    async def make(self, wanted: Wanted, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:
+        """A candidate by dialogue; `about` is what else its provenance says. As `Dialogue.run`."""
+        begun = opened.begun or request.messages(wanted, self.dialect, REPLY.guide)
+        trial = self.trial(wanted)
+        dialogue = Dialogue(wanted, session, trial, self.events, opened.path, begun)
+        judged = await dialogue.run()
+        provenance = {
+            "generation": opened.log,
+            "round": opened.number,
+            "model": wanted.coder.model,
+            "model_digest": session.models.get(wanted.coder.model, wanted.coder.digest),
+            "prompt_digest": hashlib.sha256(canonical(list(begun))).hexdigest(),
+            "dialect": self.dialect_digest,
+            "attempts": dialogue.attempts,
+            "trust": wanted.trust,
+            **about,
+        }
+        return await self.candidate(wanted, trial, judged, provenance)
+
+    def trial(self, wanted: Wanted) -> Trial:
+        """The trial of what was written for it."""
+        return Trial(wanted, self.cell, self.events)
+
+    async def candidate(self, wanted: Wanted, trial: Trial, judged: Judged, provenance: Mapping[str, Any]) -> Candidate:
+        """What passed its trial, with what its checks are worth."""
+        assert judged.verdict is not None
+        mutants = await trial.worth(judged)
+        return Candidate(
+            holder=wanted.holder,
+            selector=wanted.selector,
+            intent=wanted.intent,
+            source=judged.source,
+            verdict=judged.verdict.as_dict(),
+            checks=tuple(check.as_dict() for check in judged.checks),
+            provenance={"missions": [], **provenance, "at": iso(self.clock()), "mutants": mutants},
+            mutants=mutants,
+            former=wanted.former,
+        )
+
+
+def spent(session: Session) -> Spent:
+    """What a session cost so far."""
+    cost = session.cost
+    return Spent(cost.calls, cost.prompt_tokens + cost.answer_tokens)
