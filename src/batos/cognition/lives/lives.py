@@ -107,6 +107,11 @@ class Lives:
 
     # -- reading
 
+    def slot(self, name: str) -> tuple[str, str]:
+        """The holder's reference and the selector of `OBJECT.SELECTOR`, if an intent or method is there; NotFound."""
+        with self._image.snapshot() as root:
+            return showing.slot(root, name)
+
     def listed(self, name: str | None = None) -> list[dict[str, Any]]:
         """A line for each slot that ever had a method, of all objects or of one."""
         with self._image.snapshot() as root:

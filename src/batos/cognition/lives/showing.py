@@ -11,41 +11,56 @@ from batos.cognition.report import find_object
 from batos.errors import NotFound
 from batos.image import methods, roots
 from batos.image.methods import Lineage
+from batos.objects.method import Intent, Method
 from batos.objects.mirror import shown
-from batos.objects.prototype import UvmObject, delegation, own_slots
+from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
 
 _LIST = "`batos method list` lists them."
 
 
 def found(root: Any, name: str) -> Lineage:
     """The lineage of `OBJECT.SELECTOR` (split at the last dot), the object's own or an inherited one; NotFound."""
-    holder_name, dot, selector = name.rpartition(".")
-    if not dot or not selector:
-        raise NotFound(
-            f"{name!r} names no method",
-            field="method",
-            remedy=f"Name OBJECT.SELECTOR, as robin_prototype_obj.sage_facet_ is one. {_LIST}",
-        )
-    holder = find_object(root, holder_name)
+    holder, selector = _split(root, name)
     for each in delegation(holder):
         lineage = methods.lineage_of(root, each, selector)
         if lineage is not None:
             return lineage
         if selector in own_slots(each):
             break
-    raise _never_made(root, holder, holder_name, selector)
+    raise _never_made(root, holder, name)
 
 
-def _never_made(root: Any, holder: UvmObject, name: str, selector: str) -> NotFound:
-    holders = list(delegation(holder))
+def slot(root: Any, name: str) -> tuple[str, str]:
+    """Where the intent or method of `OBJECT.SELECTOR` stands: its holder's reference, and the selector; NotFound."""
+    holder, selector = _split(root, name)
+    there = lookup(holder, selector)
+    if there is None:
+        raise _never_made(root, holder, name)
+    if not isinstance(there.value, Intent | Method):
+        raise NotFound(f"{name} is no declared intent", field="method", remedy="Only an intent becomes a method.")
+    return reference(there.holder), selector
+
+
+def _split(root: Any, name: str) -> tuple[UvmObject, str]:
+    holder, dot, selector = name.rpartition(".")
+    if not dot or not selector:
+        raise NotFound(
+            f"{name!r} names no method",
+            field="method",
+            remedy=f"Name OBJECT.SELECTOR, as robin_prototype_obj.sage_facet_ is one. {_LIST}",
+        )
+    return find_object(root, holder), selector
+
+
+def _never_made(root: Any, holder: UvmObject, name: str) -> NotFound:
+    holders, (known_as, _, selector) = list(delegation(holder)), name.rpartition(".")
     if any(selector in own_slots(each) for each in holders):
-        why = f"nothing was ever made for {name}.{selector}"
-        remedy = f"If it is a declared intent, `batos method redefine {name}.{selector} --wish TEXT` makes a method."
-        return NotFound(why, field="method", remedy=remedy)
-    known = sorted({each.selector for one in holders for each in methods.lineages_of(root, one)})
-    near = difflib.get_close_matches(selector, known, 1, 0.5)
+        remedy = f"If it is a declared intent, `batos method redefine {name} --wish TEXT` makes a method."
+        return NotFound(f"nothing was ever made for {name}", field="method", remedy=remedy)
+    slots = {slot for each in holders for slot, value in own_slots(each).items() if isinstance(value, Intent | Method)}
+    near = difflib.get_close_matches(selector, sorted(slots), 1, 0.5)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return NotFound(f"{name} has no method {selector!r}{hint}", field="method", remedy=_LIST)
+    return NotFound(f"{known_as} has no method {selector!r}{hint}", field="method", remedy=_LIST)
 
 
 def listed(root: Any, holder: UvmObject | None) -> list[dict[str, Any]]:

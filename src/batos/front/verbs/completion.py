@@ -53,6 +53,20 @@ def object_names(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+def method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Every slot that ever had a method, as far as a server tells them."""
+    lines = _asked(ctx, "method_list", {}).get("methods", ())
+    found = [CompletionItem(line["method"], help=f"{line['kind']}, {line['state']}") for line in lines]
+    return [item for item in found if str(item.value).startswith(incomplete)]
+
+
+def approval_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What waits for a person, as far as a server tells it."""
+    found = _asked(ctx, "approvals", {"limit": _MOST, "status": "asked"}).get("approvals", ())
+    named = [CompletionItem(each["id"], help=f"{each['object']}.{each['selector']}") for each in found]
+    return [item for item in named if str(item.value).startswith(incomplete)]
+
+
 def _asked(ctx: click.Context, verb: str, args: dict[str, Any]) -> dict[str, Any]:
     """What the home's server says; nothing where none runs: a shell completes, it does not complain."""
     try:

@@ -1,0 +1,107 @@
+"""Methods, for every door: listed, shown, brought back and redefined by a person."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from batos.cognition.approving.reasons import needed
+from batos.errors import ProtocolError, Refused
+from batos.front.wire.shapes import (
+    MethodHistory,
+    MethodList,
+    MethodRedefine,
+    MethodRollback,
+    MethodShow,
+    Tools,
+)
+from batos.uvm import UVM
+
+#: What a verb does with what it was given; who asked hears nothing before the result.
+Verb: TypeAlias = Callable[[Any, object, object], Awaitable[dict[str, Any]]]
+
+
+class Reads(Protocol):
+    """How a door reads the image: beside the loop, few at a time."""
+
+    async def __call__(self, what: Callable[..., Any], *args: Any) -> Any:
+        """What it answers."""
+        ...
+
+
+class Whole(Protocol):
+    """How a door changes the image: to the end, also when who asked is gone."""
+
+    async def __call__(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What it answers."""
+        ...
+
+
+def verbs(uvm: UVM, read: Reads, whole: Whole) -> Mapping[str, Verb]:
+    """The verbs about methods, by name."""
+    lives = uvm.lives
+
+    async def listed(given: MethodList, *_told: object) -> dict[str, Any]:
+        return {"methods": await read(lives.listed, given.object)}
+
+    async def shown(given: MethodShow, *_told: object) -> dict[str, Any]:
+        found: dict[str, Any] = await read(lives.shown, given.method, given.revision)
+        return found
+
+    async def history(given: MethodHistory, *_told: object) -> dict[str, Any]:
+        found: dict[str, Any] = await read(lives.history, given.method)
+        return found
+
+    async def rolled_back(given: MethodRollback, *_told: object) -> dict[str, Any]:
+        found: dict[str, Any] = await whole(roll_back(uvm, given))
+        return found
+
+    async def redefined(given: MethodRedefine, *_told: object) -> dict[str, Any]:
+        found: dict[str, Any] = await whole(redefine(uvm, given))
+        return found
+
+    async def tools(_given: Tools, *_told: object) -> dict[str, Any]:
+        return {"tools": await read(lives.tools)}
+
+    return {
+        "method_list": listed,
+        "method_show": shown,
+        "method_history": history,
+        "method_rollback": rolled_back,
+        "method_redefine": redefined,
+        "tools": tools,
+    }
+
+
+async def roll_back(uvm: UVM, given: MethodRollback) -> dict[str, Any]:
+    """Let a former revision be active again; the method as `method_show` has it. NotFound, Refused: as Lives does."""
+    return await uvm.lives.roll_back(given.method, given.revision, given.user or uvm.settings.asker)
+
+
+async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
+    """A new revision of a wish or a source; the method as `method_show` has it.
+
+    A person's own source is installed at once. What a model made of a wish is installed, asked about or refused as the
+    setting `install` says. ApprovalNeeded: it waits for an answer. Refused: by the setting. NotFound: no such slot.
+    GenerationFailed, CovenantViolation: nothing acceptable came of it; the method is what it was.
+    """
+    if (given.wish is None) == (given.source is None):
+        raise ProtocolError(
+            "args: either wish or source is given",
+            field="args.wish",
+            remedy="Say what it is to do, or give its source.",
+        )
+    policy = uvm.settings.install
+    if given.wish is not None and policy == "never":
+        raise Refused(
+            "no method is made of a wish: `install` is never",
+            field="install",
+            remedy="Give its source with --file, or set install to ask or auto.",
+        )
+    by = given.user or uvm.settings.asker
+    holder, selector = uvm.lives.slot(given.method)
+    candidate = await uvm.jit.redefine(holder, selector, by, wish=given.wish, source=given.source)
+    if given.wish is not None and policy == "ask":
+        raise needed([await uvm.approvals.ask(candidate, None)], f"the new {given.method}")
+    await uvm.lives.install(candidate)
+    return uvm.lives.shown(given.method)

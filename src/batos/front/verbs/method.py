@@ -1,0 +1,147 @@
+"""The verbs about methods: list, show, history, rollback, redefine; and the tools among them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from batos.errors import BriefError
+from batos.front.doors.door import door
+from batos.front.options import Called, reaching, run
+from batos.front.telling import methods as telling
+from batos.front.verbs.completion import method_names, object_names
+from batos.front.verbs.reading import asked
+from batos.front.wire.shapes import SOURCE_LIMIT
+
+_NAME = "OBJECT.SELECTOR"
+
+
+@click.group()
+def method() -> None:
+    """Look at what was learnt, bring a former revision back, redefine it. Every revision is kept."""
+
+
+@method.command("list", short_help="List every slot that ever had a method.")
+@click.argument("object", required=False, shell_complete=object_names)
+@reaching
+def list_(called: Called, object: str | None) -> int:
+    """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
+    found = run(asked(door(called), "method_list", {"object": object} if object else {}))
+    if called.console.as_json:
+        called.console.document(found)
+    elif found["methods"]:
+        called.console.write(telling.list_text(found["methods"]))
+    else:
+        called.console.say("Nothing was learnt yet: a declared intent becomes a method when it is sent a message.")
+    return 0
+
+
+@method.command(short_help="Show a method whole.")
+@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.option("--revision", type=click.IntRange(min=1), help="Which one; else the active one, or the last that was.")
+@reaching
+def show(called: Called, name: str, revision: int | None) -> int:
+    """Show the method of a slot: source, verdict, checks, where it comes from, and what its ledger says."""
+    return _told(called, run(asked(door(called), "method_show", _args(name, revision=revision))))
+
+
+@method.command(short_help="Show every revision, and why each came and went.")
+@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@reaching
+def history(called: Called, name: str) -> int:
+    """Show every revision of a method, why each came and went, and every change of its slot."""
+    found = run(asked(door(called), "method_history", {"method": name}))
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(telling.history_text(found))
+    return 0
+
+
+@method.command(short_help="Let a former revision be active again.")
+@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.option("--revision", type=click.IntRange(min=0), help="Which one; 0 is the intent. Else the one before.")
+@reaching
+def rollback(called: Called, name: str, revision: int | None) -> int:
+    """Let a former revision be active again, from the next mission on; nothing is lost, and it can be rolled back.
+
+    Without --revision: the one before the active, or where none is active the one that was last.
+    """
+    args = _args(name, revision=revision, user=called.settings.asker)
+    found = run(asked(door(called), "method_rollback", args))
+    if called.console.as_json:
+        called.console.document(found)
+    elif not called.quiet:
+        now = f"revision {found['active']} acts" if found["active"] else "the intent is interpreted"
+        called.console.write(f"{found['method']}: {now} from the next mission on.")
+    return 0
+
+
+@method.command(short_help="Make a new revision, of a wish or of a source.")
+@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.option("--wish", metavar="TEXT", help="What it is to do from now on; a model writes the method.")
+@click.option("--file", "path", metavar="PATH", help="Its source, written by you; `-` reads it from stdin.")
+@reaching
+def redefine(called: Called, name: str, wish: str | None, path: str | None) -> int:
+    """Make a new revision of a method, of a wish or of a source: audited and checked like any other.
+
+    It acts from the next mission on. The former one is kept: `batos method rollback` brings it back.
+    """
+    if (wish is None) == (path is None):
+        raise click.UsageError("Say what it is to do (--wish), or give its source (--file).")
+    source = None if path is None else _source(path)
+    args = _args(name, wish=wish, source=source, user=called.settings.asker)
+    found = run(asked(door(called), "method_redefine", args))
+    if called.console.as_json or not called.quiet:
+        return _told(called, found)
+    return 0
+
+
+@click.command()
+@reaching
+def tools(called: Called) -> int:
+    """List the tools: methods that go on being usable, each with how it is called."""
+    found = run(asked(door(called), "tools", {}))
+    if called.console.as_json:
+        called.console.document(found)
+    elif found["tools"]:
+        called.console.write(telling.tools_text(found["tools"]))
+    else:
+        called.console.say("There are no tools yet: BRICK's Gadget Generation makes them.")
+    return 0
+
+
+def _told(called: Called, found: dict[str, Any]) -> int:
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(telling.method_text(found))
+    return 0
+
+
+def _args(name: str, **more: Any) -> dict[str, Any]:
+    """What is said, without what is not."""
+    return {"method": name, **{key: value for key, value in more.items() if value is not None}}
+
+
+def _source(path: str) -> str:
+    """A file's text, `-` being stdin; BriefError: it cannot be read, is too long, or is no text."""
+    try:
+        if path == "-":
+            # Python has none when the process was started with it closed, whatever its types say.
+            stdin: TextIO | None = sys.stdin
+            data = b"" if stdin is None else stdin.buffer.read(SOURCE_LIMIT + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(SOURCE_LIMIT + 1)
+        text = data.decode("utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise BriefError(f"{path!r} cannot be read: {why}", field="file", remedy="Name a file of source.") from error
+    if not text.strip() or len(data) > SOURCE_LIMIT:
+        what = "is empty" if not text.strip() else f"has more than {SOURCE_LIMIT} bytes"
+        raise BriefError(f"{path!r} {what}", field="file", remedy="Give one method's source.")
+    return text
