@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
 
 from batos.cell.host import Host, Writes
 from batos.cell.limits import Limits
 from batos.cell.program import Program
+from batos.cell.running import Run
 from batos.cell.values import Value
-from batos.errors import CellMissing
+from batos.cell.workers import Workers, interpreter
+from batos.errors import CellKilled, CovenantViolation
 from batos.events import Events
 
 
@@ -37,15 +41,51 @@ class Outcome:
 
 
 class Cell:
-    """A pool of workers; none is started before the first run."""
+    """A pool of workers; none is started before the first run, and nothing of the interpreter is loaded.
 
-    def __init__(self, workers: int = 2, limits: Limits | None = None, events: Events | None = None) -> None: ...
+    `binary` and `load` are seams: another executable of the interpreter, another way to load its bindings.
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        limits: Limits | None = None,
+        events: Events | None = None,
+        *,
+        binary: Path | None = None,
+        load: Callable[[], ModuleType] = interpreter,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._events = events or Events()
+        self._workers = Workers(workers, self._limits, binary=binary, load=load)
 
     async def run(self, program: Program, call: Call, host: Host) -> Outcome:
         """Run a method: MethodFailed when it raises or gives no plain data, CovenantViolation when it wrote without
         the marker, CellKilled over a limit, CellMissing without an interpreter; whatever `host` raises.
         """
-        raise CellMissing("not yet")
+        policy = {
+            "datetime": call.now or datetime.now(UTC),
+            "sleep": "zero",
+            "random_start": {"seed": f"{program.digest} {call.seed}"},
+        }
+        run = Run(self._workers, program, self._limits, host, policy)
+        try:
+            await run.go(call.view, list(call.args), dict(call.kwargs))
+        except CellKilled as error:
+            self._events.emit("cell.kill", selector=program.selector, limit=error.limit)
+            raise
+        if run.writes and not run.writes.marked:
+            raise _unmarked(program, run.writes)
+        return Outcome(run.result, run.writes, run.sends, run.printed, run.seconds)
 
     async def aclose(self) -> None:
-        """Stop the workers; runs under way end in CellMissing."""
+        """Stop the workers; runs that wait end in CellMissing when they would go on."""
+        await self._workers.aclose()
+
+
+def _unmarked(program: Program, writes: Writes) -> CovenantViolation:
+    names = ", ".join(sorted({*writes.values, *writes.deleted}))
+    why = f"it changed {names} and ended without self._p_changed = True"
+    remedy = "End every path that changes a slot with self._p_changed = True."
+    fault = {"line": 0, "column": 0, "rule": "covenant", "why": why, "remedy": remedy}
+    return CovenantViolation(f"{program.selector}: {why}; nothing was kept", faults=(fault,), remedy=remedy)

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import ast
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Protocol
 
+from batos.cell.library.reading import SERVED, library
+from batos.cell.lowering.generators import lower_generators
+from batos.cell.lowering.names import MARKER, OURS, Names, refused, slot_allowed, survey
+from batos.cell.lowering.statements import Statements
+from batos.cell.lowering.waiting import LATER, lower_waiting
+from batos.cell.prelude import Around, epilogue, prelude
 from batos.errors import MethodFailed
+
+#: Characters of source: far more than a method has, and parsed in well under what the event loop may take.
+LONGEST: Final = 64 * 1024
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class SlotNames(Protocol):
@@ -27,15 +41,111 @@ class Program:
 
     selector: str
     digest: str  # SHA-256 of the source, hex
-    code: str  # what the worker is fed
+    code: str = field(repr=False)  # what the worker is fed
+    lines: tuple[int, ...] = field(repr=False)  # line of the source for each line of the code, 0 where it is ours
     is_async: bool
     view: frozenset[str]  # slots to give to the method: all it names
     changes: frozenset[str]  # of these, what is read back
 
 
 def prepare(source: str, slots: SlotNames, selector: str = "") -> Program:
-    """A program of one method; MethodFailed when the source cannot be lowered. Pure, and cached.
+    """A program of one method; MethodFailed when the source cannot be lowered, or names a slot that no method may.
 
-    `selector` names the method when the source defines more than one function; the last is taken otherwise.
+    `selector` names the method when the source defines more than one function; the last is taken otherwise. Pure, and
+    cached. Milliseconds for a usual method: where the source may be long, do it in a thread.
     """
-    raise MethodFailed("not yet")
+    return _prepared(source, slots.reads, slots.writes | slots.mutates | slots.deletes, selector)
+
+
+@lru_cache(maxsize=512)
+def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selector: str) -> Program:
+    changes -= {MARKER}
+    view = (reads | changes) - {MARKER}
+    for name in sorted(view):
+        if not slot_allowed(name):
+            raise MethodFailed(f"no method may use the slot {name!r}")
+    try:
+        tree = _parsed(source)
+        names = survey(tree)
+        method = _method(tree, selector)
+        name, is_async = method.name, isinstance(method, ast.AsyncFunctionDef)
+        method.name = OURS + "method"
+        statements = Statements(names, method.args.args[0].arg, SERVED)
+        tree = lower_waiting(lower_generators(tree), names)
+        body, lines = _written(ast.fix_missing_locations(statements.visit(tree)))
+    except RecursionError:
+        raise MethodFailed("the source is nested too deep") from None
+    around = _around(tree, names, statements, view=view, changes=changes)
+    before = prelude(around, body, (library(each) for each in sorted(statements.modules)))
+    digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+    return Program(
+        selector=name,
+        digest=digest,
+        code=before + body + epilogue(is_async),
+        lines=(*(0 for _ in before.splitlines()), *lines),
+        is_async=is_async,
+        view=view,
+        changes=changes,
+    )
+
+
+def _parsed(source: str) -> ast.Module:
+    if len(source) > LONGEST:
+        raise MethodFailed(f"the source has {len(source):,} characters, at most {LONGEST:,}")
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise MethodFailed(f"the source is no Python: {str(error)[:200]}") from None
+    except MemoryError:  # what CPython's parser says of a source nested too deep
+        raise MethodFailed("the source is nested too deep") from None
+
+
+def _method(tree: ast.Module, selector: str) -> Function:
+    """The method among the source's functions; beside functions and classes only imports and constants stand."""
+    functions: dict[str, Function] = {}
+    for node in tree.body:
+        if isinstance(node, Function):
+            functions[node.name] = node
+        elif not isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef | ast.Assign | ast.AnnAssign) and not (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
+            raise refused(node, "statements beside the method: only imports, constants, functions and classes")
+    found = functions.get(selector) if selector else next(reversed(functions.values()), None)
+    if found is None:
+        raise MethodFailed(f"the source defines no method {selector or ''}".rstrip())
+    if found.decorator_list:
+        raise refused(found, "a method with decorators")
+    if not found.args.args or found.args.posonlyargs:
+        raise refused(found, "a method whose first parameter is not the receiver: def name(self, ...)")
+    return found
+
+
+def _written(tree: ast.Module) -> tuple[str, tuple[int, ...]]:
+    """The text of a tree, and for each of its lines the line of the source that it came from."""
+    try:
+        text = ast.unparse(tree) + "\n"
+    except ValueError as error:  # an f-string with every kind of quote
+        raise MethodFailed(f"the source cannot be written again: {str(error)[:200]}") from None
+    lines = [0] * text.count("\n")
+    for old, new in zip(ast.walk(tree), ast.walk(ast.parse(text)), strict=False):
+        if isinstance(new, ast.stmt | ast.expr) and isinstance(old, ast.stmt | ast.expr):
+            lines[new.lineno - 1] = lines[new.lineno - 1] or old.lineno
+    return text, tuple(lines)
+
+
+def _around(
+    tree: ast.Module, names: Names, statements: Statements, *, view: frozenset[str], changes: frozenset[str]
+) -> Around:
+    later = frozenset(each.removeprefix(LATER) for each in _attributes(tree) if each.startswith(LATER))
+    selectors = frozenset(names.called) & frozenset(_attributes(tree))
+    return Around(
+        selectors=selectors,
+        later=later,
+        read=frozenset(statements.read),
+        changes=changes,
+        stored=frozenset(names.stored) - view - changes - selectors - {MARKER},
+    )
+
+
+def _attributes(tree: ast.Module) -> Iterator[str]:
+    return (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute))

@@ -64,7 +64,7 @@ def _text(value: str, what: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise _refused(what, "has half a surrogate pair", "text that can be written as UTF-8")
+            raise _refused(what, "has half a surrogate pair", "text that can be written as UTF-8") from None
     return value
 
 

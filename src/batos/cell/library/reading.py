@@ -1,0 +1,81 @@
+"""The modules that the cell brings: what each has, and its text with every name made ours."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from batos.cell.lowering.names import OURS
+
+_HERE: Final = Path(__file__).parent
+_MODULES: Final = ("statistics", "textwrap", "string", "heapq")
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse((_HERE / f"{module}.py").read_text(encoding="utf-8"))
+
+
+def _public(tree: ast.Module) -> frozenset[str]:
+    return frozenset(name for name in _defined(tree) if not name.startswith("_"))
+
+
+def _defined(tree: ast.Module) -> list[str]:
+    """The names that the text binds at its top, in order."""
+    found: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += (target.id for target in node.targets if isinstance(target, ast.Name))
+    return found
+
+
+#: Module -> the names that it has in the cell.
+SERVED: Final = {module: _public(_tree(module)) for module in _MODULES}
+
+
+@cache
+def library(module: str) -> str:
+    """The text of a module as part of a program: `statistics.mean` is `<ours>statistics_mean` in it."""
+    tree = ast.parse((_HERE / f"{module}.py").read_text(encoding="utf-8"))
+    names = {name: f"{OURS}{module}_{name.lstrip('_')}" for name in _defined(tree)}
+    tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) and not _is_text(node)]
+    _Renamed(names).visit(tree)
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    own = OURS + module
+    members = "".join(f"{own}.{name} = {names[name]}\n" for name in sorted(SERVED[module]))
+    return f"{text}\nclass {own}_Module:\n    pass\n{own} = {own}_Module()\n{members}"
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+class _Renamed(ast.NodeTransformer):
+    """Gives the module's names our prefix, and drops annotations and docstrings, which are only for us."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._names.get(node.id, node.id)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.name = self._names.get(node.name, node.name)
+        node.returns = None
+        node.body = [each for each in node.body if not _is_text(each)]
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        if node.value is None:
+            return ast.Pass()
+        return ast.Assign(targets=[node.target], value=node.value)

@@ -1,0 +1,114 @@
+"""Names that a method may not say, and what a source's names stand for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from batos.errors import MethodFailed
+
+#: Every name of ours inside the interpreter begins so; a method may not say one.
+OURS: Final = "_cell_"
+MARKER: Final = "_p_changed"
+#: What would run text, or reach names by computed text: there is no good use of them in a method.
+_FORBIDDEN: Final = frozenset(
+    "eval exec compile globals locals vars dir open input breakpoint exit quit delattr memoryview help".split()
+)
+_FUNCTION: Final = ast.FunctionDef | ast.AsyncFunctionDef
+_SLOT: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
+_PROTECTED: Final = re.compile(r"guardian|^parents?$|doesnotunderstand")
+_KERNEL: Final = re.compile(
+    r"^(un)?(install|compile|redefine|retire|approve|grant|exec|eval|become|reparent|setparent|addparent)"
+    r"(a|the|new|own)?(method|code|source|facet|protocol|intent|slot|parent)?s?$"
+)
+
+
+def slot_allowed(name: str) -> bool:
+    """Whether a method may name this slot of an object: ASCII, public, and none of what the kernel lives by."""
+    return bool(_SLOT.fullmatch(name)) and not _PROTECTED.search(name.replace("_", "").lower())
+
+
+def selector_allowed(name: str) -> bool:
+    """Whether a method may send this selector: one that names no slot of the kernel and none of its verbs."""
+    return slot_allowed(name) and not _KERNEL.search(name.replace("_", "").lower())
+
+
+@dataclass(slots=True)
+class Names:
+    """What a source's names stand for."""
+
+    modules: dict[str, str] = field(default_factory=dict)  # local name -> module
+    imported: dict[str, tuple[str, str]] = field(default_factory=dict)  # local name -> (module, name in it)
+    called: set[str] = field(default_factory=set)  # attributes that are called, of anything but a module
+    stored: set[str] = field(default_factory=set)  # attributes that are assigned or deleted, of anything
+    deleted: set[str] = field(default_factory=set)  # attributes that are deleted
+    own: set[str] = field(default_factory=set)  # methods of classes that the source defines
+    awaited: set[str] = field(default_factory=set)  # local names whose value is awaited somewhere
+
+    def is_module(self, node: ast.expr) -> bool:
+        """Whether an expression is a name that an import bound to a module."""
+        return isinstance(node, ast.Name) and node.id in self.modules
+
+    def member(self, node: ast.expr) -> tuple[str, str]:
+        """(module, name) of `module.name` or of a name imported from a module; ("", "") of anything else."""
+        if isinstance(node, ast.Name):
+            return self.imported.get(node.id, ("", ""))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            return self.modules.get(node.value.id, ""), node.attr
+        return "", ""
+
+
+def survey(tree: ast.Module) -> Names:
+    """What the names of a source stand for; MethodFailed for one that it may not say."""
+    names = Names()
+    for node in ast.walk(tree):
+        for said in _said(node):
+            _allow(said, node)
+        if isinstance(node, ast.Import):
+            names.modules.update((alias.asname or alias.name.partition(".")[0], alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            names.imported.update((alias.asname or alias.name, (module, alias.name)) for alias in node.names)
+        elif isinstance(node, ast.ClassDef):
+            names.own.update(
+                each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+            )
+        elif isinstance(node, ast.Global):
+            raise refused(node, "`global`: a method has no state but its receiver's slots")
+    _attributes(tree, names)
+    return names
+
+
+def _attributes(tree: ast.Module, names: Names) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if not names.is_module(node.func.value):
+                names.called.add(node.func.attr)
+        elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            names.stored.add(node.attr)
+            if isinstance(node.ctx, ast.Del):
+                names.deleted.add(node.attr)
+
+
+def _said(node: ast.AST) -> Iterator[str]:
+    """Every name in a node, in whichever position a name can stand."""
+    for name, value in ast.iter_fields(node):
+        if name in ("id", "attr", "arg", "name", "asname", "rest", "module") and isinstance(value, str):
+            yield from value.split(".")
+        elif name in ("names", "kwd_attrs") and isinstance(value, list):
+            yield from (each for each in value if isinstance(each, str))
+
+
+def _allow(name: str, node: ast.AST) -> None:
+    if name.startswith(OURS):
+        raise refused(node, f"the name {name!r}: names that begin with {OURS!r} are the cell's")
+    if isinstance(node, ast.Name) and (name in _FORBIDDEN or (name.startswith("__") and name.endswith("__"))):
+        raise refused(node, f"the name {name!r}")
+
+
+def refused(node: ast.AST, what: str) -> MethodFailed:
+    """The error for what the cell does not run."""
+    return MethodFailed(f"line {getattr(node, 'lineno', 1)}: the cell does not run {what}")

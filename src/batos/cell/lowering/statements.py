@@ -1,0 +1,135 @@
+"""`del`, annotations, attributes of other objects, and imports that the cell serves itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Final
+
+from batos.cell.lowering.names import OURS, Names, refused
+
+#: Builtins whose calls go through ours: they reach attributes by name.
+_BY_NAME: Final = frozenset({"getattr", "setattr", "hasattr"})
+#: Builtins that the interpreter lacks.
+_SERVED: Final = frozenset({"callable"})
+
+
+class Statements(ast.NodeTransformer):
+    """Rewrites statement by statement what needs no knowledge of its surroundings but the survey."""
+
+    def __init__(self, names: Names, receiver: str, served: Mapping[str, frozenset[str]]) -> None:
+        self._names = names
+        self._receiver = receiver
+        self._served = served  # module -> its names, of those that the cell brings
+        self.read: set[str] = set()  # attributes that are read through ours
+        self.modules: set[str] = set()  # served modules that are imported
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        # A dataclass is made of its annotations: those of a class's own body stay.
+        kept = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+        body = [each if each in kept else self.visit(each) for each in node.body]
+        node.body = [each for found in body for each in (found if isinstance(found, list) else [found])]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return self.visit(ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node))  # type: ignore[no-any-return]  # ast's visitors are untyped
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """A read of something else's attribute may be one of another object, which the host is asked for."""
+        self.generic_visit(node)
+        mine = isinstance(node.value, ast.Name) and node.value.id == self._receiver
+        if not isinstance(node.ctx, ast.Load) or self._names.is_module(node.value):
+            return node
+        if node.attr.startswith(OURS) or (mine and node.attr not in self._names.deleted):
+            return node
+        self.read.add(node.attr)
+        return _call(OURS + "get_" + node.attr, [node.value], node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Attribute):  # a call is no read: the attribute itself stays
+            node.func.value = self.visit(node.func.value)
+            node.args = [self.visit(each) for each in node.args]
+            node.keywords = [self.visit(each) for each in node.keywords]
+            if self._names.member(node.func) == ("re", "sub") and node.args:
+                return _call(OURS + "re_sub", node.args, node, node.keywords)
+            return node
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if isinstance(node.ctx, ast.Load) and node.id in _BY_NAME | _SERVED:
+            self.read.add("")
+            return ast.copy_location(ast.Name(id=OURS + node.id, ctx=ast.Load()), node)
+        return node
+
+    def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
+        return [ast.copy_location(self._deleted(target), node) for target in _flat(node.targets)]
+
+    def _deleted(self, target: ast.expr) -> ast.stmt:
+        if isinstance(target, ast.Name):
+            return ast.Assign(targets=[ast.Name(id=target.id, ctx=ast.Store())], value=ast.Constant(None))
+        if isinstance(target, ast.Attribute):
+            return ast.Expr(_call(OURS + "delattr", [self.visit(target.value), ast.Constant(target.attr)], target))
+        if isinstance(target, ast.Subscript):
+            value = self.visit(target.value)
+            if isinstance(target.slice, ast.Slice):
+                part = ast.Subscript(value=value, slice=self.visit(target.slice), ctx=ast.Store())
+                return ast.Assign(targets=[part], value=ast.List(elts=[], ctx=ast.Load()))
+            return ast.Expr(_call(OURS + "delitem", [value, self.visit(target.slice)], target))
+        raise refused(target, "this `del`")
+
+    def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
+        return _each(node, [self._imported(alias) or ast.Import(names=[alias]) for alias in node.names])
+
+    def _imported(self, alias: ast.alias) -> ast.stmt | None:
+        if alias.name not in self._served:
+            return None
+        self.modules.add(alias.name)
+        return _bind(alias.asname or alias.name, OURS + alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
+        module = node.module or ""
+        if module == "__future__":
+            return ast.copy_location(ast.Pass(), node)
+        if module not in self._served:
+            return node
+        self.modules.add(module)
+        for alias in node.names:
+            if alias.name not in self._served[module]:
+                raise refused(
+                    node, f"`from {module} import {alias.name}`: it has {', '.join(sorted(self._served[module]))}"
+                )
+        return _each(node, [_bind(alias.asname or alias.name, f"{OURS}{module}_{alias.name}") for alias in node.names])
+
+
+def _flat(targets: list[ast.expr]) -> list[ast.expr]:
+    found: list[ast.expr] = []
+    for target in targets:
+        found += _flat(target.elts) if isinstance(target, ast.Tuple | ast.List) else [target]
+    return found
+
+
+def _each(old: ast.stmt, new: list[ast.stmt]) -> list[ast.stmt]:
+    return [ast.copy_location(each, old) for each in new]
+
+
+def _bind(name: str, value: str) -> ast.stmt:
+    return ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=ast.Name(id=value, ctx=ast.Load()))
+
+
+def _call(name: str, args: list[ast.expr], old: ast.AST, keywords: list[ast.keyword] | None = None) -> ast.expr:
+    call = ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=args, keywords=keywords or [])
+    return ast.fix_missing_locations(ast.copy_location(call, old))

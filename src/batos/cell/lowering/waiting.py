@@ -1,0 +1,148 @@
+"""Awaiting: which messages wait side by side, `async for` over a message, and asyncio's few names."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from batos.cell.lowering.names import OURS, Names
+
+LATER: Final = OURS + "later_"
+_ADDING: Final = frozenset({"append", "add"})
+_TRANSPARENT: Final = frozenset({"create_task", "ensure_future", "wait_for", "shield"})
+
+
+def lower_waiting(tree: ast.Module, names: Names) -> ast.Module:
+    """A message whose answer is awaited becomes one that waits without keeping its siblings from beginning.
+
+    Awaited is: what stands after `await`, in the arguments of `gather`, and in what is assigned or appended to a name
+    that is awaited or gathered somewhere. Any other message waits where it stands.
+    """
+    _find_awaited(tree, names)
+    marker = _Later(names)
+    for node in ast.walk(tree):
+        marker.look_at(node)
+    return _Waiting(names).visit(tree)  # type: ignore[no-any-return]  # a Module comes back as a Module
+
+
+def _find_awaited(tree: ast.Module, names: Names) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Await):
+            names.awaited.update(_names_in(node.value))
+            if isinstance(node.value, ast.Call) and names.member(node.value.func)[0] == "asyncio":
+                names.awaited.update(each for argument in node.value.args for each in _names_in(argument))
+        elif isinstance(node, ast.Call) and names.member(node.func) == ("asyncio", "gather"):
+            names.awaited.update(each for argument in node.args for each in _names_in(argument))
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    """The names that an awaited expression takes its awaitables from: itself, spread, or the source of a spread."""
+    if isinstance(node, ast.Starred | ast.Attribute | ast.Subscript):
+        return _names_in(node.value)
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return {name for each in node.generators for name in _names_in(each.iter)} | _names_in(node.elt)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return _names_in(node.func.value)  # tasks.values()
+    return {node.id} if isinstance(node, ast.Name) else set()
+
+
+class _Later:
+    """Renames messages in awaited positions."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def look_at(self, node: ast.AST) -> None:
+        """Rename what a node awaits, directly or by a name."""
+        if isinstance(node, ast.Await):
+            self.mark(node.value)
+        elif isinstance(node, ast.Call) and self._names.member(node.func)[0] == "asyncio":
+            for argument in node.args:
+                self.mark(argument)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(_names_in(target) & self._names.awaited for target in targets):
+                self.mark(node.value)
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "add")
+        ):
+            for argument in node.args if _names_in(node.func.value) & self._names.awaited else ():
+                self.mark(argument)
+
+    def mark(self, node: ast.expr) -> None:
+        """Rename the messages that this expression gives unwaited."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            self._rename(node.func)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            self._mark_spread(node.func.id, node.args)
+        else:
+            for each in _given(node):
+                self.mark(each)
+
+    def _mark_spread(self, name: str, args: list[ast.expr]) -> None:
+        if name == "map" and args and isinstance(args[0], ast.Attribute):
+            self._rename(args[0])
+        elif name in ("list", "tuple") and args:
+            self.mark(args[0])
+
+    def _rename(self, attribute: ast.Attribute) -> None:
+        private = attribute.attr in self._names.own or attribute.attr.startswith(LATER)
+        if not private and not self._names.is_module(attribute.value) and attribute.attr not in _OF_CONTAINERS:
+            attribute.attr = LATER + attribute.attr
+
+
+def _given(node: ast.expr) -> list[ast.expr]:
+    """The expressions whose values a display, a comprehension or a choice gives."""
+    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
+        return [node.elt]
+    if isinstance(node, ast.Starred | ast.DictComp):
+        return [node.value]
+    if isinstance(node, ast.List | ast.Tuple):
+        return node.elts
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+
+
+#: Methods of containers of awaitables: `tasks.values()` in a gather is no message.
+_OF_CONTAINERS: Final = frozenset({"values", "items", "keys", "pop", "get", "copy"})
+
+
+class _Waiting(ast.NodeTransformer):
+    """`async for`, asynchronous comprehensions, `await` of a name, and what asyncio is used for."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
+        self.generic_visit(node)
+        loop = ast.For(target=node.target, iter=_waited(node.iter), body=node.body, orelse=node.orelse)
+        return ast.fix_missing_locations(ast.copy_location(loop, node))
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        if node.is_async:
+            node.iter, node.is_async = _waited(node.iter), 0
+        return node
+
+    def visit_Await(self, node: ast.Await) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Call | ast.Await):
+            return node.value if isinstance(node.value, ast.Await) else node
+        return _waited(node.value)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        module, name = self._names.member(node.func)
+        if module != "asyncio" or not node.args:
+            return node
+        if name == "gather":
+            node.func = ast.copy_location(ast.Name(id=OURS + "gather", ctx=ast.Load()), node.func)
+        elif name in _TRANSPARENT:
+            call = ast.Call(func=ast.Name(id=OURS + "waited", ctx=ast.Load()), args=node.args[:1], keywords=[])
+            return ast.fix_missing_locations(ast.copy_location(call, node))
+        return node
+
+
+def _waited(value: ast.expr) -> ast.Await:
+    """Waits for an awaitable, and lets anything else be."""
+    call = ast.Call(func=ast.Name(id=OURS + "waited", ctx=ast.Load()), args=[value], keywords=[])
+    return ast.fix_missing_locations(ast.copy_location(ast.Await(call), value))

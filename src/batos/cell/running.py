@@ -1,0 +1,144 @@
+"""One run of a method: turns in workers, and between them the kernel's answers, for which no worker is held."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from batos.cell.host import Host, Sent, Writes
+from batos.cell.limits import Limits
+from batos.cell.program import Program
+from batos.cell.turns import Asked, Turn, Turns, opening, pending
+from batos.cell.values import Value
+from batos.cell.workers import Workers
+from batos.errors import CellKilled, MethodFailed
+
+#: Turns of the event loop that an answer may take while the worker is kept for it: dumping costs more than that.
+_PATIENCE: Final = 6
+
+
+class Run:
+    """A method under way. After `go` its attributes say what came of it."""
+
+    def __init__(
+        self, workers: Workers, program: Program, limits: Limits, host: Host, policy: Mapping[str, Any]
+    ) -> None:
+        self._workers = workers
+        self._program = program
+        self._limits = limits
+        self._host = host
+        self._policy = policy
+        self._view: Mapping[str, Value] = {}  # what the receiver was when last looked at
+        self._turns: Turns | None = None  # while a worker is held
+        self._tasks: dict[int, asyncio.Task[Sent]] = {}
+        self.result: Value = None
+        self.writes = Writes()
+        self.sends = 0
+        self.printed = ""
+        self.seconds = 0.0
+
+    async def go(self, view: Mapping[str, Value], args: list[Value], kwargs: dict[str, Value]) -> None:
+        """Run to the end."""
+        self._view = {name: value for name, value in view.items() if name in self._program.view}
+        try:
+            turn = await self._begin(args, kwargs)
+            while not turn.done:
+                turn = await self._on(turn)
+        finally:
+            self._drop()
+            await self._stop(self._tasks.values())
+        self.result = turn.result
+        self.writes = pending(turn.slots, turn.marked, self._view, self._program)
+
+    async def _begin(self, args: list[Value], kwargs: dict[str, Value]) -> Turn:
+        turns = await self._take()
+        view, program, limits = self._view, self._program, self._limits
+        return self._count(await self._work(turns, lambda: turns.start(opening(program, view, args, kwargs, limits))))
+
+    async def _on(self, turn: Turn) -> Turn:
+        """Ask the host what the method asked, and go on with what has been answered."""
+        for asked in turn.asked:
+            self._tasks[asked.number] = asyncio.create_task(self._ask(asked))
+        wanted = [turn.now] if turn.now is not None else sorted(turn.pending)
+        awaited = [self._tasks[number] for number in wanted if number in self._tasks]
+        if not awaited:
+            raise MethodFailed(f"{self._program.selector} waits for something that nobody will answer")
+        dump = await self._wait(awaited)
+        answers = {number: task.result() for number, task in self._tasks.items() if task in awaited and task.done()}
+        for number, sent in answers.items():
+            self._look(sent)
+            del self._tasks[number]
+        if dump is None and (turns := self._turns) is not None:
+            return self._count(await self._work(turns, lambda: turns.answer(answers, turn.now)))
+        resumed = await self._take()
+        loaded = dump or b""
+        return self._count(await self._work(resumed, lambda: resumed.load(loaded, answers, turn.now)))
+
+    async def _wait(self, tasks: list[asyncio.Task[Sent]]) -> bytes | None:
+        """Wait until one is answered; a wait that is not over at once gives the worker back, and has its dump."""
+        for _ in range(_PATIENCE):
+            if any(task.done() for task in tasks):
+                return None
+            await asyncio.sleep(0)
+        dump = None
+        if (turns := self._turns) is not None:
+            dump = await self._work(turns, turns.dump)
+            self._drop()
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return dump
+
+    async def _ask(self, asked: Asked) -> Sent:
+        if asked.reads and asked.to is not None:
+            return await self._host.read(asked.to, asked.selector)
+        writes = pending(asked.slots, asked.marked, self._view, self._program)
+        return await self._host.send(asked.to, asked.selector, asked.args, asked.kwargs, writes)
+
+    def _look(self, sent: Sent) -> None:
+        """What the receiver is after a message: what is written is told from this."""
+        if sent.slots is None:
+            return
+        fresh = {name: value for name, value in sent.slots.items() if name in self._program.view}
+        lost = self._view.keys() - fresh.keys() - self._program.changes
+        if lost:
+            raise MethodFailed(f"{', '.join(sorted(lost))} went while {self._program.selector} waited")
+        self._view = fresh
+
+    def _count(self, turn: Turn) -> Turn:
+        self.seconds += turn.seconds
+        self.printed += turn.printed
+        self.sends += len(turn.asked)
+        if self.seconds > self._limits.seconds:
+            raise CellKilled(f"{self._program.selector} ran for more than {self._limits.seconds:g} seconds", "time")
+        if len(self.printed) > self._limits.output:
+            raise CellKilled(f"{self._program.selector} printed more than {self._limits.output} characters", "output")
+        return turn
+
+    async def _take(self) -> Turns:
+        worker = await self._workers.take(self._policy)
+        self._turns = Turns(worker, self._program, self._limits, self._limits.messages - self.sends)
+        return self._turns
+
+    async def _work(self, turns: Turns, function: Any) -> Any:
+        """Work in the worker, which is lost to us when this fails: the pool has it again."""
+        self._turns = None
+        found = await self._workers.work(turns.worker, function)
+        self._turns = turns
+        return found
+
+    def _drop(self) -> None:
+        """Give the worker back, if one is held."""
+        turns, self._turns = self._turns, None
+        if turns is not None:
+            self._workers.give(turns.worker)
+
+    async def _stop(self, tasks: Iterable[asyncio.Task[Sent]]) -> None:
+        """End the messages that nobody waits for any more; that one was never awaited is no error of the run's."""
+        left = list(tasks)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left)
+            for task in left:
+                if not task.cancelled():
+                    task.exception()
