@@ -10,7 +10,7 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import GOOD, LAMP, WINDS, ask, change, kind
 from tests.cognition.talks import exchanges, talk
 
-from batos.errors import BatosError, MessageNotUnderstood, NotFound, ObjectError
+from batos.errors import BatosError, CellMissing, MessageNotUnderstood, NotFound, ObjectError
 from batos.genesis.codex import PILLARS
 from batos.image import roots
 from batos.objects.method import Method, Primitive
@@ -193,7 +193,7 @@ async def test_a_method_needs_a_cell(mind: Mind) -> None:
     """Generated source is not run, whoever sends its selector."""
     method = Method("sing_for_", "def sing_for_(self, who): return 1/0")
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], "sing_for_", method))
-    with pytest.raises(ObjectError, match="no cell to run it in"):
+    with pytest.raises(CellMissing, match="no cell to run it in"):
         await sent(mind, "brick_prototype_obj", "sing_for_", "Anna")
 
 

@@ -155,6 +155,18 @@ class Evidence:
         """The passage that a citation names."""
         return next((each for each in self.passages if each.number == number), None)
 
+    def joined(self, others: Iterable[Evidence]) -> Evidence:
+        """With what others have beside it; their passages are numbered on behind its own."""
+        passages, turns, view = list(self.passages), list(self.turns), list(self.view)
+        known = {(each.sha256, each.start) for each in passages}
+        for other in others:
+            fresh = [each for each in other.passages if (each.sha256, each.start) not in known]
+            known |= {(each.sha256, each.start) for each in fresh}
+            passages += [replace(each, number=number) for number, each in enumerate(fresh, len(passages) + 1)]
+            turns += [each for each in other.turns if each not in turns]
+            view += [each for each in other.view if each not in view]
+        return replace(self, passages=tuple(passages), turns=tuple(turns), view=tuple(view))
+
     def lightened(self, query: str, excess: int) -> Evidence:
         """The evidence with so many bytes less, or with nothing left.
 

@@ -1,25 +1,30 @@
-"""What gives messages their meaning while a mission runs: kernel functions by name, and intents by interpretation."""
+"""What messages mean while a mission runs: kernel functions by name, methods run in the cell, intents interpreted."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.cognition import states
+from batos.cognition import provenance, states
 from batos.cognition.aside import aside
-from batos.cognition.asking import calls
+from batos.cognition.asking import calls, paths
 from batos.cognition.conversing import compaction, conversations
 from batos.cognition.evidence import Evidence, recall
 from batos.cognition.machine import Machine
+from batos.cognition.methods import choosing, results, runs, uses
+from batos.cognition.methods.choosing import Chosen
+from batos.cognition.methods.errands import Errand, Ran
+from batos.cognition.methods.plainness import data_of
 from batos.cognition.mind import facets, protocols
 from batos.cognition.running import Running
-from batos.errors import InternalError, ObjectError
-from batos.image.ids import tid_text
+from batos.errors import CellMissing, InternalError, ObjectError
 from batos.image.records import least_trusted
 from batos.objects.message import send
-from batos.objects.prototype import Found, UvmObject, label, own_slots, reference
+from batos.objects.method import Intent
+from batos.objects.prototype import Found, UvmObject, label, own_slots
 
 _log = structlog.get_logger("batos.object")
 
@@ -44,6 +49,10 @@ class MissionInterpreter:
         """One that interprets for a mind within this one, or with another voice."""
         return MissionInterpreter(running, cycle, self._derive)
 
+    def voiced(self, running: Running) -> MissionInterpreter:
+        """One that interprets for the same mind with another voice or other options."""
+        return self.within(running, self.cycle)
+
     async def derive(self, change: Callable[[Any], Any]) -> Any:
         """Change what is derived from the image's truth (a view of turns) in a short commit of its own."""
         if self._derive is None:
@@ -64,35 +73,81 @@ class MissionInterpreter:
         return await kernel(self, receiver, args)
 
     async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
-        """Interpret an intent: its text guides `infer_`."""
-        if not args:
-            raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
-        self.running.methods.append(_told(found, selector))
-        synthesis = states.work(self.cycle)
-        if found.value.kind == "protocol":
-            return await protocols.interpret(self, self.running, synthesis, selector, args)
-        number = int(args[1]) if len(args) > 1 else 0
-        asked = facets.SubQuery(selector, found.value, str(args[0]), number)
-        return await facets.interpret(self, self.running, synthesis.evidence, asked)
+        """A message to an intent: a method is made of it and run, or it is interpreted: its text guides `infer_`."""
+        return await self._behaved(receiver, found, selector, args)
 
     async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
-        """Generated code runs in a cell or not at all; this version has no cell."""
-        raise ObjectError(
-            f"{selector!r} of {label(receiver)} is a generated method, and there is no cell to run it in",
-            remedy="Use the version of BAT OS that made it.",
+        """A message to a method: it runs in the cell, or, as its control, its intent is interpreted."""
+        return await self._behaved(receiver, found, selector, args)
+
+    async def _behaved(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+        """As a mind needs it: a facet's PartResult, a protocol's text; of any other what it returned, as plain data."""
+        choice = await choosing.chosen(self.running, receiver, found, selector, args)
+        if choice.method is None and not args:
+            raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
+        number = 0
+        if selector.endswith("_facet_"):
+            # What a mind sends with a sub-query is its number, which is the kernel's own.
+            args, number = args[:1], int(args[1]) if len(args) > 1 else 0
+        errand = self.errand(receiver, found, selector, args, choice)
+        errand = replace(errand, number=number)
+        if choice.method is None:
+            return await self.interpreted(errand, choice)
+        ran = await self.ran(errand, choice)
+        return self._result(errand, ran) if isinstance(ran, Ran) else ran
+
+    def errand(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Chosen) -> Errand:
+        """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
+        synthesis = states.work(self.cycle)
+        return Errand(
+            running=self.running,
+            interpreter=self,
+            receiver=receiver,
+            holder=found.holder,
+            selector=selector,
+            method=choice.method,
+            args=tuple(data_of(each, "an argument") for each in args),
+            path=paths.method(self.running.name, selector),
+            evidence=synthesis.evidence,
+            trust=provenance.lineage_trust(synthesis.recalled),
+            intent=choice.intent,
         )
 
+    async def ran(self, errand: Errand, choice: Chosen) -> Any:
+        """What the method gave (a Ran). Where there is no cell, what its intent gives, if policy lets that be."""
+        try:
+            return await runs.run(errand)
+        except CellMissing:
+            if choice.intent is None or self.running.interpret == "never":
+                raise
+            return await self.interpreted(errand, choice, uses.CELLLESS)
 
-def _told(found: Found, selector: str) -> dict[str, str]:
-    """For provenance: what was sent, who holds it, and which revision of it ran (the commit that wrote it)."""
-    revision, holder = tid_text(found.value._p_serial), found.holder
-    return {
-        "selector": selector,
-        "holder": label(holder),
-        "oid": reference(holder),
-        "revision": revision,
-        "as": "interpreted intent",
-    }
+    async def interpreted(self, errand: Errand, choice: Chosen, how: str = "") -> Any:
+        """Interpret an intent: its text guides `infer_`."""
+        return await uses.of_intent(errand, choice, self._interpret(errand), how)
+
+    async def _interpret(self, errand: Errand) -> Any:
+        synthesis, intent = states.work(self.cycle), errand.intent
+        assert intent is not None
+        if intent.kind == "protocol":
+            return await protocols.interpret(
+                self, self.running, synthesis, (errand.selector, intent), str(errand.args[0])
+            )
+        asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
+        return await facets.interpret(self, self.running, synthesis.evidence, asked)
+
+    def _result(self, errand: Errand, ran: Ran) -> Any:
+        """What a method gave, in the shape that a mind takes from such a slot."""
+        if errand.selector.endswith("_facet_"):
+            intent = errand.intent or Intent("", name=errand.selector)
+            asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
+            return results.part(self.running, ran, asked, errand.evidence)
+        if errand.selector.endswith("_protocol_"):
+            said = results.text(ran.value, errand.selector)
+            path = paths.protocol(self.running.name, errand.selector)
+            self.running.events.emit("mission.token", mission=self.running.id, path=path, text=said)
+            return said
+        return results.plain(ran)
 
 
 async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:

@@ -113,6 +113,11 @@ def facet_task(voice: Voice, facet: Mapping[str, str], query: str) -> str:
     return voice.prompt("facet", **facet, query=query)
 
 
+def method_task(guide: str, text: str) -> str:
+    """What a method asks in words of its own: whom to speak as or what to heed first, if it says, then the question."""
+    return f"{guide.strip()}\n\n{text.strip()}".strip()
+
+
 def weave_task(voice: Voice, question: str, parts: Sequence[Spoken]) -> str:
     """Ask for one answer from the parts."""
     shown = "\n\n".join(f"{part.number}. {part.name}, asked: {part.query}\n{part.text}" for part in parts)

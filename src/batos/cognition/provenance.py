@@ -22,10 +22,10 @@ def write(running: Running, synthesis: Synthesis) -> None:
     thought.voices = [part.as_dict() for part in synthesis.parts]
     thought.route = running.route.as_dict()
     thought.trust = "model"
-    thought.lineage_trust = lineage_trust(synthesis.recalled)
+    thought.lineage_trust = least_trusted(lineage_trust(synthesis.recalled), *running.trusts)
     thought.cost = running.session.cost.as_dict()
     thought.provenance = _provenance(running, synthesis)
-    thought.contributions = _contributions(running)
+    thought.contributions = _contributions(running, len(synthesis.verdict.faults))
 
 
 def placements(session: Session) -> list[dict[str, Any]]:
@@ -48,7 +48,9 @@ def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
         "models": running.session.models,
         "placements": placements(running.session),
         "methods": list(running.methods),
-        "recalled": _recalled(synthesis.recalled),
+        "generated": list(running.learned),
+        "changed": list(running.changed),
+        "recalled": _recalled(synthesis.recalled.joined(running.seen)),
         "omitted": {
             "passages": evidence.omitted_passages,
             "turns": evidence.omitted_turns,
@@ -94,10 +96,12 @@ def _recalled(evidence: Evidence) -> list[dict[str, Any]]:
     return [*passages, *view, *turns]
 
 
-def _contributions(running: Running) -> list[tuple[str, Any]]:
+def _contributions(running: Running, gate_faults: int) -> list[tuple[str, Any]]:
     cost = running.session.cost
     counted = {"persona": running.voice.name, "calls": cost.calls, "measured": dict(running.session.measured)}
     found: list[tuple[str, Any]] = [("statistics", counted)]
     if running.brief.conversation is not None and running.brief.message is None:
         found.append(("turn", {"conversation": running.brief.conversation}))
+    if running.craft.lives is not None:
+        found += [("method", use.payload(gate_faults)) for use in running.uses]
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -167,6 +167,10 @@ class Chooses(Protocol):
         """Whether this mission interprets the method's intent instead, so that what it contributes is measured."""
         ...
 
+    async def count(self, mission: str, payloads: Iterable[Mapping[str, Any]]) -> None:
+        """What a mission used that failed: its thought, which would have told, is gone."""
+        ...
+
 
 class Runs(Protocol):
     """Where generated code runs: the cell of its UVM."""
@@ -318,6 +322,10 @@ class Interprets(Interpreter, Protocol):
 
     def within(self, running: Running, cycle: UvmObject) -> Interprets:
         """One that interprets for a mind within this one."""
+        ...
+
+    def voiced(self, running: Running) -> Interprets:
+        """One that interprets for the same mind with another voice or other options."""
         ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 from pydantic import JsonValue
@@ -18,6 +18,10 @@ from batos.cognition.conversing import conversations
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.interpreter import MissionInterpreter
+from batos.cognition.methods import choosing, results
+from batos.cognition.methods.choosing import Chosen
+from batos.cognition.methods.errands import Ran
+from batos.cognition.methods.sheets import trust_of
 from batos.cognition.routing.router import Route
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.errors import MessageNotUnderstood, ObjectError
@@ -111,31 +115,55 @@ class _Sent:
 async def _answered(sent: _Sent) -> _Result | None:
     """The result; None if a cycle ran, which has written its answer itself."""
     value = sent.found.value
-    if isinstance(value, Intent):
-        return await _interpreted(sent, value)
+    if isinstance(value, Intent | Method):
+        return await _behaved(sent)
     if isinstance(value, Primitive) and value.name == _INFER:
         return await _inferred(sent)
     if isinstance(value, Primitive):
         return await _run(sent, value.name)
     args = sent.message.arguments
     answer = await send(sent.interpreter, sent.receiver, sent.message.selector, *args)
-    trust = own_slots(sent.found.holder).get("lineage_trust", "model")
-    return _Result(shown(answer), trust if isinstance(trust, str) else "model")
+    return _Result(shown(answer), trust_of(own_slots(sent.found.holder), sent.message.selector))
 
 
-async def _interpreted(sent: _Sent, intent: Intent) -> _Result:
+async def _behaved(sent: _Sent) -> _Result:
+    """A method, or an intent that one is made of, gives what it returned; else the intent is interpreted."""
+    args = sent.message.arguments
+    choice = await choosing.chosen(sent.running, sent.receiver, sent.found, sent.message.selector, args)
+    if choice.method is None:
+        return await _interpreted(sent, choice)
+    running = sent.running
+    if running.passages or running.past.count:
+        await _recalled(sent, running.question, prompt.method_task("", running.question), decisions.PART)
+    errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, args, choice)
+    ran = await sent.interpreter.ran(errand, choice)
+    if not isinstance(ran, Ran):
+        return _spoken(sent, ran)
+    value, said = results.plain(ran), None
+    if isinstance(value, str) and sent.message.selector.endswith(("_facet_", "_protocol_")):
+        said = Said(value.strip(), tuple(each for thought in ran.thoughts for each in thought.citations))
+    return _Result(value, ran.trust, said)
+
+
+async def _interpreted(sent: _Sent, choice: Chosen) -> _Result:
     """An intent, interpreted by the persona that was sent it: one call, beside the files and the conversation."""
-    running, text = sent.running, _text(sent.message)
+    running, text, intent = sent.running, _text(sent.message), choice.intent
     _need_persona(sent)
+    assert intent is not None
     if intent.kind == "protocol":
         task = prompt.protocol_task(running.voice, intent.name, intent.text, text)
         await _recalled(sent, text, task, decisions.CHANGED)
     else:
         described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
         await _recalled(sent, text, prompt.facet_task(running.voice, described, text), decisions.PART)
-    answer = await send(sent.interpreter, sent.receiver, sent.message.selector, text)
+    errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, (text,), choice)
+    return _spoken(sent, await sent.interpreter.interpreted(errand, choice))
+
+
+def _spoken(sent: _Sent, answer: Any) -> _Result:
+    """What an interpreted intent gave."""
     if isinstance(answer, PartResult):
-        said = answering.stand(running, answer, f"{running.name}/{sent.message.selector}")
+        said = answering.stand(sent.running, answer, f"{sent.running.name}/{sent.message.selector}")
         return _Result({"answer": said.answer, "known": answer.known}, said=said)
     return _Result(str(answer), said=Said(str(answer).strip()))
 
@@ -207,7 +235,7 @@ def _need_persona(sent: _Sent) -> None:
 
 
 def _found(receiver: UvmObject, message: Message) -> Found:
-    """What answers the selector; MessageNotUnderstood names those that are near, ObjectError a method."""
+    """What answers the selector; MessageNotUnderstood names those that are near."""
     selector = message.selector
     found = lookup(receiver, selector)
     if found is None:
@@ -217,11 +245,6 @@ def _found(receiver: UvmObject, message: Message) -> Found:
         listed = f"`batos inspect {message.receiver}` lists what it has; what it inherits is its parents'."
         error.remedy = f"Did you mean {' or '.join(near)}?" if near else listed
         raise error
-    if isinstance(found.value, Method):
-        raise ObjectError(
-            f"{selector!r} of {label(receiver)} is a generated method, and there is no cell to run it in",
-            remedy="Use the version of BAT OS that made it.",
-        )
     return found
 
 

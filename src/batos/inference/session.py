@@ -119,6 +119,8 @@ class Session:
     _quiet: asyncio.Event = field(default_factory=asyncio.Event)
     #: Tokens of the answers that were paid for here, by path.
     _spent: dict[str, int] = field(default_factory=dict)
+    #: Answers and their tokens, prompts counted, by path, whoever paid for them.
+    _told: dict[str, tuple[int, int]] = field(default_factory=dict)
     _began: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -169,6 +171,11 @@ class Session:
         """The answer paid for at this path led nowhere."""
         self.cost.wasted += self._spent.get(path, 0)
 
+    def spent(self, place: str) -> tuple[int, int]:
+        """How many answers were used at a place in the cycle and within it, and their tokens, prompts counted."""
+        found = [told for path, told in self._told.items() if path.startswith((f"{place}#", f"{place}/"))]
+        return sum(answers for answers, _ in found), sum(tokens for _, tokens in found)
+
     def _served(self, paid: Record, step: Step) -> Answer:
         assert paid.response is not None
         answer = Answer(**paid.response)
@@ -182,6 +189,8 @@ class Session:
     def _used(self, record: Record, answer: Answer) -> None:
         self.keys.append(record.key)
         self.models[record.model] = record.digest
+        answers, used = self._told.get(record.path, (0, 0))
+        self._told[record.path] = (answers + 1, used + answer.prompt_tokens + answer.answer_tokens)
         size, tokens = self.measured.get(record.model, (0, 0))
         self.measured[record.model] = (size + _prompt_bytes(record.request), tokens + answer.prompt_tokens)
 

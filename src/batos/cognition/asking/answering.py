@@ -22,7 +22,8 @@ from batos.objects.message import Interpreter
 def ground_of(running: Running, synthesis: Synthesis) -> Ground:
     """What the answer may rest on; a mind within another is asked what that one made of the mission's question."""
     asked = running.brief.text if running.inner else ""
-    return Ground(synthesis.question, synthesis.recalled, OWN_NAMES, asked=asked, today=running.scene.asked_at[:10])
+    recalled = synthesis.recalled.joined(running.seen)
+    return Ground(synthesis.question, recalled, OWN_NAMES, asked=asked, today=running.scene.asked_at[:10])
 
 
 async def say(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> Said:

@@ -10,20 +10,22 @@ from batos.cognition.asking import decisions, paths
 from batos.cognition.asking.calls import Question, infer
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import stands
+from batos.cognition.intents import intent_of
 from batos.cognition.running import PartResult, Running
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent
-from batos.objects.prototype import UvmObject, lookup
+from batos.objects.prototype import UvmObject
 
 
 @dataclass(frozen=True, slots=True)
 class SubQuery:
-    """What one facet is asked; `number` counts from 1."""
+    """What one facet is asked; `number` counts from 1. `path` is its call's place if it is not a part of its mind."""
 
     slot: str
     intent: Intent
     text: str
     number: int
+    path: str = ""
 
 
 async def interpret(interpreter: Interpreter, running: Running, evidence: Evidence, asked: SubQuery) -> PartResult:
@@ -33,7 +35,8 @@ async def interpret(interpreter: Interpreter, running: Running, evidence: Eviden
     """
     intent = asked.intent
     described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
-    question = Question(paths.facet(running.name, asked.slot), prompt.facet_task(running.voice, described, asked.text))
+    path = asked.path or paths.facet(running.name, asked.slot)
+    question = Question(path, prompt.facet_task(running.voice, described, asked.text))
     votes = running.combine == "vote" and not running.inner
     decision = decisions.part(bool(evidence.passages), votes=votes)
     value, _ = await infer(interpreter, running, evidence, question, decision)
@@ -53,15 +56,11 @@ async def interpret(interpreter: Interpreter, running: Running, evidence: Eviden
 
 def facet_name(persona: UvmObject, slot: str) -> str:
     """What a facet is called, for people and for the weave."""
-    found = lookup(persona, slot)
-    return found.value.name if found and isinstance(found.value, Intent) else slot
+    intent = intent_of(persona, slot)
+    return slot if intent is None else intent.name
 
 
 def pillars(persona: UvmObject, slots: Sequence[str]) -> list[tuple[str, str, str]]:
     """(slot, name, inspiration) of each facet, as decomposition is told them."""
-    found = [(slot, lookup(persona, slot)) for slot in slots]
-    return [
-        (slot, each.value.name, each.value.inspiration)
-        for slot, each in found
-        if each is not None and isinstance(each.value, Intent)
-    ]
+    found = [(slot, intent_of(persona, slot)) for slot in slots]
+    return [(slot, intent.name, intent.inspiration) for slot, intent in found if intent is not None]

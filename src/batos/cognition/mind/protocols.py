@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from batos.cognition import prompt
 from batos.cognition.asking import answering, decisions, paths
 from batos.cognition.asking.calls import Question
 from batos.cognition.gate.ground import Ground
+from batos.cognition.intents import intent_of
 from batos.cognition.mind.parts import FATAL
 from batos.cognition.running import Running, Said, Synthesis
 from batos.errors import BatosError, ObjectError
@@ -27,8 +27,8 @@ def chosen(running: Running, synthesis: Synthesis) -> str | None:
     situation = when.Situation(synthesis.question, running.route.effort, answered, evidence)
     found = lookup(running.persona, "protocols")
     for slot in found.value if found else ():
-        each = lookup(running.persona, slot)
-        if each is not None and isinstance(each.value, Intent) and when.holds(each.value.when, situation):
+        intent = intent_of(running.persona, slot)
+        if intent is not None and when.holds(intent.when, situation):
             return str(slot)
     return None
 
@@ -50,6 +50,8 @@ async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis
         told["failure"] = error.as_dict()
     else:
         after = replace(said, answer=changed.strip(), cut=len(changed) >= decisions.ANSWER)
+        if running.seen:
+            ground = answering.ground_of(running, synthesis)
         judged = await answering.judge(synthesis, after, ground)
         told["faults"] = [fault.as_dict() for fault in judged.faults]
         told["applied"] = len(judged.faults) <= len(verdict.faults)
@@ -61,11 +63,11 @@ async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis
 
 
 async def interpret(
-    interpreter: Interpreter, running: Running, synthesis: Synthesis, slot: str, args: tuple[Any, ...]
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, declared: tuple[str, Intent], answer: str
 ) -> str:
-    """Run a protocol by its intent's text alone, on an answer."""
-    intent = getattr(running.persona, slot)
-    task = prompt.protocol_task(running.voice, intent.name, intent.text, str(args[0]))
+    """Run a protocol, its slot and its intent, by that intent's text alone, on an answer."""
+    slot, intent = declared
+    task = prompt.protocol_task(running.voice, intent.name, intent.text, answer)
     question = Question(paths.protocol(running.name, slot), task)
     value, _ = await answering.infer_streamed(interpreter, running, synthesis, question, decisions.CHANGED)
     return str(value.answer)

@@ -1,0 +1,58 @@
+"""What a message to a method or an intent is answered by: the method, one made now, or the intent, interpreted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from batos.cognition.intents import intent_in
+from batos.cognition.running import Running
+from batos.errors import GenerationFailed
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import Found, UvmObject, label, reference
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The method that answers, or None: then `intent` is interpreted, as the control of `revision` if `control`.
+
+    `intent` is what the slot was declared for; None of a method that no lineage knows.
+    """
+
+    method: Method | None
+    intent: Intent | None
+    revision: int = 0
+    control: bool = False
+
+
+async def chosen(
+    running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+) -> Chosen:
+    """What answers this message. GenerationFailed, CovenantViolation, ApprovalNeeded: nothing may, as policy says."""
+    intent = intent_in(found, selector)
+    made = running.generated.get((reference(found.holder), selector))
+    if made is not None:
+        return Chosen(made, intent, made.revision)
+    if isinstance(found.value, Method):
+        return _installed(running, found.value, intent, selector)
+    assert intent is not None
+    if intent.may_learn and running.jit is not None:
+        made = await running.jit.method_for(running, receiver, found, selector, args)
+        if made is not None:
+            running.generated.setdefault((reference(found.holder), selector), made)
+            return Chosen(made, intent, made.revision)
+    if running.interpret == "never":
+        raise GenerationFailed(
+            f"{selector!r} of {label(receiver)} has no method, and policy lets no intent be interpreted",
+            remedy="Allow interpretation (`interpret`), or let it become a method (`install`).",
+        )
+    return Chosen(None, intent)
+
+
+def _installed(running: Running, method: Method, intent: Intent | None, selector: str) -> Chosen:
+    """An installed method runs, unless this mission is to interpret its intent for comparison."""
+    lives = running.craft.lives
+    control = lives is not None and intent is not None and running.interpret == "allow"
+    if control and lives is not None and lives.is_control(running.id, selector):
+        return Chosen(None, intent, method.revision, control=True)
+    return Chosen(method, intent, method.revision)

@@ -1,0 +1,90 @@
+"""Names that a method may send or write, looked at again on the kernel's side, whatever the guardian has said."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from batos.cognition.methods.plainness import is_record
+from batos.cognition.methods.sheets import SLOT_TRUST, Sheet
+from batos.errors import MethodFailed
+from batos.genesis.graph import DIGESTS
+from batos.objects.method import Behaviour
+from batos.objects.prototype import UvmObject, is_reserved, label, own_slots
+
+#: Characters of a name.
+LONGEST: Final = 128
+
+#: Never sent and never written, in any spelling: the object model's own, and what makes or changes behaviour.
+_NEVER = re.compile(
+    r"^_|^parents?\*?$|guardian|does_?not_?understand|"
+    r"^(?:un)?install_|^re_?parent|^(?:become|clone|eval|exec|compile)_?$",
+    re.IGNORECASE,
+)
+
+#: Slots that say who an object is, or how far it is to be trusted: the codex and the kernel write them, no method.
+_KERNELS: Final = frozenset(
+    {
+        DIGESTS, SLOT_TRUST, "name", "core_identity", "core_method", "persona_model", "charter", "house_rules",
+        "lora_repository", "objects", "trust", "lineage_trust", "provenance", "contributions", "mission", "answer",
+        "voices", "route", "cost", "states",
+    }
+)  # fmt: skip
+
+
+def check_selector(selector: object) -> str:
+    """A selector that a method may send; MethodFailed for any other."""
+    name = _name(selector, "a selector")
+    if _NEVER.search(name):
+        raise MethodFailed(f"no method may send {name!r}", remedy="Send a public message.")
+    return name
+
+
+def check_read(slot: object) -> str:
+    """A slot of another object that a method may read; MethodFailed for any other."""
+    name = _name(slot, "a slot's name")
+    if _NEVER.search(name):
+        raise MethodFailed(f"no method may read {name!r} of another object")
+    return name
+
+
+def check_write(sheet: Sheet, receiver: UvmObject, slot: object) -> str:
+    """A slot of the receiver that its method may write or delete; MethodFailed for any other.
+
+    Never a protected name, never one that holds behaviour (its own or a parent's), never what the codex declares of
+    this very object, never a container of the kernel's.
+    """
+    name = _name(slot, "a slot's name")
+    if _NEVER.search(name) or is_reserved(name):
+        raise MethodFailed(f"no method may write {name!r}")
+    kept = sheet.find(receiver, name)
+    if kept is not None and isinstance(kept.value, Behaviour):
+        raise MethodFailed(f"{name!r} of {label(receiver)} is behaviour: no method writes over it")
+    if kept is not None and kept.holder is receiver and is_record(kept.value):
+        raise MethodFailed(f"{name!r} of {label(receiver)} is a container of the kernel's: no method writes it")
+    if name in protected(receiver):
+        raise MethodFailed(f"{name!r} of {label(receiver)} is the codex's or the kernel's: no method writes it")
+    return name
+
+
+def protected(receiver: UvmObject) -> frozenset[str]:
+    """The slots of an object that only the codex and the kernel write.
+
+    For what genesis made: all that it declares there. For a mission or a conversation: everything. For any other (a
+    clone, a tool): what is the kernel's anywhere.
+    """
+    slots = own_slots(receiver)
+    if slots.keys() & {"mission"} or slots.keys() >= {"user", "turns", "view"}:
+        return _KERNELS.union(slots)
+    if DIGESTS not in slots:
+        return _KERNELS - {"name"}
+    return _KERNELS.union(slots[DIGESTS], (slot for slot in slots if slot.endswith("_obj")))
+
+
+def _name(name: object, what: str) -> str:
+    if not isinstance(name, str) or not name or len(name) > LONGEST or not name.isidentifier():
+        raise MethodFailed(f"{what} is a name of at most {LONGEST} characters, not {str(name)[:40]!r}")
+    if unicodedata.normalize("NFKC", name) != name:
+        raise MethodFailed(f"{what} is not written in its plain form: {name!r}")
+    return name

@@ -1,0 +1,75 @@
+"""Running a method: its view built, its program run in the cell, its writes laid into the image at a good end."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Final
+
+from batos.cell.cell import Call
+from batos.cell.program import Program
+from batos.cognition.methods.errands import Errand, Ran
+from batos.cognition.methods.hosting import MethodHost
+from batos.cognition.methods.programs import program_of
+from batos.cognition.methods.sheets import Sheet
+from batos.cognition.methods.uses import of_method
+from batos.cognition.methods.views import View
+from batos.cognition.running import Runs
+from batos.errors import CellMissing, MethodFailed
+from batos.objects.prototype import label
+
+#: How often a method is run when other parts of its mission change what it read; each time costs only its own time.
+MOST_RUNS: Final = 12
+
+
+async def run(errand: Errand) -> Ran:
+    """Run a method to its end; what it wrote is in the image, or on the sheet below, when this returns, and only then.
+
+    MethodFailed, CovenantViolation, CellKilled: it failed, and wrote nothing. CellMissing: there is no cell. And what
+    its messages may not catch: a spent budget, a mission that is held, a daemon that is away.
+    """
+    cell = errand.running.craft.cell
+    if cell is None:
+        raise CellMissing(
+            f"{errand.selector!r} of {label(errand.receiver)} is a method, and there is no cell to run it in"
+        )
+    return await of_method(errand, _settled(errand, cell))
+
+
+async def _settled(errand: Errand, cell: Runs) -> Ran:
+    """What the first run gave that rests on what is there when it ends."""
+    assert errand.method is not None
+    program = await program_of(errand.method)
+    for _ in range(MOST_RUNS):
+        sheet = Sheet(errand.below)
+        ran = await _once(errand, cell, program, sheet)
+        moved = sheet.moved()
+        if moved is None:
+            # No await since it was looked at: what is laid now rests on what is there.
+            errand.running.changed.extend(sheet.lay())
+            if errand.below is None:
+                errand.running.trusts.append(ran.trust)
+            return ran
+    raise MethodFailed(
+        f"{moved} was changed by other parts of the mission each of the {MOST_RUNS} times that {errand.selector!r} ran",
+        remedy="Keep what parts write at once in slots of their own.",
+    )
+
+
+async def _once(errand: Errand, cell: Runs, program: Program, sheet: Sheet) -> Ran:
+    view = View(sheet, errand.receiver, program.view)
+    host = MethodHost(errand, sheet, view, run)
+    call = Call(view.shown(), [*errand.args], dict(errand.kwargs), _seed(errand), _now(errand))
+    outcome = await cell.run(program, call, host)
+    host.take(outcome.writes)
+    return Ran(view.table.meant(outcome.result), tuple(host.thoughts), host.trust)
+
+
+def _seed(errand: Errand) -> str:
+    """Chance is the same in every attempt and retry, and differs by place and by when the question was asked."""
+    return hashlib.sha256(f"{errand.running.scene.asked_at} {errand.path}".encode()).hexdigest()
+
+
+def _now(errand: Errand) -> datetime:
+    """Time stands still at the moment when the question was asked."""
+    return datetime.fromisoformat(errand.running.scene.asked_at)
