@@ -69,7 +69,7 @@ def contribution(method: Counts, beside: Counts) -> dict[str, Any]:
 def fault_of(method: Counts, beside: Counts, least: int) -> str:
     """Why a method has to go, in words; empty: it may stay, or it is too early to say."""
     calls = method["calls"]
-    if calls < least:
+    if calls == 0 or calls < least:
         return ""
     if method["faults"] >= FAILING * calls:
         return f"it failed in {method['faults']} of {calls} uses"

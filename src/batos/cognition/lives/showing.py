@@ -73,6 +73,8 @@ def _line(root: Any, lineage: Lineage) -> dict[str, Any]:
     number = lineage.active or _last(lineage)
     return {
         "method": _name(root, lineage),
+        "object": roots.named(root, lineage.holder),
+        "selector": lineage.selector,
         "kind": lineage.kind,
         "state": _state(lineage),
         "active": lineage.active,
