@@ -1,0 +1,104 @@
+"""Minds whose missions run methods in real cells: sources by name, put into a persona as if they had been installed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.cognition.minds import Script, change
+
+from batos.cell.cell import Cell
+from batos.cell.limits import Limits
+from batos.cognition.running import Craft, Runs
+from batos.events import Events
+from batos.objects.method import Method
+from batos.objects.mirror import shown
+from batos.objects.prototype import own_slots
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import UVM
+
+BRICK = "brick_prototype_obj"
+
+
+@dataclass
+class Crafted:
+    """An open UVM with a cell, the bridge that answers it, and every event so far."""
+
+    uvm: UVM
+    bridge: ScriptedBridge
+    script: Script
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """The keys of every event of that name."""
+        return [keys for name, keys in self.events if name == event]
+
+    async def learn(self, **sources: str) -> None:
+        """Put methods into BRICK: `selector=source`."""
+        await put(self.uvm, BRICK, **sources)
+
+    async def write(self, receiver: str = BRICK, **slots: Any) -> None:
+        """Give slots of an object values."""
+
+        def work(root: Any) -> None:
+            for slot, value in slots.items():
+                setattr(root[receiver], slot, value)
+
+        await change(self.uvm, work)
+
+    def slots(self, receiver: str = BRICK) -> dict[str, Any]:
+        """An object's own slots as they are committed, as a mirror shows them."""
+        with self.uvm.image.snapshot() as root:
+            return {slot: shown(value) for slot, value in own_slots(root[receiver]).items()}
+
+    async def send(self, selector: str, *arguments: Any, receiver: str = BRICK, **brief: Any) -> dict[str, Any]:
+        """Send a message as a mission; the mission."""
+        message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
+        files = brief.pop("files", ())
+        return await self.uvm.ask({"text": f"{receiver} {selector}", "message": message, **brief}, files)
+
+    async def sent(self, selector: str, *arguments: Any, **brief: Any) -> Any:
+        """What a message was answered, as data."""
+        return (await self.send(selector, *arguments, **brief))["provenance"]["message"]["result"]
+
+
+async def put(uvm: UVM, receiver: str, **sources: str) -> None:
+    """Put methods into an object."""
+
+    def work(root: Any) -> None:
+        for selector, source in sources.items():
+            setattr(root[receiver], selector, Method(selector, textwrap.dedent(source)))
+
+    await change(uvm, work)
+
+
+async def craft(uvm: UVM, cell: Runs | None, **others: Any) -> None:
+    """What missions run methods with from now on."""
+    (await uvm.ready()).conductor.craft = Craft(cell=cell, **others)
+
+
+@asynccontextmanager
+async def crafted(
+    home: Path, respond: Callable[[Any], Any] | None = None, limits: Limits | None = None, **settings: Any
+) -> AsyncIterator[Crafted]:
+    """A mind in memory whose genesis is done, with a cell of two workers."""
+    script = Script()
+    bridge = ScriptedBridge(respond or script)
+    events: list[tuple[str, dict[str, Any]]] = []
+    told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
+    cell = Cell(2, limits, told)
+    try:
+        async with scripted_uvm(home, bridge, events=told, **settings) as uvm:
+            await craft(uvm, cell)
+            yield Crafted(uvm, bridge, script, events)
+    finally:
+        await cell.aclose()
+
+
+def methods(shown: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a mission says ran: (selector, as)."""
+    return [(each["selector"], each["as"]) for each in shown["provenance"]["methods"]]
