@@ -88,7 +88,20 @@ def test_state_machine(connection: Connection, codex: Codex) -> None:
     assert parents_of(cycle)[0] is orchestrator.idle_state_obj
     assert cycle.synthesize_response_for_ == Primitive("psm.idle")
     assert (orchestrator.charter, orchestrator.house_rules) == (codex.charter, codex.house_rules)
-    assert "web_search_agent" in orchestrator.objects
+
+
+def test_tools_are_reached_from_everywhere(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
+    """Every object has `tools`; what is declared absent stands there as an intent, and no method may write its slot."""
+    root = connection.root()
+    graph.build(root, codex)
+    holder = root[roots.TOOLS]
+    assert all(root[name].tools is holder for name in roots.OBJECTS if name != "genesis_obj")
+    assert holder.web_search_agent.kind == "prototype"
+    assert set(getattr(holder, graph.DIGESTS)) == {"web_search_agent"}
+    edit("mind.toml", "Both only read.", "Both read, and that is all.")
+    changes = graph.build(root, codices.load(folder))
+    assert sorted(changes) == ["genesis.codex_digest recorded", "tools_obj.web_search_agent changed"]
+    assert "that is all" in holder.web_search_agent.text
 
 
 def test_second_run_writes_nothing(connection: Connection, codex: Codex) -> None:

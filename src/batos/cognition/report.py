@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound
 from batos.genesis import ledger
-from batos.image import roots
+from batos.genesis.absent import api_of
+from batos.image import roots, tools
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
 from batos.inference.journal import Record
@@ -146,15 +148,25 @@ def paid(records: Sequence[Record]) -> dict[str, int | float]:
 
 
 def root_names(root: Any) -> dict[str, Any]:
-    """What the root holds: its objects by name, and how much stands in each tree of records."""
+    """What the root holds: its objects by name, what is declared beside them, and how much stands in each tree.
+
+    `declared` is the reference of each object that the codex declares, by name, or None while it does not exist.
+    """
     objects = {name: reference(root[name]) for name in roots.OBJECTS if name in root}
-    return {"objects": objects, "records": {name: len(root[name]) for name in roots.RECORDS if name in root}}
+    declared = {name: None if made is None else reference(made) for name, made in tools.names(root).items()}
+    return {
+        "objects": objects,
+        "declared": declared,
+        "records": {name: len(root[name]) for name in roots.RECORDS if name in root},
+    }
 
 
 def find_object(root: Any, name: str) -> UvmObject:
-    """An object by root name, mission, conversation or oid; raises NotFound."""
+    """An object by root name, declared name, mission, conversation or oid; raises NotFound."""
     found = _by_name(root, name)
     if found is None:
+        if tools.absent(root, name) is not None:
+            raise _absent(name)
         short = {each.removesuffix("_obj").removesuffix("_prototype"): each for each in roots.OBJECTS}
         near = difflib.get_close_matches(name.lower().removesuffix("_obj").removesuffix("_prototype"), short, 1)
         raise NotFound(
@@ -166,14 +178,27 @@ def find_object(root: Any, name: str) -> UvmObject:
     return found
 
 
+def _absent(name: str) -> NotFound:
+    return NotFound(
+        f"{name} is declared and does not exist yet",
+        field="object",
+        remedy=f"`batos send {name} SELECTOR ARGUMENTS` makes it; `batos inspect {name}` shows its messages.",
+    )
+
+
 def inspect_object(root: Any, name: str) -> dict[str, Any]:
     """An object as `find_object` finds it, or one of its slots (`OBJECT.SLOT`, split at the last dot).
 
-    NotFound: there is no such object or slot.
+    Of one that is declared and does not exist: its API, and the methods that it would have. NotFound: there is no such
+    object or slot.
     """
     found = _by_name(root, name)
     if found is not None:
         return _with_names(root, {"object": name, **Mirror(found).describe()})
+    intent = tools.absent(root, name)
+    if intent is not None:
+        methods = [asdict(each) for each in api_of(intent.text)[0]]
+        return {"object": name, "state": "declared, absent", "api": intent.text, "methods": methods}
     holder_name, dot, slot = name.rpartition(".")
     holder = _by_name(root, holder_name) if dot else None
     if holder is None:
@@ -204,7 +229,7 @@ def _by_name(root: Any, name: str) -> UvmObject | None:
     elif name.startswith("oid:0x"):
         found = _by_oid(root, name)
     else:
-        found = None
+        found = tools.made(root, name)
     return found if isinstance(found, UvmObject) else None
 
 

@@ -11,7 +11,7 @@ from persistent.mapping import PersistentMapping
 
 from batos.genesis import options
 from batos.genesis.codex import Codex, IntentText, Persona, digest_of
-from batos.image import methods, roots
+from batos.image import methods, roots, tools
 from batos.objects.method import Intent, IntentKind, Method, Primitive
 from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_of, reparent
 
@@ -71,12 +71,13 @@ def build(root: Any, codex: Codex, profile: str = "default", declared: Declared 
     changes = _Changes(declared or partial(methods.declared, root, at=""))
     genesis = _ensure(root, "genesis_obj", changes)
     traits = _ensure(root, "traits_obj", changes)
-    for name in ("pLLM_obj", "memory_manager_obj", "orchestrator_obj", "knowledge_catalog_obj"):
+    for name in ("pLLM_obj", "memory_manager_obj", "orchestrator_obj", "knowledge_catalog_obj", roots.TOOLS):
         _delegate(root, name, _ensure(root, name, changes), (traits,), changes)
     for name, selectors in PRIMITIVES.items():
         _Slots(root[name], name, changes).declare({slot: Primitive(primitive) for slot, primitive in selectors.items()})
     _language_model(root["pLLM_obj"], codex, profile, changes)
     _orchestrator(root["orchestrator_obj"], traits, codex, changes)
+    _tools(root, traits, codex, changes)
     for persona in codex.personas.values():
         name = prototype_name(persona.name)
         prototype = _ensure(root, name, changes, genesis)
@@ -209,7 +210,6 @@ def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, chan
     slots = _Slots(orchestrator, "orchestrator_obj", changes)
     slots.put("charter", codex.charter)
     slots.put("house_rules", codex.house_rules)
-    slots.declare({"objects": {absent.name: absent.api for absent in codex.objects}})
     for state, selector in STATES.items():
         slot = state_slot(state)
         if slot not in own_slots(orchestrator):
@@ -223,6 +223,16 @@ def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, chan
     if CYCLE not in own_slots(orchestrator):
         idle = own_slots(orchestrator)[state_slot("IDLE")]
         slots.put(CYCLE, UvmObject(parents=(idle, traits)))
+
+
+def _tools(root: Any, traits: UvmObject, codex: Codex, changes: _Changes) -> None:
+    apis = {absent.name: absent.api for absent in codex.objects}
+    changes += tools.declare(root, apis, changes.declared)
+    holder, declared = root[roots.TOOLS], {name: digest_of(api) for name, api in apis.items()}
+    if own_slots(holder).get(DIGESTS, {}) != declared:
+        setattr(holder, DIGESTS, declared)
+    # What is there is reached from everywhere: `self.tools.SELECTOR_(...)`.
+    _Slots(traits, "traits_obj", changes).put("tools", holder)
 
 
 def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, profile: str, changes: _Changes) -> None:

@@ -16,7 +16,7 @@ from persistent import Persistent
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound, Refused
-from batos.image import roots
+from batos.image import roots, tools
 from batos.image.records import TRUST
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots, reference
@@ -119,8 +119,8 @@ def lineages_of(root: Any, holder: UvmObject) -> Iterator[Lineage]:
 
 
 def holder_named(root: Any, name: str) -> UvmObject:
-    """An object by root name or `oid:0x2a`; NotFound."""
-    found: Any = root.get(name) if name in roots.OBJECTS else None
+    """An object by root name, the name of a tool that was made, or `oid:0x2a`; NotFound."""
+    found: Any = root.get(name) if name in roots.OBJECTS else tools.made(root, name)
     if name.startswith("oid:0x"):
         try:
             found = root._p_jar.get(int(name[4:], 16).to_bytes(8, "big"))

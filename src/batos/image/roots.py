@@ -19,11 +19,15 @@ OBJECTS = (
     "memory_manager_obj",
     "orchestrator_obj",
     "knowledge_catalog_obj",
+    "tools_obj",
     "robin_prototype_obj",
     "brick_prototype_obj",
     "babs_prototype_obj",
     "alfred_prototype_obj",
 )
+
+#: the object that holds what was made to be used again: see image/tools.py
+TOOLS = "tools_obj"
 
 #: mission id -> (Brief, Status, thought)
 MISSIONS = "missions"
@@ -96,7 +100,10 @@ def prepare(root: Any) -> bool:
 
 
 def named(root: Any, obj: UvmObject) -> str:
-    """The object as people name it: by its root name, else by its reference."""
+    """The object as people name it: by its root name, by the name that it was declared under, else by its reference."""
+    name = own_slots(obj).get("name")
+    if isinstance(name, str) and TOOLS in root and own_slots(root[TOOLS]).get(name) is obj:
+        return name
     return next((name for name in OBJECTS if root.get(name) is obj), reference(obj))
 
 

@@ -48,8 +48,9 @@ def mission_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 
 def object_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of the image's root, as far as a server tells them."""
-    names = _asked(ctx, "inspect", {}).get("objects", ())
+    """The names of the image's root and those that are declared beside them, as far as a server tells them."""
+    told = _asked(ctx, "inspect", {})
+    names = (*told.get("objects", ()), *told.get("declared", ()))
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 

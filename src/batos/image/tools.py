@@ -1,0 +1,83 @@
+"""What was made to be used again: `tools_obj` holds tools by selector and made objects by name, each a slot.
+
+A declared object that does not exist is an Intent of kind `prototype` in the slot of its name, until it is made.
+docs/tools.md tells the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from batos.image import roots
+from batos.objects.method import Behaviour, Intent
+from batos.objects.prototype import UvmObject, own_slots
+
+#: The slots of a made object that say what it is.
+NAME: Final = "name"
+API: Final = "api"
+
+#: Told of an intent before its slot changes (None: it goes); the revision of its method that is retired for it, or 0.
+Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
+
+
+def absent(root: Any, name: str) -> Intent | None:
+    """What is declared of an object of that name that does not exist."""
+    found = _slots(root).get(name)
+    return found if isinstance(found, Intent) and found.kind == "prototype" else None
+
+
+def made(root: Any, name: str) -> UvmObject | None:
+    """The object of that name that was made."""
+    found = _slots(root).get(name)
+    return found if isinstance(found, UvmObject) and own_slots(found).get(NAME) == name else None
+
+
+def names(root: Any) -> dict[str, UvmObject | None]:
+    """Every object that is declared here, by name; None: it does not exist."""
+    found = {name: made(root, name) for name in _slots(root)}
+    return {name: obj for name, obj in found.items() if obj is not None or absent(root, name) is not None}
+
+
+def make(root: Any, name: str, api: str, intents: Mapping[str, Intent]) -> UvmObject:
+    """Put an object with these intents in the place of its declaration; it thinks and recalls as any object does."""
+    slots = {NAME: name, API: api, **intents}
+    obj = UvmObject(slots, parents=(root["pLLM_obj"], root["traits_obj"]))
+    setattr(root[roots.TOOLS], name, obj)
+    return obj
+
+
+def declare(root: Any, apis: Mapping[str, str], declared: Declared) -> list[str]:
+    """Bring the objects that are declared to what the codex says, name to API; what changed, a line each.
+
+    One that was made stays while its API does. If that changes it is declared anew and made anew at the next message:
+    the methods of the old one are retired, and it can be looked at by its reference. So it is with one that goes.
+    """
+    changes = []
+    for name, api in apis.items():
+        intent, obj = absent(root, name), made(root, name)
+        known = own_slots(obj).get(API) if obj is not None else intent.text if intent is not None else None
+        if known == api:
+            continue
+        _retired(obj, declared)
+        wish = Intent(text=api, name=name, may_learn=True, kind="prototype")
+        setattr(root[roots.TOOLS], name, wish)
+        changes.append(f"{roots.TOOLS}.{name} {'made' if known is None else 'changed'}")
+    for name, obj in names(root).items():
+        if name not in apis:
+            _retired(obj, declared)
+            delattr(root[roots.TOOLS], name)
+            changes.append(f"{roots.TOOLS}.{name} removed")
+    return changes
+
+
+def _retired(obj: UvmObject | None, declared: Declared) -> None:
+    if obj is not None:
+        for selector, value in own_slots(obj).items():
+            if isinstance(value, Behaviour):
+                declared(obj, selector, None)
+
+
+def _slots(root: Any) -> Mapping[str, Any]:
+    holder = root.get(roots.TOOLS)
+    return own_slots(holder) if holder is not None else {}

@@ -1,0 +1,99 @@
+"""Where tools are kept: declared objects until they are made, and what becomes of them when the codex changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from persistent.mapping import PersistentMapping
+
+from batos.image import roots, tools
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, own_slots, parents_of
+
+API = "search_(query) answers what was found."
+
+
+@pytest.fixture
+def root() -> dict[str, Any]:
+    """As much of a root as tools need."""
+    traits = UvmObject()
+    model = UvmObject(parents=(traits,))
+    return {
+        "traits_obj": traits,
+        "pLLM_obj": model,
+        roots.TOOLS: UvmObject(parents=(traits,)),
+        roots.GENESIS: PersistentMapping(),
+    }
+
+
+def never(holder: UvmObject, slot: str, intent: Intent | None) -> int:
+    """Nobody is to be told anything."""
+    raise AssertionError(slot)
+
+
+class Told:
+    """Hears of intents that go, and answers that a method went with each."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[UvmObject, str, Intent | None]] = []
+
+    def __call__(self, holder: UvmObject, slot: str, intent: Intent | None) -> int:
+        """One is told."""
+        self.all.append((holder, slot, intent))
+        return 1
+
+
+def made(root: dict[str, Any], name: str = "agent") -> UvmObject:
+    """An object in the place of its declaration, with one method."""
+    return tools.make(root, name, API, {"search_": Intent("search", may_learn=True, kind="tool")})
+
+
+def test_what_is_declared_is_absent_until_it_is_made(root: dict[str, Any]) -> None:
+    """It is an intent that holds the API, then an object that thinks and recalls as every other."""
+    assert tools.declare(root, {"agent": API}, never) == ["tools_obj.agent made"]
+    intent = tools.absent(root, "agent")
+    assert intent is not None
+    assert (intent.kind, intent.text, intent.may_learn) == ("prototype", API, True)
+    assert (tools.made(root, "agent"), tools.names(root)) == (None, {"agent": None})
+    obj = made(root)
+    assert (tools.made(root, "agent"), tools.absent(root, "agent")) == (obj, None)
+    assert (obj.name, obj.api) == ("agent", API)
+    assert parents_of(obj) == (root["pLLM_obj"], root["traits_obj"])
+    assert tools.names(root) == {"agent": obj}
+    assert roots.named(root, obj) == "agent"
+    assert tools.declare(root, {"agent": API}, never) == []
+
+
+def test_a_changed_api_is_declared_anew(root: dict[str, Any]) -> None:
+    """The methods of the old object are retired; the name stands for what is wished for now."""
+    tools.declare(root, {"agent": API}, never)
+    obj, gone = made(root), Told()
+    obj.search_ = Method("search_", "...")
+    changes = tools.declare(root, {"agent": API + " Quickly."}, gone)
+    assert changes == ["tools_obj.agent changed"]
+    assert gone.all == [(obj, "search_", None)]
+    assert tools.made(root, "agent") is None
+    assert tools.declare(root, {}, never) == ["tools_obj.agent removed"]
+    assert "agent" not in own_slots(root[roots.TOOLS])
+    assert tools.declare(root, {}, never) == []
+
+
+def test_only_what_is_declared_goes(root: dict[str, Any]) -> None:
+    """Tools by selector and other slots stay, whatever the codex says of objects."""
+    holder = root[roots.TOOLS]
+    holder.double_ = Intent("double it", kind="tool")
+    holder.count = 3
+    holder.other = UvmObject({"name": "another"})
+    tools.declare(root, {"agent": API}, never)
+    made(root)
+    told = Told()
+    assert tools.declare(root, {}, told) == ["tools_obj.agent removed"]
+    assert [slot for _, slot, _ in told.all] == ["search_"]
+    assert set(own_slots(holder)) == {"double_", "count", "other"}
+
+
+def test_an_image_without_tools_has_none() -> None:
+    """One that an earlier version made is looked at as it is."""
+    assert (tools.absent({}, "agent"), tools.made({}, "agent"), tools.names({})) == (None, None, {})
+    assert roots.named({}, UvmObject({"name": "agent"})) == "oid:new"
