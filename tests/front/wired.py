@@ -56,7 +56,15 @@ class Played:
     def afterwards(self) -> Played:
         return self
 
-    def keep(self, events: Events) -> None:
+    @property
+    def approvals(self) -> Played:
+        return self
+
+    @property
+    def control(self) -> Played:
+        return self
+
+    def keep(self, what: object) -> None:
         self.calls.append("keep")
 
     @contextmanager

@@ -14,18 +14,21 @@ from batos.cognition.brief import AttachmentRef, File, as_file
 from batos.cognition.brief import parse as parse_brief
 from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, TimedOut
 from batos.events import Events
-from batos.front.serving import choosing
+from batos.front.serving import choosing, deciding
 from batos.front.wire import protocol
 from batos.front.wire.shapes import (
     ARGS,
     PIECE_BYTES,
     AdaptersUse,
+    Approvals,
+    Approve,
     Attach,
     Genesis,
     Hello,
     Inspect,
     Missions,
     OfMission,
+    Reject,
     Send,
     Show,
     Status,
@@ -119,6 +122,7 @@ class Dispatcher:
         self._works = works
         if works:
             uvm.afterwards.keep(uvm.events)
+            uvm.approvals.keep(uvm.control.begin)
         self._readers = asyncio.Semaphore(READERS)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: What `hello` and `status` say of the server that this serves.
@@ -139,6 +143,9 @@ class Dispatcher:
             "status": self._status,
             "genesis": self._genesis,
             "adapters_use": self._adapters_use,
+            "approvals": self._approvals,
+            "approve": self._approve,
+            "reject": self._reject,
         }
 
     async def handle(self, verb: str, args: Mapping[str, Any], hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
@@ -343,3 +350,14 @@ class Dispatcher:
 
     async def _adapters_use(self, given: AdaptersUse, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         return await self._whole(choosing.choose(self.uvm, given.persona, given.name))
+
+    # -- approvals
+
+    async def _approvals(self, given: Approvals, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._read(deciding.read, self.uvm, given)
+
+    async def _approve(self, given: Approve, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(deciding.approve(self.uvm, given))
+
+    async def _reject(self, given: Reject, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(deciding.reject(self.uvm, given))

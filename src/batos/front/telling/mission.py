@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.errors import BatosError, MissionFailed, TimedOut
+from batos.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
 from batos.front.telling.console import Console, counted, size
 from batos.front.telling.voices import changes_lines, voices_lines
 from batos.front.wire.protocol import error_of
@@ -82,7 +82,9 @@ class Teller:
         elif event == "mission.status" and keys["status"] == "waiting":
             # Told behind the state FAILED, in which the attempt ended: the mission has not.
             self._close_line()
-            self.console.say(f"It waits, and is tried again: {(keys.get('reason') or {}).get('message', '')}")
+            reason = keys.get("reason") or {}
+            again = "" if reason.get("code") == ApprovalNeeded.code else ", and is tried again"
+            self.console.say(f"It waits{again}: {reason.get('message', '')}")
         elif event == "mission.routed":
             self.console.say(route_text(keys), dim=True)
         elif event == "mission.state":
@@ -160,6 +162,8 @@ def retracted_text(keys: Mapping[str, Any]) -> str:
 def why(mission: Mapping[str, Any]) -> BatosError:
     """Why a mission has no answer, as the error that it is for whoever waited for one."""
     name, status, reason = mission["id"], mission["status"], mission.get("reason")
+    if status == "waiting" and reason and reason["code"] == ApprovalNeeded.code:
+        return error_of(reason)
     if status in ("waiting", "paused"):
         said = f": {reason['message']}" if reason else ""
         return TimedOut(f"{name} is {status}{said}", remedy=f"`batos resume {name}` lets it go on.")

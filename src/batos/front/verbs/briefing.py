@@ -13,7 +13,17 @@ from typing import Any, Final, TextIO, get_args
 
 import click
 
-from batos.cognition.brief import TEXT_LIMIT, Combine, Effort, File, PersonaName, as_file, read_file
+from batos.cognition.brief import (
+    TEXT_LIMIT,
+    Combine,
+    Effort,
+    File,
+    Install,
+    Interpret,
+    PersonaName,
+    as_file,
+    read_file,
+)
 from batos.config import Settings
 from batos.errors import BriefError
 
@@ -121,6 +131,8 @@ def _wrong(name: str, what: str) -> BriefError:
 _PLACES: Final = {
     "reply_to": ("in_reply_to",),
     "combine": ("policy", "combine"),
+    "install": ("policy", "install"),
+    "interpret": ("policy", "interpret"),
     "wait_ollama": ("policy", "wait_ollama"),
 }
 
@@ -143,6 +155,10 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--persona", type=click.Choice(get_args(PersonaName), case_sensitive=False), help="Who is to answer.")
     @click.option("--combine", type=click.Choice(get_args(Combine)),
                   help="How several parts become one answer: the best, the majority's, or all woven.")  # fmt: skip
+    @click.option("--install", type=click.Choice(get_args(Install)),
+                  help="Whether what it lacks becomes a method: by itself, when you approve it, or not.")  # fmt: skip
+    @click.option("--interpret", type=click.Choice(get_args(Interpret)),
+                  help="What has no method is interpreted instead, or the mission waits or fails.")  # fmt: skip
     @click.option("--deadline", metavar="WHEN", help="By when: 90s, 5m, 2h, or 2026-11-21T09:30Z.")
     @click.option("--priority", type=click.IntRange(-9, 9), help="Higher goes first; the usual is 0.")
     @click.option("--budget", metavar="BOUNDS",

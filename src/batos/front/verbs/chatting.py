@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from batos.cognition.brief import Combine, Effort, File, PersonaName
+from batos.cognition.brief import Combine, Effort, File, Install, Interpret, PersonaName
 from batos.errors import BatosError, NotFound, UsageError
 from batos.front.doors.door import Door
 from batos.front.doors.errand import Errand
@@ -188,16 +188,30 @@ class Chat:
         return self._set("effort", rest.lower(), get_args(Effort))
 
     async def _combine(self, door: Door, rest: str) -> int:
-        policy = dict(self.fields.pop("policy", {}))
-        if rest.lower() in ("", "auto"):
-            policy.pop("combine", None)
-        else:
-            policy["combine"] = _choice("combine", rest.lower(), get_args(Combine))
-        if policy:
-            self.fields["policy"] = policy
-        chosen = policy.get("combine", "auto")
+        chosen = self._policy("combine", rest, get_args(Combine))
         self._tell({"combine": chosen}, f"Parts are combined: {chosen}.")
         return 0
+
+    async def _install(self, door: Door, rest: str) -> int:
+        chosen = self._policy("install", rest, get_args(Install), "configured")
+        self._tell({"install": chosen}, f"What it lacks becomes a method: {chosen}.")
+        return 0
+
+    async def _interpret(self, door: Door, rest: str) -> int:
+        chosen = self._policy("interpret", rest, get_args(Interpret), "configured")
+        self._tell({"interpret": chosen}, f"What has no method is interpreted: {chosen}.")
+        return 0
+
+    def _policy(self, name: str, rest: str, known: Sequence[str], usual: str = "auto") -> str:
+        """A policy of the next briefs; the usual word or nothing leaves it as it is configured."""
+        policy = dict(self.fields.pop("policy", {}))
+        if rest.lower() in ("", usual):
+            policy.pop(name, None)
+        else:
+            policy[name] = _choice(name, rest.lower(), known)
+        if policy:
+            self.fields["policy"] = policy
+        return str(policy.get(name, usual))
 
     def _set(self, field: str, value: str, known: Sequence[str]) -> int:
         """A field of the next briefs; `auto` or nothing leaves it to the router."""
@@ -337,6 +351,8 @@ COMMANDS: Final[dict[str, Command]] = {
     "persona": Command(Chat._persona, "Who answers from now on: a name, or auto."),
     "effort": Command(Chat._effort, "How hard: reflex, cycle, council, or auto."),
     "combine": Command(Chat._combine, "How parts become one answer: select, vote, weave, or auto."),
+    "install": Command(Chat._install, "Whether what it lacks becomes a method: auto, ask, never, or configured."),
+    "interpret": Command(Chat._interpret, "Whether what has no method is interpreted: allow, never, or configured."),
     "file": Command(Chat._file, "Attach a text file to the next question: PATH."),
     "history": Command(Chat._history, "Show turns word for word: the first one's position, how many."),
     "recalled": Command(Chat._recalled, "Show which turns the last answer was shown, and what was compacted."),

@@ -11,7 +11,7 @@ import click
 from batos.front.doors.door import door
 from batos.front.options import Called, reaching, run
 from batos.front.telling.bars import lasting
-from batos.front.telling.console import size, table
+from batos.front.telling.console import counted, size, table
 from batos.front.telling.mission import placement_text, who
 from batos.front.verbs.reading import asked
 
@@ -60,6 +60,9 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield f"ollama   {ollama['host']}, " + (f"version {version}" if version else "which does not answer")
     if found.get("queue"):
         yield f"queue    {found['queue']['waiting']:,} of {found['queue']['limit']:,} wait"
+    asked = (found.get("approvals") or {}).get("waiting", 0)
+    if asked:
+        yield f"asked    {counted(asked, 'method')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
     told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)
     yield f"missions {told or 'none yet'}"
 

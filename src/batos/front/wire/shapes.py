@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -125,6 +125,36 @@ class AdaptersUse(Shape):
     name: _Name = Field(description="One of its adapters, or `none`.")
 
 
+class Approvals(Shape):
+    """The methods that wait for a person, then what was answered; or one whole."""
+
+    approval: _Name | None = Field(
+        default=None, description="An id: that one, with its source and what is known of it."
+    )
+    limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
+    status: Literal["asked", "approved", "rejected", "expired", "outdated"] | None = Field(
+        default=None, description="Only those of this status."
+    )
+
+
+class Approve(Shape):
+    """Let methods be installed, exactly as they were asked about."""
+
+    approvals: list[_Name] | None = Field(default=None, min_length=1, max_length=1_000, description="Their ids.")
+    matching: _Name | None = Field(
+        default=None, description="Or all that wait for an OBJECT.SELECTOR like this: `*.*`."
+    )
+    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+
+
+class Reject(Shape):
+    """Let a method not be installed."""
+
+    approval: _Name = Field(description="Its id.")
+    why: str = Field(min_length=1, max_length=1_000, description="What its missions are told.")
+    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+
+
 #: What every verb takes.
 ARGS: Final[Mapping[str, type[Shape]]] = {
     "hello": Hello,
@@ -142,4 +172,7 @@ ARGS: Final[Mapping[str, type[Shape]]] = {
     "status": Status,
     "genesis": Genesis,
     "adapters_use": AdaptersUse,
+    "approvals": Approvals,
+    "approve": Approve,
+    "reject": Reject,
 }

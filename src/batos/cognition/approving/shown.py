@@ -1,0 +1,111 @@
+"""Approvals as doors show them: plain data, a line each or one whole with what the method would change."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from itertools import chain, islice
+from typing import Any
+
+from batos.cognition.approving.reasons import no_such
+from batos.errors import NotFound
+from batos.image import approvals, methods
+from batos.image.approvals import Approval
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject, own_slots, reference
+
+
+def listing(root: Any, at: str, limit: int, status: str | None = None) -> dict[str, Any]:
+    """{approvals, waiting}: those that wait first, the oldest first, then the newest; and how many wait in all."""
+    every = chain(approvals.awaited(root), approvals.closed(root))
+    meant = (line(each, at) for each in every if status in (None, each.standing(at)))
+    waiting = sum(1 for each in approvals.awaited(root) if each.standing(at) == "asked")
+    return {"approvals": list(islice(meant, limit)), "waiting": waiting}
+
+
+def line(approval: Approval, at: str) -> dict[str, Any]:
+    """One in a list; what is not known yet is not there."""
+    known = {
+        "id": approval.name,
+        "status": approval.standing(at),
+        "object": approval.object,
+        "selector": approval.candidate["selector"],
+        "digest": approval.candidate["digest"],
+        "former": approval.former,
+        "asked_at": approval.asked_at,
+        "until": approval.until,
+        "missions": list(approval.missions),
+        "answered_at": approval.answered_at,
+        "by": approval.by,
+        "why": approval.why,
+        "revision": approval.revision,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def whole(root: Any, name: str, at: str) -> dict[str, Any]:
+    """One with source, verdict, checks, mutants, provenance, intent, and the diff to what it takes the place of.
+
+    NotFound: there is no such approval.
+    """
+    approval = approvals.named(root, name)
+    if approval is None:
+        raise no_such(name)
+    candidate = approval.candidate
+    former = candidate["former"] or {}
+    return {
+        **line(approval, at),
+        "intent": _intent(root, candidate),
+        "wish": candidate["wish"],
+        "source": candidate["source"],
+        "verdict": dict(candidate["verdict"]),
+        "checks": [dict(each) for each in candidate["checks"]],
+        "mutants": dict(candidate["mutants"]),
+        "provenance": dict(candidate["provenance"]),
+        "diff": list(diff(former, candidate["source"])) if former else None,
+    }
+
+
+def diff(former: Mapping[str, Any], source: str) -> Iterator[str]:
+    """The lines of a unified diff from a former revision, {revision, source}, to a source."""
+    names = f"revision {former.get('revision')}", "asked"
+    before, after = str(former.get("source", "")), source
+    return difflib.unified_diff(before.split("\n"), after.split("\n"), *names, lineterm="")
+
+
+def matching(root: Any, pattern: str, at: str) -> list[str]:
+    """The ids of what waits for an object and selector that the pattern fits (`*`, `?`, `[abc]`; any case).
+
+    Objects go by their root name, the name they bear, and their reference: `brick*.*_facet_`, `oid:0x2a.say_`.
+    """
+    wanted = pattern.casefold()
+    waiting = (each for each in approvals.awaited(root) if each.standing(at) == "asked")
+    return [each.name for each in waiting if any(fnmatchcase(form, wanted) for form in _forms(root, each))]
+
+
+def _forms(root: Any, approval: Approval) -> Iterator[str]:
+    selector = approval.candidate["selector"]
+    holder = _holder(root, approval.candidate)
+    named = () if holder is None else (own_slots(holder).get("name"), reference(holder))
+    return (f"{each}.{selector}".casefold() for each in (approval.object, *named) if isinstance(each, str))
+
+
+def _holder(root: Any, candidate: Mapping[str, Any]) -> UvmObject | None:
+    try:
+        return methods.holder_named(root, candidate["holder"])
+    except NotFound:  # it is gone since
+        return None
+
+
+def _intent(root: Any, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the method is for, as declared; None: that is declared no more, or otherwise."""
+    holder = _holder(root, candidate)
+    if holder is None:
+        return None
+    lineage = methods.lineage_of(root, holder, candidate["selector"])
+    value = own_slots(holder).get(candidate["selector"])
+    intent = value if isinstance(value, Intent) else None if lineage is None else lineage.intent
+    if intent is None or methods.digest_of(intent) != candidate["intent"]:
+        return None
+    return {"name": intent.name, "text": intent.text, "signature": intent.signature}

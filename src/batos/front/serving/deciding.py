@@ -1,0 +1,74 @@
+"""What a person is asked about methods, through every door: shown, approved one by one or by pattern, rejected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batos.cognition.approving import shown
+from batos.cognition.approving.approvals import Answered
+from batos.cognition.approving.reasons import refusal
+from batos.errors import BriefError, NotFound, ProtocolError
+from batos.front.wire.shapes import Approvals, Approve, Reject
+from batos.image.approvals import Answer
+from batos.image.ids import iso
+from batos.uvm import UVM
+
+
+def read(uvm: UVM, given: Approvals) -> dict[str, Any]:
+    """{approvals, waiting}, or one whole; NotFound. Reads the image: not on a loop."""
+    at = iso(uvm.clock())
+    with uvm.image.snapshot() as root:
+        if given.approval is not None:
+            return shown.whole(root, given.approval, at)
+        return shown.listing(root, at, given.limit, given.status)
+
+
+async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:
+    """Say yes: {approved, refused, woken}. Refused where nothing could be approved, NotFound where nothing is meant."""
+    if (given.approvals is None) == (given.matching is None):
+        raise ProtocolError(
+            "args: either approvals or matching is given", field="args.approvals", remedy="Name ids, or a pattern."
+        )
+    names = given.approvals if given.approvals is not None else _matching(uvm, given.matching or "")
+    answered = await uvm.approvals.approve(names, given.user or uvm.settings.asker)
+    refused = [answer for answer in answered.answers if not _said(answer, "approved")]
+    if len(refused) == len(answered.answers):
+        raise refusal(refused[0])
+    return {
+        "approved": [_told(answer) for answer in answered.answers if _said(answer, "approved")],
+        "refused": [{"id": answer.name, "error": refusal(answer).as_dict()} for answer in refused],
+        "woken": list(answered.woken),
+    }
+
+
+def _matching(uvm: UVM, pattern: str) -> list[str]:
+    with uvm.image.snapshot() as root:
+        names = shown.matching(root, pattern, iso(uvm.clock()))
+    if not names:
+        raise NotFound(
+            f"nothing that waits for approval matches {pattern!r}",
+            field="matching",
+            remedy="`batos approvals` lists what waits; a pattern is over OBJECT.SELECTOR, like 'brick*.*_facet_'.",
+        )
+    return names
+
+
+async def reject(uvm: UVM, given: Reject) -> dict[str, Any]:
+    """Say no: {rejected, woken}. Refused: it was answered before, or its time is over."""
+    if not given.why.strip():
+        raise BriefError("why: there is nothing but blanks", field="why", remedy="Say why: who asked is told.")
+    answered: Answered = await uvm.approvals.reject(given.approval, given.user or uvm.settings.asker, given.why.strip())
+    answer = answered.answers[0]
+    if not _said(answer, "rejected"):
+        raise refusal(answer)
+    return {"rejected": {**_told(answer), "why": answer.why}, "woken": list(answered.woken)}
+
+
+def _said(answer: Answer, word: str) -> bool:
+    """Whether it is what was just said."""
+    return answer.changed and answer.word == word
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    told = {"id": answer.name, "object": answer.object, "selector": answer.selector, "digest": answer.digest}
+    return {**told, "by": answer.by, **({} if answer.revision is None else {"revision": answer.revision})}
