@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, Protocol
 
 from batos.cognition import prompt
 from batos.cognition.generating import request
 from batos.cognition.generating.reply import REPLY
-from batos.cognition.generating.trial import Judged, Trial
+from batos.cognition.generating.trial import Judged
 from batos.cognition.generating.wanted import Wanted
 from batos.cognition.prompt import Message
 from batos.cognition.running import ratio
 from batos.errors import ContextOverflow, CovenantViolation, GenerationFailed, MethodFailed, Refused, Runaway, TimedOut
 from batos.events import Events
 from batos.inference.bridge import ChatRequest
+from batos.inference.schema import Decision
 from batos.inference.session import Session, Step
 
 #: How often a coder is told what is wrong before it is given up.
 REPAIRS: Final = 3
+
+
+class Tries(Protocol):
+    """Who tries a reply."""
+
+    async def reply(self, text: str) -> Judged:
+        """What came of it."""
+        ...
 
 
 @dataclass(slots=True)
@@ -32,11 +41,13 @@ class Dialogue:
 
     wanted: Wanted
     session: Session
-    trial: Trial
+    trial: Tries
     events: Events
     #: The place of its calls in the journal.
     path: str
     begun: tuple[Message, ...]
+    #: The shape that it answers in.
+    decision: Decision[Any] = REPLY
     attempts: int = 0
     _repairs: list[tuple[Message, ...]] = field(default_factory=list)
 
@@ -95,10 +106,10 @@ class Dialogue:
     def _request(self, messages: tuple[Message, ...]) -> ChatRequest:
         coder = self.wanted.coder
         options = {**coder.options, "num_predict": self._predicted()}
-        return ChatRequest(coder.model, messages, options, schema=REPLY.format, think=False)
+        return ChatRequest(coder.model, messages, options, schema=self.decision.format, think=False)
 
     def _predicted(self) -> int:
-        return min(REPLY.num_predict, self.wanted.coder.window // 2)
+        return min(self.decision.num_predict, self.wanted.coder.window // 2)
 
     def _measured(self) -> float:
         return ratio(*self.session.measured.get(self.wanted.coder.model, (0, 0)), self.wanted.coder.ratio)
