@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from typing import Any, Protocol
 
 from batos.cognition import report
 from batos.cognition.approving.approvals import Approvals
 from batos.cognition.brief import File
 from batos.cognition.conversing import conversations
+from batos.cognition.crafting import Crafts, crafting
 from batos.cognition.hold import Hold
+from batos.cognition.jit import Jit
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.lives import Lives
 from batos.cognition.mission import Conductor, Inference
@@ -30,7 +31,7 @@ from batos.cognition.working.counters import Counters
 from batos.cognition.working.recovery import Recovery
 from batos.cognition.working.workers import PAUSES, Trade, Workers
 from batos.config import Settings
-from batos.errors import NotFound, OllamaError, OllamaTimeout, OllamaUnreachable
+from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
 from batos.genesis import modelname
 from batos.genesis.codex import Codex
@@ -38,7 +39,6 @@ from batos.genesis.convergence import Convergence, Footing, GenesisReport
 from batos.genesis.daemon import Daemon
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress
-from batos.image import roots
 from batos.image.commits import settled
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
@@ -91,6 +91,7 @@ class UVM:
     lives: Lives
     publisher: Publisher
     approvals: Approvals = field(init=False)
+    crafts: Crafts = field(init=False)
     workers: Workers = field(init=False)
     control: Control = field(init=False)
     counters: Counters = field(init=False)
@@ -101,9 +102,14 @@ class UVM:
     _ready: Ready | None = None
     #: The digest of every model that was seen, by name. One mapping for all: a mission may begin on what another's look
     #: has just written into the image.
-    _digests: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
     #: The models that each run of a mission may think with: it keeps what it began with.
     _thinking: dict[object, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def jit(self) -> Jit:
+        """Who makes methods of intents."""
+        return self.crafts.jit
 
     # -- genesis
 
@@ -142,7 +148,7 @@ class UVM:
             if remembered is None:
                 raise
             footing = remembered
-        self._digests.update(footing.digests)
+        self.digests.update(footing.digests)
         alike = before is not None and before.footing.codex.digest == footing.codex.digest
         if before is not None and alike and before.conductor.router.serves(self._embedder(footing)):
             self._ready = replace(before, number=number, footing=footing)
@@ -161,8 +167,9 @@ class UVM:
             limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=self.events,
             clock=self.clock,
-            digests=self._digests,
+            digests=self.digests,
             parallel=self.settings.parallel,
+            craft=self.crafts.craft,
         )
 
     async def _router(self, footing: Footing) -> Router:
@@ -289,9 +296,7 @@ class UVM:
     def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
         """The newest missions, a line each; only those of a status or a user, where one is named."""
         with self.image.snapshot() as root:
-            lines = (report.mission_line(name, *parts[:2]) for name, parts in report.newest(root))
-            meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
-            return list(islice(meant, most))
+            return report.mission_lines(root, most, status, user)
 
     def prompts(self, mission: str) -> list[dict[str, Any]]:
         """Every call of a mission with the exact prompt; raises NotFound."""
@@ -325,8 +330,6 @@ class UVM:
     def inspect(self, reference: str) -> dict[str, Any]:
         """An object or a slot; raises NotFound."""
         with self.image.snapshot() as root:
-            if reference in roots.OBJECTS and reference not in root:
-                raise NotFound(f"the image has no {reference} yet", field="object", remedy="Run `batos genesis`.")
             return report.inspect_object(root, reference)
 
 
@@ -382,18 +385,19 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as group:
         days, events = uvm.settings.approval_days, uvm.events
         uvm.approvals = Approvals(uvm.image, events, uvm.clock, days, group)
-        trade = Trade(uvm._perform, uvm._answers, uvm.settings.missions, events, seams.pauses, uvm.approvals.awaits)
-        uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
-        recovery = Recovery(uvm.image, uvm.journal, uvm.publisher, uvm.events)
-        uvm.control = Control(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
-        uvm.approvals.wake = uvm.control.wake
-        uvm.afterwards = Afterwards(uvm.image, uvm.control, group)
-        try:
-            await uvm.approvals.open()
-            yield
-        except BaseException as error:  # raised below, as it is: the group would wrap it
-            failure = error
-        uvm.approvals.close()
-        await settled(asyncio.ensure_future(uvm.stop()))
+        async with crafting(uvm) as uvm.crafts:
+            trade = Trade(uvm._perform, uvm._answers, uvm.settings.missions, events, seams.pauses, uvm.approvals.awaits)
+            uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
+            recovery = Recovery(uvm.image, uvm.journal, uvm.publisher, uvm.events)
+            uvm.control = Control(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
+            uvm.approvals.wake, uvm.approvals.settle = uvm.control.wake, uvm.lives.settle
+            uvm.afterwards = Afterwards(uvm.image, uvm.control, group)
+            try:
+                await uvm.approvals.open()
+                yield
+            except BaseException as error:  # raised below, as it is: the group would wrap it
+                failure = error
+            uvm.approvals.close()
+            await settled(asyncio.ensure_future(uvm.stop()))
     if failure is not None:
         raise failure

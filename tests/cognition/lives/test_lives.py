@@ -51,6 +51,21 @@ async def test_all_or_none() -> None:
         assert len(made) == 1
 
 
+async def test_what_somebody_else_installed_is_settled() -> None:
+    """An approval installs in its own commit: it is told like any other, and the bound holds after it."""
+    async with receiver(active=1) as brick:
+        await brick.learn("plan_facet_")
+        await brick.declare("guide_facet_")
+        one = brick.candidate("guide_facet_", provenance=provenance(approval="a-1"))
+        await brick.image.writer.apply(lambda root: methods.install(root, one, "now").revision)
+        await brick.lives.settle(NAME, "guide_facet_")
+        told = [(event, keys["selector"]) for event, keys in brick.told[1:]]
+        assert told == [("method.installed", "guide_facet_"), ("method.retired", "plan_facet_")]
+        assert brick.acting() == {"guide_facet_"}
+        await brick.lives.settle(NAME, "plan_facet_")
+        assert len(brick.told) == 3
+
+
 async def test_a_method_that_fails_is_retired() -> None:
     """After the least number of uses the slot holds the intent again; what it was and why it went can be read."""
     async with receiver(least=5) as brick:

@@ -25,6 +25,7 @@ _log = structlog.get_logger("batos")
 
 #: Called with the missions that waited for an answer that was given; gives those that now wait to be begun.
 Wake: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
+Settle: TypeAlias = Callable[[str, str], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Approvals:
         self._group = group
         self._alarms = Alarms(clock, self._ring)
         self.wake: Wake = _nobody
+        #: Told of each method that was installed, by object and selector: what it is one too many for goes.
+        self.settle: Settle = _settled
         self._begin: Callable[[str], object] = _left
 
     def keep(self, begin: Callable[[str], object]) -> None:
@@ -153,6 +156,8 @@ class Approvals:
             if answer.changed:
                 self._alarms.drop(answer.name)
                 self._events.emit("approval.answered", approval=answer.name, answer=answer.word, by=answer.by)
+                if answer.word == "approved":
+                    await self.settle(answer.object, answer.selector)
         woken = await self.wake([mission for answer in answers for mission in answer.missions])
         for mission in woken:
             with suppress(Refused):  # somebody brought it to a stand since
@@ -176,6 +181,10 @@ def _id_of(answer: Answer) -> str:
     if answer.word in ("asked", "approved"):
         return answer.name
     raise why_not(answer)
+
+
+async def _settled(_object: str, _selector: str) -> None:
+    """There are no lives to be settled."""
 
 
 async def _nobody(missions: Sequence[str]) -> Sequence[str]:

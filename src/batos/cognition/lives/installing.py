@@ -22,7 +22,7 @@ def installed(root: Any, candidate: Candidate, rules: Rules, at: str) -> tuple[M
     method = methods.install(root, candidate, at)
     lineage = methods.lineage_of(root, holder, candidate.selector)
     assert lineage is not None
-    return method, method.revision > revisions, _room(root, lineage, rules, at)
+    return method, method.revision > revisions, room(root, lineage, rules, at)
 
 
 def rolled_back(
@@ -38,7 +38,7 @@ def rolled_back(
     methods.restore(root, lineage, number, at, by)
     if number == 0:
         return 0, [Gone(roots.named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
-    return number, _room(root, lineage, rules, at)
+    return number, room(root, lineage, rules, at)
 
 
 def _before(lineage: Lineage) -> int:
@@ -57,7 +57,7 @@ def _before(lineage: Lineage) -> int:
     return int(former[-1])
 
 
-def _room(root: Any, newest: Lineage, rules: Rules, at: str) -> list[Gone]:
+def room(root: Any, newest: Lineage, rules: Rules, at: str) -> list[Gone]:
     """Keep the receiver's active set bounded: never at the newest one's cost."""
     holder: UvmObject = newest.holder
     active = [each for each in methods.lineages_of(root, holder) if each.active]

@@ -85,6 +85,21 @@ class Lives:
         self._told(tellings)
         return made
 
+    async def settle(self, holder: str, selector: str) -> None:
+        """A method was installed in a commit of somebody else's: it is told, and what it is one too many for goes."""
+        at = self._now()
+
+        def change(root: Any) -> list[Telling]:
+            lineage = methods.lineage_of(root, methods.holder_named(root, holder), selector)
+            if lineage is None or not lineage.active:
+                return []
+            method = Method(**lineage.revisions[lineage.active].as_dict())
+            gone = installing.room(root, lineage, self.rules, at)
+            receiver = roots.named(root, lineage.holder)
+            return [self._telling_installed(receiver, method), *self._telling_gone(gone)]
+
+        self._told(await self._image.writer.apply(change))
+
     async def roll_back(self, name: str, revision: int | None, by: str) -> dict[str, Any]:
         """Let a former revision of `OBJECT.SELECTOR` be active again (0: the intent; None: the one before); the method.
 
