@@ -20,7 +20,7 @@ from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.lives import Lives
 from batos.cognition.mission import Conductor, Inference
 from batos.cognition.routing import router as routers
-from batos.cognition.routing.embedding import Embedder
+from batos.cognition.routing.embedding import Embedder, listed
 from batos.cognition.routing.lessons import Lesson
 from batos.cognition.routing.router import Router
 from batos.cognition.working.afterwards import Afterwards
@@ -33,7 +33,6 @@ from batos.cognition.working.workers import PAUSES, Trade, Workers
 from batos.config import Settings
 from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
-from batos.genesis import modelname
 from batos.genesis.codex import Codex
 from batos.genesis.convergence import Convergence, Footing, GenesisReport
 from batos.genesis.daemon import Daemon
@@ -178,9 +177,7 @@ class UVM:
 
     def _embedder(self, footing: Footing) -> Embedder | None:
         """The codex's embedder, if the daemon has it."""
-        name = footing.codex.profile(self.settings.profile).embedder
-        digest = footing.digests.get(modelname.with_tag(name)) if name else None
-        return Embedder(self.bridge, name, digest) if digest is not None else None
+        return listed(self.bridge, footing.codex.profile(self.settings.profile).embedder, footing.digests)
 
     async def ready(self) -> Ready:
         """What a mission that comes now begins with; those that come together share a look.
@@ -383,8 +380,8 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
     """The one task group, with the workers in it; at the end they have stopped."""
     failure: BaseException | None = None
     async with asyncio.TaskGroup() as group:
-        days, events = uvm.settings.approval_days, uvm.events
-        uvm.approvals = Approvals(uvm.image, events, uvm.clock, days, group)
+        events = uvm.events
+        uvm.approvals = Approvals(uvm.image, events, uvm.clock, uvm.settings.approval_days, group)
         async with crafting(uvm) as uvm.crafts:
             trade = Trade(uvm._perform, uvm._answers, uvm.settings.missions, events, seams.pauses, uvm.approvals.awaits)
             uvm.workers = Workers(uvm.image, group, trade, uvm.clock)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 from ZODB.POSException import POSKeyError
@@ -113,6 +114,13 @@ def newest(root: Any) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:
         yield name, missions[name]
         # Below `name` and above every shorter step down: its last character made smaller, then the largest there is.
         upper = f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff"
+
+
+def mission_lines(root: Any, most: int, status: str | None, user: str | None) -> list[dict[str, Any]]:
+    """The newest missions, a line each; only those of a status or a user, where one is named."""
+    lines = (mission_line(name, *parts[:2]) for name, parts in newest(root))
+    meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
+    return list(islice(meant, most))
 
 
 def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:

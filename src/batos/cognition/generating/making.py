@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from batos.cell.cell import Cell
-from batos.cognition.generating import request
+from batos.cognition.generating import request, whole
 from batos.cognition.generating.budget import Allowance
 from batos.cognition.generating.candidate import Candidate
 from batos.cognition.generating.dialogue import Dialogue
@@ -17,6 +17,7 @@ from batos.cognition.generating.reply import REPLY
 from batos.cognition.generating.rounds import Round
 from batos.cognition.generating.trial import Judged, Trial
 from batos.cognition.generating.wanted import Wanted
+from batos.cognition.generating.whole import Whole, WholeTrial
 from batos.events import Events
 from batos.image.ids import iso
 from batos.inference.journal import Journal, canonical
@@ -68,11 +69,28 @@ class Workshop:
 
     async def make(self, wanted: Wanted, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:
         """A candidate by dialogue; `about` is what else its provenance says. As `Dialogue.run`."""
-        begun = opened.begun or request.messages(wanted, self.dialect, REPLY.guide)
-        trial = self.trial(wanted)
-        dialogue = Dialogue(wanted, session, trial, self.events, opened.path, begun)
-        judged = await dialogue.run()
-        provenance = {
+        parts = whole.parts_of(wanted)
+        if not parts:
+            trial = self.trial(wanted)
+            first = request.messages(wanted, self.dialect, REPLY.guide)
+            dialogue = Dialogue(wanted, session, trial, self.events, opened.path, opened.begun or first)
+            judged = await dialogue.run()
+            return await self.candidate(wanted, trial, judged, self._provenance(dialogue, opened, about))
+        tries = WholeTrial(tuple(map(self.trial, parts)))
+        first = whole.messages(wanted, parts, self.dialect, tries.decision.guide)
+        dialogue = Dialogue(wanted, session, tries, self.events, opened.path, opened.begun or first, tries.decision)
+        tried = await dialogue.run()
+        assert isinstance(tried, Whole)
+        made = self._provenance(dialogue, opened, about)
+        found = [
+            await self.candidate(trial.wanted, trial, judged, made)
+            for trial, judged in zip(tries.trials, tried.parts, strict=True)
+        ]
+        return whole.candidate(wanted, tried, found)
+
+    def _provenance(self, dialogue: Dialogue, opened: Round, about: Mapping[str, Any]) -> dict[str, Any]:
+        wanted, session, begun = dialogue.wanted, dialogue.session, dialogue.begun
+        return {
             "generation": opened.log,
             "round": opened.number,
             "model": wanted.coder.model,
@@ -83,7 +101,6 @@ class Workshop:
             "trust": wanted.trust,
             **about,
         }
-        return await self.candidate(wanted, trial, judged, provenance)
 
     def trial(self, wanted: Wanted) -> Trial:
         """The trial of what was written for it."""
@@ -93,6 +110,8 @@ class Workshop:
         """What passed its trial, with what its checks are worth."""
         assert judged.verdict is not None
         mutants = await trial.worth(judged)
+        about = {"receiver": wanted.name, "selector": wanted.selector, "outcome": "passed"}
+        self.events.emit("method.tried", **about, mutants=mutants["made"], killed=mutants["killed"])
         return Candidate(
             holder=wanted.holder,
             selector=wanted.selector,

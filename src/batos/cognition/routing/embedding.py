@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from batos.errors import ContextOverflow, OllamaError, UsageError
+from batos.genesis.modelname import with_tag
 from batos.inference.bridge import Embedding
 
 #: No layer on the card, which is the personas'; the bridge adds one number of threads for all calls.
@@ -70,6 +71,12 @@ class Embedder:
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         return (await self.bridge.embed(self.model, texts, options=OPTIONS)).vectors
+
+
+def listed(bridge: Embeds, name: str, digests: Mapping[str, str]) -> Embedder | None:
+    """The embedder of that name, if the daemon has it; "" names none."""
+    digest = digests.get(with_tag(name)) if name else None
+    return Embedder(bridge, name, digest) if digest is not None else None
 
 
 def clipped(text: str, share: int = 1) -> str:
