@@ -17,6 +17,7 @@ from batos.emulator.speech.authoring.wishes import Wish
 API = """
 search_(query, limit) answers a list of {title, url, excerpt}, best first, at most `limit` (1 to 10).
 fetch_(url) answers {url, title, text} of one page.
+  see_also(other) is no method: it stands within what is said of one.
 Both only read.
 """
 

@@ -16,7 +16,8 @@ _HEADING: Final = re.compile(
     r"Reply with):[ \t]*(.*)$",
     re.MULTILINE,
 )
-_SIGNATURE: Final = re.compile(r"^[ \t]*(?:[-*][ \t]+)?(?:(?:async )?def )?([A-Za-z]\w*)\(([^()\n]*)\)", re.MULTILINE)
+# a line that begins as a call does; brackets within the brackets are one deep
+_SIGNATURE: Final = re.compile(r"^([A-Za-z]\w*)\(((?:[^()\n]|\([^()\n]*\))*)\)", re.MULTILINE)
 _SLOT: Final = re.compile(r"^-[ \t]+(\w+):[ \t]*(\w+)", re.MULTILINE)
 _MOST: Final = 16  # methods of one request
 
