@@ -7,9 +7,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
+from ZODB.POSException import ConflictError
 
 from batos.cognition import preparing, provenance, sending
 from batos.cognition.conversing import conversations
@@ -23,7 +24,7 @@ from batos.cognition.routing import routed
 from batos.cognition.routing.embedding import Embeds
 from batos.cognition.routing.router import Router
 from batos.cognition.running import Craft, Running
-from batos.errors import InternalError, Refused
+from batos.errors import BatosError, InternalError, MissionFailed, Refused
 from batos.events import Events
 from batos.image.commits import settled
 from batos.image.ids import iso, tid_text
@@ -40,6 +41,13 @@ from batos.objects.prototype import own_slots
 _log = structlog.get_logger("batos.mission")
 
 _ENDED = frozenset({"failed", "cancelled", "parked", "undone"})
+
+#: How often a thought is thought whose commit meets that of another mission, which changed the same object.
+MOST_REPLAYS: Final = 20
+
+_CONFLICT: Final = BatosError(
+    "another mission changed what this one changes", remedy="It is thought again on what that one left."
+)
 
 
 @dataclass(slots=True)
@@ -116,7 +124,7 @@ class Conductor:
             attempt.hold()
             await self.image.move(mission, "running", **attempt.hold.marks)
             began = True
-            await self._think(attempt)
+            await self._think_until_whole(attempt)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, Refused) and not began:
                 # Somebody else runs it, now or before a crash: that is not this attempt's to call failed.
@@ -139,6 +147,32 @@ class Conductor:
                     remedy=f"Ask again with `--ancestor {mission}`: what was paid for is not paid again.",
                 )
             return "answer" in own_slots(thought)
+
+    async def _think_until_whole(self, attempt: Attempt) -> None:
+        """Think; if another mission changed meanwhile what this one changed too, once more on what it left.
+
+        What was paid for is read from the journal: only what asks something else now is paid. MissionFailed: it met
+        others `MOST_REPLAYS` times.
+        """
+        for _ in range(MOST_REPLAYS):
+            try:
+                await self._think(attempt)
+            except ConflictError:
+                attempt.hold()
+                await self._again(attempt)
+            else:
+                return
+        raise MissionFailed(
+            f"other missions changed what this one changes, each of the {MOST_REPLAYS} times it was thought",
+            remedy="Ask again when fewer missions run; `batos show` has what it changes.",
+        )
+
+    async def _again(self, attempt: Attempt) -> None:
+        """Begin another attempt: what was streamed is taken back, and the attempts are counted as after a crash."""
+        attempt.states.clear()
+        self.events.emit("mission.retracted", mission=attempt.mission)
+        await self.journal.flush(attempt.mission)
+        await self.image.again(attempt.mission, _CONFLICT)
 
     async def _think(self, attempt: Attempt) -> None:
         with self.image.transaction(attempt.mission) as transaction:
@@ -185,7 +219,18 @@ class Conductor:
             # A full disk can keep us from writing why: the first error is still the one to tell.
             self.events.emit("txn.abort", what=mission, reason=f"its end is not recorded: {unwritten}")
         if ended:
+            await self._count(attempt)
             self.events.emit("mission.failed", mission=mission, status=word, reason=reason.as_dict(), **attempt.told())
+
+    async def _count(self, attempt: Attempt) -> None:
+        """Tell the ledgers what the mission used: a method that fails missions must not go on for want of a thought."""
+        running, lives = attempt.running, self.craft.lives
+        if running is None or lives is None or not running.uses:
+            return
+        try:
+            await lives.count(attempt.mission, [use.payload(0) for use in running.uses])
+        except Exception as error:  # told, because the mission's own error is the one to raise
+            self.events.emit("txn.abort", what=attempt.mission, reason=f"its uses are not counted: {error}")
 
     def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:
         """A state is entered: told to the journal and whoever listens, and to the report unless a mind within did."""
@@ -215,7 +260,7 @@ class Conductor:
         if reached is not None:
             noted[conversations.REACH_NOTE] = reached.as_note()
         self.journal.note(mission, {"begun": iso(self.clock()), **noted})
-        orchestrator = root["orchestrator_obj"]
+        orchestrator, before = root["orchestrator_obj"], attempt.running
         return Running(
             id=mission,
             brief=brief,
@@ -238,12 +283,14 @@ class Conductor:
             failures=preparing.failures_of(self.journal, alike),
             name=council.NAME if route.effort == "council" else persona.name.lower(),
             craft=self.craft,
+            generated=before.generated if before else {},
+            learned=before.learned if before else [],
         )
 
     def _session(self, asked: preparing.Asked, attempt: Attempt, *, again: bool) -> Session:
         # A mission that begins for the first time has nothing of its own to be served from.
         served = [*asked.ancestors, *([attempt.mission] if again else [])]
-        return Session(
+        session = Session(
             mission=attempt.mission,
             journal=self.journal,
             bridge=self.bridge,
@@ -256,3 +303,6 @@ class Conductor:
             turns=Turns(self.parallel),
             hold=attempt.hold,
         )
+        if attempt.running is not None:
+            session.follow(attempt.running.session)
+        return session

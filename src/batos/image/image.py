@@ -271,6 +271,20 @@ class LivingImage:
         began = {"attempt": attempts} if word == "running" else {}
         self._events.emit("mission.status", mission=mission, status=word, reason=shown, **began)
 
+    async def again(self, mission: str, reason: BatosError) -> None:
+        """Count another attempt of a mission that runs, in a short transaction; Refused: it does not run."""
+        shown, at = reason.as_dict(), iso(self._clock())
+
+        def change(root: Any) -> int:
+            _, status, _ = self.find(root, mission)
+            if status.word != "running":
+                raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
+            status.become("running", at)
+            return status.attempts
+
+        attempts = await self.writer.apply(change)
+        self._events.emit("mission.status", mission=mission, status="running", reason=shown, attempt=attempts)
+
     def sizes(self) -> dict[str, int]:
         """Bytes of both databases; blobs are beside them."""
         return {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize()}

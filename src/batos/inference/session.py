@@ -162,6 +162,10 @@ class Session:
             del self._flying[key]
             landed.set_result(None)
 
+    def follow(self, earlier: Session) -> None:
+        """Go on with what an earlier session of the same run spent: its calls and its time count against the limits."""
+        self.cost, self._began = earlier.cost, earlier._began
+
     @property
     def paid(self) -> int:
         """How many answers the journal has for this mission, its ancestors' among them."""
