@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -29,6 +29,8 @@ class Candidate:
     wish: Mapping[str, Any] | None = None
     #: The revision that it takes the place of, as {revision, source}; None: it is the first.
     former: Mapping[str, Any] | None = None
+    #: Of a whole object: its methods, which are installed together or not at all. `source` is then that of all.
+    methods: tuple[Candidate, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -38,18 +40,7 @@ class Candidate:
     def approved(self, approval: str, by: str) -> Candidate:
         """The same with the id of the approval that lets it be installed, and who gave it."""
         provenance = {**self.provenance, "approval": approval, "approved_by": by}
-        return Candidate(
-            self.holder,
-            self.selector,
-            self.intent,
-            self.source,
-            self.verdict,
-            self.checks,
-            provenance,
-            self.mutants,
-            self.wish,
-            self.former,
-        )
+        return replace(self, provenance=provenance, methods=tuple(each.approved(approval, by) for each in self.methods))
 
     def as_dict(self) -> dict[str, Any]:
         """Every field as plain data, with the digest; `from_dict` reads it back."""
@@ -65,13 +56,15 @@ class Candidate:
             "mutants": dict(self.mutants),
             "wish": None if self.wish is None else dict(self.wish),
             "former": None if self.former is None else dict(self.former),
+            "methods": [each.as_dict() for each in self.methods],
         }
 
     @classmethod
     def from_dict(cls, shown: Mapping[str, Any]) -> Candidate:
         """The candidate that `as_dict` showed."""
         fields = {name: value for name, value in shown.items() if name != "digest"}
-        return cls(**{**fields, "checks": tuple(fields["checks"])})
+        methods = tuple(map(cls.from_dict, fields.get("methods", ())))
+        return cls(**{**fields, "checks": tuple(fields["checks"]), "methods": methods})
 
 
 def digest_of_source(source: str) -> str:

@@ -36,7 +36,7 @@ _KINDS: Final[dict[IntentKind, str]] = {
 
 _PLAIN: Final = "It takes and returns plain data, as its intent says."
 
-_CHECKS: Final = (
+CHECKS: Final = (
     "Each check is one call of the method, and its fields are JSON, written as text: "
     'with `arguments` ["why?"], `replies` {"infer_": ["Because."]}, `result` "Because." and the others empty, '
     "the method is called with why?, the first `infer_` it sends is answered Because., and it must return that. "
@@ -68,7 +68,7 @@ def task(wanted: Wanted) -> str:
     what = (
         f"Write the method `{wanted.selector}` so that it does what its intent says. {_KINDS.get(wanted.kind, _PLAIN)}"
     )
-    return f"{what}\n{_CHECKS}"
+    return f"{what}\n{CHECKS}"
 
 
 def repair(text: str, faults: Sequence[str]) -> tuple[Message, ...]:
