@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import ast
+import threading
+import warnings
 from dataclasses import dataclass
 
-from batos.guardian import text
+from batos.guardian import shape, text
+from batos.guardian.covenant.effects import TooIntricate
+from batos.guardian.covenant.statements import Statements
+from batos.guardian.forms import Forms
 from batos.guardian.policy import SHIPPED, Policy
+from batos.guardian.text import Text
 from batos.guardian.verdict import Fault, SlotUse, Verdict
+
+_FLAT = "write it shorter and flatter"
+#: What Python warns of while parsing is no fault of form, and the filter of warnings belongs to the whole process.
+_quiet = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +29,69 @@ class Context:
     policy: Policy = SHIPPED
 
 
-def audit(source: str | bytes, context: Context = Context()) -> Verdict:
+#: Any selector, any signature, the policy that ships.
+ANY = Context()
+
+
+def audit(source: str | bytes, context: Context = ANY) -> Verdict:
     """Say whether a source may become a method, and what it does with slots and messages; never raises."""
-    policy = context.policy
-    read = text.read(source, policy)
+    read = text.read(source, context.policy)
     if read.faults:
-        return Verdict(False, read.faults, policy.version, read.digest)
+        return _refused(read, context, *read.faults)
     try:
-        tree = ast.parse(read.source)
+        return _judged(read, context)
+    except (RecursionError, MemoryError):
+        return _refused(read, context, Fault(0, 0, "bounds", "the source nests too deep to be examined", _FLAT))
+
+
+def _refused(read: Text, context: Context, *faults: Fault) -> Verdict:
+    return Verdict(False, tuple(sorted(faults)), context.policy.version, read.digest)
+
+
+def _judged(read: Text, context: Context) -> Verdict:
+    tree = _parsed(read.source)
+    if isinstance(tree, Fault):
+        return _refused(read, context, tree)
+    policy = context.policy
+    forms = Forms(policy)
+    whole = forms.walk(tree)
+    method = shape.method_of(tree)
+    faults = set(forms.faults)
+    for line, column, word in text.foreign_letters(read.source):
+        why = f"the name `{ascii(word)[1:-1]}` is not ASCII: it may look like another"
+        faults.add(Fault(line, column, "name", why, "use ASCII letters in names; texts may hold any"))
+    faults.update(shape.faults_of(tree, method, policy))
+    if method is None or not whole:
+        return _refused(read, context, *faults)
+    faults.update(shape.asked_for(method, context.selector, context.signature))
+    covenant = Statements(policy, forms)
+    try:
+        covenant.method(method)
+        faults |= covenant.faults
+    except TooIntricate:
+        faults.add(Fault(method.lineno, 0, "bounds", "the paths through the method are too many to be followed", _FLAT))
+    writes = frozenset(forms.writes)
+    slots = SlotUse(frozenset(forms.reads), writes, frozenset(covenant.mutates), frozenset(forms.deletes))
+    return Verdict(
+        accepted=not faults,
+        faults=tuple(sorted(faults)),
+        policy=policy.version,
+        digest=read.digest,
+        selector=method.name,
+        parameters=ast.unparse(method.args),
+        is_async=isinstance(method, ast.AsyncFunctionDef),
+        slots=slots,
+        sends=frozenset(forms.sends),
+    )
+
+
+def _parsed(source: str) -> ast.Module | Fault:
+    try:
+        with _quiet, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
     except SyntaxError as error:
-        fault = Fault(
-            error.lineno or 0, error.offset or 0, "parse", f"it is no Python: {error.msg}", "correct the syntax"
-        )
-        return Verdict(False, (fault,), policy.version, read.digest)
-    reads: set[str] = set()
-    writes: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == policy.receiver:
-            (reads if isinstance(node.ctx, ast.Load) else writes).add(node.attr)
-    method = tree.body[-1] if tree.body else None
-    if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
-        fault = Fault(0, 0, "shape", "the source has no method", "write one `def`")
-        return Verdict(False, (fault,), policy.version, read.digest)
-    slots = SlotUse(frozenset(reads), frozenset(writes - {policy.marker}), frozenset(reads))
-    is_async = isinstance(method, ast.AsyncFunctionDef)
-    return Verdict(True, (), policy.version, read.digest, method.name, ast.unparse(method.args), is_async, slots)
+        why = f"this is no Python: {error.msg}"
+        return Fault(error.lineno or 0, max((error.offset or 1) - 1, 0), "parse", why, "correct the syntax")
+    except ValueError as error:
+        return Fault(0, 0, "parse", f"this is no Python: {error}", "correct the syntax")

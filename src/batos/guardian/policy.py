@@ -54,6 +54,7 @@ class Policy:
     functions: frozenset[str]
     exceptions: frozenset[str]
     called_only: frozenset[str]
+    unbound: Mapping[str, frozenset[str]]
     modules: Mapping[str, frozenset[str]]
     annotations: frozenset[str]
     mutators: frozenset[str]
@@ -126,7 +127,7 @@ def load(text: str) -> Policy:
         raise ConfigError(f"the policy is no TOML: {error}", field="policy") from None
     table = {key: value if isinstance(value, dict) else {} for key, value in data.items()}
     syntax, names, builtins = table.get("syntax", {}), table.get("names", {}), table.get("builtins", {})
-    methods, modules = table.get("methods", {}), table.get("modules", {})
+    methods, modules, unbound = table.get("methods", {}), table.get("modules", {}), table.get("unbound", {})
     return Policy(
         name=_text(data, "", "name"),
         bounds=_bounds(table.get("bounds", {})),
@@ -144,6 +145,7 @@ def load(text: str) -> Policy:
         functions=_words(builtins, "builtins", "functions"),
         exceptions=_words(builtins, "builtins", "exceptions"),
         called_only=_words(builtins, "builtins", "called_only"),
+        unbound={one: _words(unbound, "unbound", one) for one in unbound},
         modules={one: _words(modules, "modules", one) for one in modules},
         annotations=_words(table.get("annotations", {}), "annotations", "names"),
         mutators=_words(methods, "methods", "mutators"),

@@ -1,0 +1,342 @@
+"""What a call does, by what is called: a message, a method of a plain value, a builtin, a function."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from batos.guardian.covenant.effects import Effects
+from batos.guardian.covenant.things import (
+    CHANGES,
+    CLEAN,
+    PLAIN,
+    SENDS,
+    State,
+    Thing,
+    Value,
+    elements,
+    made_before,
+)  # fmt: skip
+
+#: Builtins that give an iterator over their last argument; functions among the others run when it is iterated.
+_LAZY: Final = frozenset({"enumerate", "filter", "iter", "map", "reversed", "zip"})
+_COPIES: Final = frozenset({"frozenset", "list", "set", "sorted", "tuple"})
+_SELECTS: Final = frozenset({"max", "min", "next"})
+#: Functions of modules that change their first argument in place.
+CHANGERS: Final = frozenset({
+    ("bisect", "insort"), ("bisect", "insort_left"), ("bisect", "insort_right"), ("random", "shuffle"),
+    ("heapq", "heapify"), ("heapq", "heappop"), ("heapq", "heappush"), ("heapq", "heappushpop"),
+    ("heapq", "heapreplace"), ("operator", "setitem"), ("operator", "delitem"), ("operator", "iadd"),
+    ("operator", "iconcat"), ("operator", "ior"), ("operator", "imul"),
+})  # fmt: skip
+#: Modules whose functions give values through which nothing of their arguments can be changed.
+_SCALAR: Final = frozenset({"datetime", "json", "math", "re", "statistics", "textwrap", "typing", "unicodedata"})
+#: Methods that give an element of what they are called on, and those that give a copy of it.
+_PICKS: Final = frozenset({"get", "pop", "popitem", "popleft", "setdefault"})
+_PAIRS: Final = frozenset({"items", "most_common"})
+_SHALLOW: Final = frozenset({
+    "copy", "difference", "elements", "intersection", "symmetric_difference", "union", "values",
+})  # fmt: skip
+_LISTS: Final = frozenset({
+    "findall", "finditer", "fromkeys", "groupdict", "groups", "partition", "rpartition", "rsplit", "split",
+    "splitlines",
+})  # fmt: skip
+
+
+class Calls(Effects):
+    """Calls, by what is called."""
+
+    def eval(self, node: ast.expr) -> Value:
+        """What an expression may be, with its effects applied; defined where expressions are followed."""
+        raise NotImplementedError
+
+    def call(self, node: ast.Call) -> Value:
+        """A call: what is called is looked at first, then its arguments, then what it does with them."""
+        called = node.func
+        if isinstance(called, ast.Attribute):
+            return self._call_attribute(node, called)
+        if isinstance(called, ast.Name) and called.id not in self.bound:
+            found = self.imports.get(called.id)
+            if found is not None:
+                return self._call_member(node, found[0], found[1], self._arguments(node))
+            return self._call_builtin(node, called.id)
+        return self._call_value(node, self.eval(called), self._arguments(node))
+
+    # -- arguments
+
+    def _arguments(self, node: ast.Call) -> list[Value]:
+        values = []
+        for one in node.args:
+            if isinstance(one, ast.Starred):
+                values.append(self.iterated(self.eval(one.value), one))
+            else:
+                values.append(self.eval(one))
+        for keyword in node.keywords:
+            value = self.eval(keyword.value)
+            values.append(value if keyword.arg else elements(value))
+        return values
+
+    def iterated(self, value: Value, node: ast.AST) -> Value:
+        """What iterating a value gives, with what a lazy one does meanwhile."""
+        if not value:
+            return PLAIN
+        for thing in sorted(value, key=made_before):
+            if thing.effect and thing.function is None:
+                self.apply(thing.effect, node)
+        return elements(value)
+
+    def consumed(self, values: list[Value], node: ast.AST) -> Value:
+        """Arguments are used by something unknown: functions among them are called with the others."""
+        result: Value = PLAIN
+        for index, value in enumerate(values):
+            if any(thing.function or thing.effect or thing.bound for thing in value):
+                result |= self.use(value, [one for at, one in enumerate(values) if at != index], node)
+        return result
+
+    # -- attributes
+
+    def _call_attribute(self, node: ast.Call, called: ast.Attribute) -> Value:
+        base, name = called.value, called.attr
+        if isinstance(base, ast.Name):
+            if base.id == self.policy.receiver:
+                return self._message(node, name, exempt=name in self.policy.primitives)
+            found = self.imports.get(base.id)
+            if found is not None and not found[1] and base.id not in self.bound:
+                return self._call_member(node, found[0], name, self._arguments(node))
+            if base.id in self.policy.functions and base.id not in self.bound:
+                return self._call_unbound(node, name)
+        if self._of_class(base):
+            return self._call_member(node, self._module(base), name, self._arguments(node))
+        owner = self.eval(base)
+        if name in self.policy.mutators:
+            return self._mutator(node, name, owner)
+        if name in self.policy.plain_methods:
+            return self._plain_method(node, name, owner)
+        return self._message(node, name, exempt=False)
+
+    def _of_class(self, base: ast.expr) -> bool:
+        """Whether a call's base is a class of a module: `date.today()`, `itertools.chain.from_iterable(rows)`."""
+        if isinstance(base, ast.Attribute):
+            base = base.value
+        return isinstance(base, ast.Name) and base.id in self.imports and base.id not in self.bound
+
+    def _module(self, base: ast.expr) -> str:
+        name = base.value if isinstance(base, ast.Attribute) else base
+        return self.imports[name.id][0] if isinstance(name, ast.Name) else ""
+
+    def _message(self, node: ast.Call, selector: str, *, exempt: bool) -> Value:
+        values = self._arguments(node)
+        self.consumed(values, node)
+        self.may_raise()
+        if exempt:
+            self.pass_by()
+        else:
+            self.send(node, selector)
+        answer = self.fresh(node)
+        function = self.frame.function
+        if function is None or isinstance(function.node, ast.AsyncFunctionDef):
+            waiting = self.made(node, answer, part=1)
+            waiting.effect = 0 if exempt else CLEAN | SENDS
+            return frozenset((waiting,))
+        return answer
+
+    def _call_unbound(self, node: ast.Call, name: str) -> Value:
+        """`dict.fromkeys(keys, value)`, `list.append(items, one)`."""
+        values = self._arguments(node)
+        self.consumed(values, node)
+        if name in self.policy.mutators and values:
+            self.change(values[0], node, PLAIN.union(*values[1:]))
+        return self.fresh(node, PLAIN.union(*values) if values else PLAIN)
+
+    def _mutator(self, node: ast.Call, name: str, owner: Value) -> Value:
+        values = self._arguments(node)
+        if name in _PICKS:
+            keyless, values = values[:1], values[1:]
+            self.consumed(keyless, node)
+        given = PLAIN.union(*values) if values else PLAIN
+        if name == "sort":
+            self.consumed([elements(owner), *values], node)
+            self.may_raise()
+        else:
+            self.consumed(values, node)
+        held = given | elements(given) if name in ("extend", "update", "extendleft") else given
+        self.change(owner, node, held)
+        if node is not self.last:
+            self.may_raise()
+        return elements(owner) | given if name in _PICKS else PLAIN
+
+    def _plain_method(self, node: ast.Call, name: str, owner: Value) -> Value:
+        values = self._arguments(node)
+        self.consumed(values, node)
+        if name in _PICKS:
+            return elements(owner).union(*values[1:])
+        if name in _PAIRS:
+            return self._pairs(node, elements(owner))
+        if name in _SHALLOW:
+            return self.container(node, elements(owner).union(*(elements(one) for one in values)))
+        if name in _LISTS:
+            return self.fresh(node, elements(owner))
+        return PLAIN
+
+    def _pairs(self, node: ast.AST, held: Value) -> Value:
+        pair = self.made(node, held, part=1)
+        pair.keyed = True
+        return self.container(node, frozenset((pair,)))
+
+    # -- builtins
+
+    def _call_builtin(self, node: ast.Call, name: str) -> Value:
+        if name in self.policy.called_only:
+            return self._by_name(node, name)
+        values = self._arguments(node)
+        if name in _LAZY:
+            return self._lazy(node, name, values)
+        given = self.consumed(values, node)
+        self.may_raise()
+        if name in _COPIES:
+            return self.container(node, PLAIN.union(*map(elements, values)) if values else PLAIN)
+        if name in _SELECTS:
+            picked = elements(values[0]) if len(node.args) == 1 or name == "next" else PLAIN
+            return picked.union(given, *(values[1:] if picked else values))
+        if name == "dict":
+            held = PLAIN.union(*values, *map(elements, values)) if values else PLAIN
+            return self.container(node, held | elements(held))
+        if name == "sum":
+            held = elements(PLAIN.union(*values)) if values else PLAIN
+            return self.container(node, elements(held))
+        return PLAIN
+
+    def _by_name(self, node: ast.Call, name: str) -> Value:
+        """`getattr(self, "name", default)` and its like: the name stands there as text, or the call is a fault."""
+        text = node.args[1] if len(node.args) > 1 else None
+        slot = text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else None
+        receiver = bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == self.policy.receiver
+        owner = PLAIN if receiver or not node.args else self.eval(node.args[0])
+        others = [self.eval(one) for one in (*node.args[2:], *(one.value for one in node.keywords))]
+        self.consumed(others, node)
+        self.may_raise()
+        if slot is None or name in ("hasattr", "type"):
+            return PLAIN
+        if name == "getattr":
+            return (self.slot(slot) if receiver else self._foreign(node, owner)).union(*others)
+        if receiver and slot != self.policy.marker:
+            if name == "setattr":
+                self.stored(slot, PLAIN.union(*others) if others else PLAIN)
+            self.write(node)
+        return PLAIN
+
+    def stored(self, slot: str, value: Value) -> None:
+        """A value is stored in a slot of the receiver: it is part of that slot from now on."""
+        if value:
+            self.own(value, frozenset((slot,)))
+            for thing in self.slot(slot):
+                self.hold(thing, value | elements(value))
+
+    def _foreign(self, node: ast.AST, owner: Value) -> Value:
+        thing = self.made(node, elements(owner))
+        thing.foreign = True
+        thing.elements |= {thing}
+        return frozenset((thing,))
+
+    def _lazy(self, node: ast.Call, name: str, values: list[Value]) -> Value:
+        """An iterator: what its functions do happens when it is iterated, which is not here."""
+        if name == "map":
+            before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
+            self.state = State(before.variables, CLEAN)
+            self.frame.sends = False
+            rows = PLAIN.union(*map(elements, values[1:])) if values[1:] else PLAIN
+            given = self.use(values[0], [frozenset((self._row(node, rows),)), rows], node) if values else PLAIN
+            for one in values[1:]:
+                self.iterated(one, node)
+            effect = self.state.bits | (SENDS if self.frame.sends else 0)
+            self.state, self.frame.sends, self.frame.wrote = before, sent, wrote
+            thing = self.made(node, given)
+            thing.effect = 0 if effect == CLEAN else effect
+            return frozenset((thing,))
+        effect = 0
+        for value in values:
+            for thing in value:
+                effect |= thing.effect
+        if name == "filter" and values:
+            effect |= self._deferred(values[0], [PLAIN.union(*map(elements, values[1:]))], node)
+        held = PLAIN.union(*map(elements, values)) if values else PLAIN
+        if name in ("zip", "enumerate"):
+            pair = self.made(node, held, part=1)
+            pair.keyed = name == "enumerate"
+            held = frozenset((pair,))
+        made = self.made(node, held)
+        made.effect = effect if effect & ~CLEAN else 0
+        return frozenset((made,))
+
+    def _row(self, node: ast.AST, held: Value) -> Thing:
+        return self.made(node, held, part=2)
+
+    def _deferred(self, value: Value, given: list[Value], node: ast.AST) -> int:
+        """The effect of using a value later, without what it does now."""
+        before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
+        self.state = State(before.variables, CLEAN)
+        self.frame.sends = False
+        self.use(value, given, node)
+        effect = self.state.bits | (SENDS if self.frame.sends else 0)
+        self.state, self.frame.sends, self.frame.wrote = before, sent, wrote
+        return 0 if effect == CLEAN else effect
+
+    # -- modules
+
+    def _call_member(self, node: ast.Call, module: str, member: str, values: list[Value]) -> Value:
+        if (module, member) in CHANGERS and values:
+            self.change(values[0], node, PLAIN.union(*values[1:]))
+            return elements(values[0])
+        if module == "itertools":
+            return self._iterator(node, values)
+        given = self.consumed(values, node)
+        self.may_raise()
+        if (module, member) == ("functools", "partial"):
+            return self._partial(node, values)
+        everything = PLAIN.union(*values) if values else PLAIN
+        held = elements(everything)
+        if (module, member) == ("copy", "deepcopy") or module in _SCALAR:
+            return self.fresh(node)
+        if (module, member) == ("random", "choice"):
+            return held
+        if module == "functools":
+            return everything | held | given
+        return self.fresh(node, held)
+
+    def _iterator(self, node: ast.Call, values: list[Value]) -> Value:
+        everything = PLAIN.union(*values) if values else PLAIN
+        held = elements(everything)
+        effect = 0
+        result: Value = PLAIN
+        for thing in everything:
+            effect |= thing.effect if thing.function is None else 0
+            if thing.function is not None:
+                effect |= self._deferred(frozenset((thing,)), [held], node)
+                result |= thing.function.result
+        inner = self.fresh(node, held | result | elements(held), part=1)
+        made = self.made(node, held | result | inner)
+        made.effect = effect if effect & ~CLEAN else 0
+        return frozenset((made,))
+
+    def _partial(self, node: ast.Call, values: list[Value]) -> Value:
+        made = self.made(node)
+        if values:
+            effect = self._deferred(values[0], [PLAIN.union(*values[1:])], node)
+            made.effect = effect | (CHANGES if any(thing.effect & CHANGES for thing in values[0]) else 0)
+        return frozenset((made,)).union(*values)
+
+    # -- what a variable holds
+
+    def _call_value(self, node: ast.Call, called: Value, values: list[Value]) -> Value:
+        self.may_raise()
+        self.consumed(values, node)
+        given = PLAIN.union(*values) if values else PLAIN
+        functions = [thing.function for thing in sorted(called, key=made_before) if thing.function]
+        result: Value = PLAIN
+        for function in functions:
+            result |= self.enter(function, values, node, spread=False)
+        rest = frozenset(thing for thing in called if thing.function is None)
+        if rest or not functions:
+            result |= self.use(rest, values, node) | given | elements(given)
+            result |= self.fresh(node)
+        return result

@@ -1,0 +1,209 @@
+"""What writing, sending and marking do to the paths that are followed, and where two rules are broken by it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Final
+
+from batos.guardian.covenant.things import (
+    CHANGES,
+    CLEAN,
+    DIRTY,
+    MARKED,
+    PLAIN,
+    SENDS,
+    STALE,
+    Function,
+    State,
+    Thing,
+    Value,
+    after,
+    elements,
+    joined,
+    made_before,
+    reachable,
+)  # fmt: skip
+from batos.guardian.forms import Forms
+from batos.guardian.policy import Policy
+from batos.guardian.verdict import Fault
+
+_MARK_FIRST: Final = "write `self._p_changed = True` before the message, as its receiver may read what was written"
+_FOREIGN: Final = "send it a message that asks it to change itself, or change a copy: `list(...)`, `dict(...)`"
+
+
+class TooIntricate(Exception):
+    """The analysis took more steps than its bound: the source is refused as it is."""
+
+
+class Frame:
+    """One function that is being followed: where its paths end, its loops and its `try` blocks."""
+
+    __slots__ = ("breaks", "continues", "function", "returns", "sends", "tries", "wrote")
+
+    def __init__(self, function: Function | None) -> None:
+        self.function = function
+        self.returns: list[tuple[State, ast.stmt]] = []
+        self.breaks: list[State | None] = []
+        self.continues: list[State | None] = []
+        self.tries: list[State | None] = []
+        self.wrote = False
+        self.sends = False
+
+
+class Effects:
+    """The state of the analysis, and the few things that change it."""
+
+    def __init__(self, policy: Policy, forms: Forms) -> None:
+        self.policy = policy
+        #: Every name that is bound anywhere in the source: such a name is no builtin.
+        self.bound = forms.bound
+        #: Imported names: (module, member), member empty for the module itself.
+        self.imports = forms.imports
+        #: Functions that are generators, and the names that each declares `nonlocal`.
+        self.generators = frozenset(scope.node for scope in forms.scopes if scope.generates)
+        self.outward = {scope.node: frozenset(scope.outward) for scope in forms.scopes if scope.outward}
+        self.faults: set[Fault] = set()
+        self.mutates: set[str] = set()
+        self.state = State({}, CLEAN)
+        self.frame = Frame(None)
+        self.version = 0
+        self.steps = 0
+        self.raised: Value = PLAIN
+        #: The call that is the whole of the statement that is followed: nothing of it can fail after it.
+        self.last: ast.expr | None = None
+        self._things: dict[tuple[object, int], Thing] = {}
+        self._slots: dict[str, Thing] = {}
+
+    def step(self) -> None:
+        """Count one step of the analysis; TooIntricate after the policy's bound."""
+        self.steps += 1
+        if self.steps > self.policy.bounds.steps:
+            raise TooIntricate
+
+    def fault(self, node: ast.AST, rule: str, why: str, remedy: str) -> None:
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        self.faults.add(Fault(line, column, rule, why, remedy))
+
+    # -- things
+
+    def slot(self, name: str) -> Value:
+        """What `self.<name>` is: one thing a slot, whose elements are the slot too."""
+        thing = self._slots.get(name)
+        if thing is None:
+            thing = self._slots[name] = Thing(frozenset((name,)))
+            thing.elements = frozenset((thing,))
+        return frozenset((thing,))
+
+    def made(self, node: object, held: Value = PLAIN, part: int = 0) -> Thing:
+        """The thing that is made at a place of the source; what it may hold only grows."""
+        thing = self._things.get((node, part))
+        if thing is None:
+            thing = self._things[(node, part)] = Thing()
+        self.hold(thing, held)
+        return thing
+
+    def fresh(self, node: object, held: Value = PLAIN, part: int = 0) -> Value:
+        """A value of unknown depth that came from elsewhere: its elements are like itself."""
+        thing = self.made(node, held, part)
+        if thing not in thing.elements:
+            thing.elements |= {thing}
+        return frozenset((thing,))
+
+    def container(self, node: object, held: Value) -> Value:
+        return frozenset((self.made(node, held),))
+
+    def hold(self, thing: Thing, held: Value) -> None:
+        if not held <= thing.elements:
+            thing.elements |= held
+            self.version += 1
+            if thing.slots:
+                self.own(held, thing.slots)
+
+    def own(self, value: Value, slots: frozenset[str]) -> None:
+        """What is stored in a slot is part of it from now on, under whatever other name it is known."""
+        for thing in reachable(value):
+            if not slots <= thing.slots and not thing.function:
+                thing.slots |= slots
+                self.version += 1
+
+    # -- what happens
+
+    def write(self, node: ast.AST) -> None:
+        """A slot of the receiver changes here."""
+        state = self.state
+        if not state.bits & DIRTY or not state.line:
+            state.line = getattr(node, "lineno", 0)
+        state.bits = DIRTY
+        self.frame.wrote = True
+
+    def mark(self) -> None:
+        """`self._p_changed = True`: what was written is marked; without a write it means nothing."""
+        bits = self.state.bits
+        self.state.bits = (bits & CLEAN) | (MARKED if bits & ~CLEAN else 0)
+
+    def pass_by(self) -> None:
+        """A statement that is not the marker: a marker before it is no longer the last."""
+        bits = self.state.bits
+        if bits & MARKED:
+            self.state.bits = (bits & ~MARKED) | STALE
+
+    def send(self, node: ast.AST, selector: str) -> None:
+        """A message that may run a method, of this object or of another."""
+        state = self.state
+        self.frame.sends = True
+        if state.bits & DIRTY:
+            why = f"`{selector}` is sent while what was written on line {state.line} is not marked"
+            self.fault(node, "write-before-send", why, _MARK_FIRST)
+        self.pass_by()
+
+    def change(self, value: Value, node: ast.AST, held: Value = PLAIN) -> None:
+        """The containers that a value may be are changed in place, and hold `held` from now on."""
+        slots: set[str] = set()
+        for thing in value:
+            slots |= thing.slots
+            if thing.foreign:
+                self.fault(node, "foreign-write", "this changes a copy of another object's slot", _FOREIGN)
+            self.hold(thing, held)
+        if slots:
+            self.mutates |= slots
+            self.write(node)
+
+    def may_raise(self) -> None:
+        """What runs here may raise: an enclosing `try` may go on from this state."""
+        tries = self.frame.tries
+        if tries:
+            tries[-1] = joined(tries[-1], self.state.copy())
+
+    def apply(self, effect: int, node: ast.AST, what: str = "a function") -> None:
+        """Something is called, awaited or iterated whose effect is known."""
+        if effect & SENDS:
+            self.send(node, what)
+        if effect & (DIRTY | MARKED | STALE):
+            before = self.state
+            bits = after(before.bits, effect)
+            if bits & DIRTY and not before.bits & DIRTY:
+                before.line = getattr(node, "lineno", 0)
+            before.bits = bits
+            self.frame.wrote = True
+            self.may_raise()
+
+    def use(self, value: Value, others: Iterable[Value], node: ast.AST) -> Value:
+        """A value is called or iterated by something that was given `others` too; what the calls give."""
+        given = PLAIN.union(*others)
+        result: Value = PLAIN
+        for thing in sorted(value, key=made_before):
+            if thing.function is not None:
+                result |= self.enter(thing.function, [given | elements(given)], node)
+            if thing.effect & CHANGES:
+                self.change(given | elements(given), node, given)
+            if thing.bound:
+                self.change(thing.bound, node, given | elements(given))
+                result |= elements(thing.bound)
+            elif thing.effect:
+                self.apply(thing.effect, node)
+        return result
+
+    def enter(self, function: Function, given: list[Value], node: ast.AST, *, spread: bool = True) -> Value:
+        """A function of the method is called (`spread`: with all arguments in any place)."""
+        raise NotImplementedError

@@ -1,0 +1,298 @@
+"""What an expression may be and what it does to the paths, node by node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, Final
+
+from batos.guardian.covenant.calls import CHANGERS, Calls
+from batos.guardian.covenant.things import (
+    CHANGES,
+    CLEAN,
+    PLAIN,
+    SENDS,
+    Function,
+    State,
+    Value,
+    elements,
+    joined,
+    made_before,
+)  # fmt: skip
+
+#: Operators whose result may hold what their operands hold: lists, dicts and sets know them.
+_JOINING: Final = (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.BitXor, ast.Sub)
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+class Expressions(Calls):
+    """Expressions, node by node."""
+
+    def eval(self, node: ast.expr) -> Value:
+        """What an expression may be, with its effects applied."""
+        self.step()
+        follow = _FOLLOW.get(type(node))
+        if follow is None:
+            return PLAIN if type(node) is ast.Constant else self._unknown(node)
+        return follow(self, node)
+
+    def _unknown(self, node: ast.AST) -> Value:
+        """Syntax that is refused elsewhere: its parts are followed, so that their slots are still listed."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.eval(child)
+        return PLAIN
+
+    def _name(self, node: ast.Name) -> Value:
+        return self.state.variables.get(node.id) or self._global(node.id)
+
+    def _global(self, name: str) -> Value:
+        """An imported function as a value: one that changes its argument is remembered as such."""
+        found = self.imports.get(name)
+        return self._changer(found) if found is not None and found in CHANGERS else PLAIN
+
+    def _changer(self, found: tuple[str, str]) -> Value:
+        thing = self.made(found)
+        thing.effect = CHANGES
+        return frozenset((thing,))
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        base, name = node.value, node.attr
+        if isinstance(base, ast.Name):
+            if base.id == self.policy.receiver:
+                return self.slot(name) if name != self.policy.marker else PLAIN
+            found = self.imports.get(base.id)
+            if found is not None:
+                return self._changer((found[0], name)) if (found[0], name) in CHANGERS else PLAIN
+            if base.id in self.policy.functions and base.id not in self.bound:
+                return self._changer(("", name)) if name in self.policy.mutators else PLAIN
+        owner = self.eval(base)
+        if name in self.policy.mutators:
+            return self._bound_mutator(node, owner)
+        return self._foreign(node, owner) if owner else PLAIN
+
+    def _bound_mutator(self, node: ast.Attribute, owner: Value) -> Value:
+        """`self.items.append` as a value: whoever calls it changes what it is bound to."""
+        if not owner:
+            return PLAIN
+        for thing in owner:
+            self.mutates |= thing.slots
+        made = self.made(node)
+        made.bound |= owner
+        return frozenset((made,))
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        owner = self.eval(node.value)
+        if isinstance(node.slice, ast.Slice):
+            for part in (node.slice.lower, node.slice.upper, node.slice.step):
+                if part is not None:
+                    self.eval(part)
+            return self.container(node, elements(owner)) if owner else PLAIN
+        self.eval(node.slice)
+        return elements(owner)
+
+    def _binary(self, node: ast.BinOp) -> Value:
+        left, right = self.eval(node.left), self.eval(node.right)
+        if not (left or right) or not isinstance(node.op, _JOINING):
+            return PLAIN
+        return self.container(node, elements(left) | elements(right))
+
+    def _either(self, node: ast.BoolOp) -> Value:
+        result = self.eval(node.values[0])
+        for one in node.values[1:]:
+            before = self.state.copy()
+            result |= self.eval(one)
+            self.meet(before)
+        return result
+
+    def _conditional(self, node: ast.IfExp) -> Value:
+        self.eval(node.test)
+        before = self.state.copy()
+        result = self.eval(node.body)
+        ended, self.state = self.state, before
+        result |= self.eval(node.orelse)
+        self.meet(ended)
+        return result
+
+    def meet(self, other: State) -> None:
+        """This path and another come together."""
+        met = joined(self.state, other)
+        if met is not None:
+            self.state = met
+
+    def _walrus(self, node: ast.NamedExpr) -> Value:
+        value = self.eval(node.value)
+        self.bind(node.target, value, node)
+        return value
+
+    def bind(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+        """A target is given a value; defined where statements are followed."""
+        raise NotImplementedError
+
+    def _display(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
+        held: Value = PLAIN
+        for one in node.elts:
+            held |= self.iterated(self.eval(one.value), one) if isinstance(one, ast.Starred) else self.eval(one)
+        return self.container(node, held)
+
+    def _dictionary(self, node: ast.Dict) -> Value:
+        held: Value = PLAIN
+        for key, one in zip(node.keys, node.values, strict=True):
+            if key is None:
+                held |= elements(self.eval(one))
+            else:
+                self.eval(key)
+                held |= self.eval(one)
+        return self.container(node, held)
+
+    def _scalar(self, node: ast.expr) -> Value:
+        """Formatted text, comparisons and signs: the parts are followed, the result is plain."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                value = self.eval(child)
+                if value and isinstance(node, ast.Compare):
+                    self.iterated(value, node)
+        return PLAIN
+
+    def _await(self, node: ast.Await) -> Value:
+        value = self.eval(node.value)
+        for thing in sorted(value, key=made_before):
+            if thing.effect:
+                self.apply(thing.effect, node, "what is awaited")
+        self.may_raise()
+        return elements(value)
+
+    def _yield(self, node: ast.Yield) -> Value:
+        value = self.eval(node.value) if node.value is not None else PLAIN
+        if self.frame.function is not None:
+            self.frame.function.yields |= value
+        return self.fresh(node)
+
+    def _yield_from(self, node: ast.YieldFrom) -> Value:
+        value = self.iterated(self.eval(node.value), node)
+        if self.frame.function is not None:
+            self.frame.function.yields |= value
+        return self.fresh(node)
+
+    def _starred(self, node: ast.Starred) -> Value:
+        return self.iterated(self.eval(node.value), node)
+
+    def _lambda(self, node: ast.Lambda) -> Value:
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                self.eval(default)
+        return self.local_function(node)
+
+    def local_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Value:
+        """A function within the method as a value: what it does is known once it is followed."""
+        thing = self.made(node)
+        if thing.function is None:
+            thing.function = Function(node, generates=node in self.generators)
+            self._defaults(thing.function)
+        self.close(thing.function)
+        return frozenset((thing,))
+
+    def _defaults(self, function: Function) -> None:
+        given = function.node.args
+        positional = [one.arg for one in (*given.posonlyargs, *given.args)]
+        pairs = list(zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True))
+        pairs += [(one.arg, value) for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
+        for name, default in pairs:
+            function.given[name] = self.eval(default)
+
+    def close(self, function: Function) -> bool:
+        """What a function sees of the variables around it; whether that is more than before."""
+        more = False
+        closure = function.closure
+        for name, value in self.state.variables.items():
+            known = closure.get(name, PLAIN)
+            if not value <= known:
+                closure[name] = known | value
+                more = True
+        return more
+
+    # -- comprehensions
+
+    def _comprehension(self, node: Comprehension) -> Value:
+        names = {one.id for each in node.generators for one in ast.walk(each.target) if isinstance(one, ast.Name)}
+        outer = {name: self.state.variables.get(name, PLAIN) for name in names}
+        held: Value = PLAIN
+        for _ in range(4):
+            before, version = self.state.copy(), self.version
+            held |= self._round(node)
+            self.meet(before)
+            if version == self.version and before.covers(self.state):
+                break
+        for name, value in outer.items():
+            self.assign(name, value)
+        return self.container(node, held)
+
+    def _round(self, node: Comprehension) -> Value:
+        """One element of a comprehension, whatever its conditions say."""
+        for each in node.generators:
+            value = self.eval(each.iter)
+            if each.is_async:
+                for thing in sorted(value, key=made_before):
+                    self.apply(thing.effect, each.iter, "what is iterated")
+                value = elements(value)
+            self.may_raise()
+            self.bind(each.target, self.iterated(value, each.iter), each.target)
+            for condition in each.ifs:
+                self.eval(condition)
+        if isinstance(node, ast.DictComp):
+            self.eval(node.key)
+            return self.eval(node.value)
+        return self.eval(node.elt)
+
+    def _generator(self, node: ast.GeneratorExp) -> Value:
+        """A generator: what it does happens when it is iterated, but for its first iterable."""
+        before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
+        self.state = State(dict(before.variables), CLEAN)
+        self.frame.sends = False
+        value = self._comprehension(node)
+        effect = self.state.bits | (SENDS if self.frame.sends else 0)
+        variables = self.state.variables
+        self.state, self.frame.sends, self.frame.wrote = before, sent, wrote
+        for name, known in variables.items():
+            self.assign(name, known | self.state.variables.get(name, PLAIN))
+        thing = self.made(node, elements(value), part=3)
+        thing.effect = 0 if effect == CLEAN else effect
+        return frozenset((thing,))
+
+    def assign(self, name: str, value: Value) -> None:
+        """A variable is given a value; plain ones are not kept."""
+        if value:
+            self.state.variables[name] = value
+        else:
+            self.state.variables.pop(name, None)
+
+
+#: Each is called with nodes of its own type.
+_FOLLOW: Final[dict[type[ast.AST], Callable[[Any, Any], Value]]] = {
+    ast.Name: Expressions._name,
+    ast.Attribute: Expressions._attribute,
+    ast.Call: Expressions.call,
+    ast.Subscript: Expressions._subscript,
+    ast.BinOp: Expressions._binary,
+    ast.BoolOp: Expressions._either,
+    ast.IfExp: Expressions._conditional,
+    ast.NamedExpr: Expressions._walrus,
+    ast.List: Expressions._display,
+    ast.Tuple: Expressions._display,
+    ast.Set: Expressions._display,
+    ast.Dict: Expressions._dictionary,
+    ast.JoinedStr: Expressions._scalar,
+    ast.FormattedValue: Expressions._scalar,
+    ast.Compare: Expressions._scalar,
+    ast.UnaryOp: Expressions._scalar,
+    ast.Slice: Expressions._scalar,
+    ast.Await: Expressions._await,
+    ast.Yield: Expressions._yield,
+    ast.YieldFrom: Expressions._yield_from,
+    ast.Starred: Expressions._starred,
+    ast.Lambda: Expressions._lambda,
+    ast.ListComp: Expressions._comprehension,
+    ast.SetComp: Expressions._comprehension,
+    ast.DictComp: Expressions._comprehension,
+    ast.GeneratorExp: Expressions._generator,
+}

@@ -1,0 +1,196 @@
+"""Branches, loops and `try`: where paths part, where they meet again, and what each of them knows there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from batos.guardian.covenant.functions import Functions
+from batos.guardian.covenant.things import State, Value, elements, joined, reachable
+from batos.guardian.forms import Forms
+from batos.guardian.policy import Policy
+
+
+class Paths(Functions):
+    """Statements that hold others; each says whether what follows it can be reached."""
+
+    def __init__(self, policy: Policy, forms: Forms) -> None:
+        super().__init__(policy, forms)
+        self.heads: dict[ast.AST, State] = {}
+
+    def _ends(self, ends: list[State | None]) -> bool:
+        met: State | None = None
+        for one in ends:
+            met = joined(met, one)
+        if met is None:
+            return False
+        self.state = met
+        return True
+
+    def _branch(self, body: Sequence[ast.stmt], start: State) -> State | None:
+        self.state = start
+        return self.state if self.run(body) else None
+
+    def _if(self, node: ast.If) -> bool:
+        ends: list[State | None] = []
+        while True:
+            self.eval(node.test)
+            otherwise = self.state.copy()
+            ends.append(self._branch(node.body, self.state))
+            self.state = otherwise
+            rest = node.orelse
+            if len(rest) == 1 and isinstance(rest[0], ast.If):
+                node = rest[0]
+                continue
+            ends.append(self._branch(rest, otherwise))
+            return self._ends(ends)
+
+    def _match(self, node: ast.Match) -> bool:
+        subject = self.eval(node.subject)
+        ends: list[State | None] = []
+        for case in node.cases:
+            missed = self.state.copy()
+            self._captures(case.pattern, subject, nested=False)
+            if case.guard is not None:
+                self.eval(case.guard)
+                met = joined(missed, self.state.copy())
+                missed = met if met is not None else missed
+            ends.append(self._branch(case.body, self.state))
+            self.state = missed
+            if case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None:
+                return self._ends(ends)
+        ends.append(self.state)
+        return self._ends(ends)
+
+    def _captures(self, pattern: ast.pattern, subject: Value, *, nested: bool) -> None:
+        value = reachable(subject) if nested else subject
+        if isinstance(pattern, ast.MatchAs | ast.MatchStar) and pattern.name is not None:
+            self.assign(pattern.name, value)
+        if isinstance(pattern, ast.MatchMapping) and pattern.rest is not None:
+            self.assign(pattern.rest, self.container(pattern, reachable(subject)))
+        for child in ast.iter_child_nodes(pattern):
+            if isinstance(child, ast.pattern):
+                self._captures(child, subject, nested=nested or not isinstance(pattern, ast.MatchAs | ast.MatchOr))
+            elif isinstance(child, ast.expr):
+                self.eval(child)
+
+    def _while(self, node: ast.While) -> bool:
+        endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+
+        def head() -> State | None:
+            self.eval(node.test)
+            return None if endless else self.state.copy()
+
+        return self._loop(node, head)
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> bool:
+        self.last = node.iter
+        value = self.eval(node.iter)
+        effects = 0
+        if isinstance(node, ast.AsyncFor):
+            for thing in value:
+                effects |= thing.effect
+            value = elements(value)
+
+        def head() -> State | None:
+            self.apply(effects, node.iter, "what is iterated")
+            given = self.iterated(value, node.iter)
+            left = self.state.copy()
+            self.bind(node.target, given, node)
+            return left
+
+        return self._loop(node, head)
+
+    def _loop(self, node: ast.While | ast.For | ast.AsyncFor, head: Callable[[], State | None]) -> bool:
+        """Follow a loop until another round adds nothing; `head` is what happens before each round."""
+        frame, entry = self.frame, self.state
+        while True:
+            met = joined(entry.copy(), self.heads.get(node))
+            start = met if met is not None else entry
+            self.heads[node] = start.copy()
+            version = self.version
+            frame.breaks.append(None)
+            frame.continues.append(None)
+            self.state = start.copy()
+            self.may_raise()
+            left = head()
+            live = self.run(node.body)
+            broken, back = frame.breaks.pop(), frame.continues.pop()
+            if live:
+                back = joined(back, self.state)
+            if back is None or (start.covers(back) and version == self.version):
+                break
+            again = joined(start, back)
+            if again is not None:
+                self.heads[node] = again
+        if left is not None:
+            self.state = left
+            left = self.state if self.run(node.orelse) else None
+        return self._ends([left, broken])
+
+    def _break(self, node: ast.Break) -> bool:
+        if self.frame.breaks:
+            self.frame.breaks[-1] = joined(self.frame.breaks[-1], self.state.copy())
+        return False
+
+    def _continue(self, node: ast.Continue) -> bool:
+        if self.frame.continues:
+            self.frame.continues[-1] = joined(self.frame.continues[-1], self.state.copy())
+        return False
+
+    def _try(self, node: ast.Try) -> bool:
+        frame = self.frame
+        outer_break, outer_continue = frame.breaks[-1:], frame.continues[-1:]
+        if node.finalbody and frame.breaks:
+            frame.breaks[-1] = frame.continues[-1] = None
+        first = len(frame.returns)
+        frame.tries.append(self.state.copy())
+        ended = self._branch(node.body, self.state)
+        caught = frame.tries.pop() or self.state
+        frame.tries.append(caught.copy())
+        ends: list[State | None] = [None]
+        if ended is not None:
+            ends[0] = self._branch(node.orelse, ended)
+        for handler in node.handlers:
+            start = caught.copy()
+            if handler.name is not None:
+                start.variables.pop(handler.name, None)
+                if self.raised:
+                    start.variables[handler.name] = self.fresh(handler, self.raised)
+            self.state = start
+            if handler.type is not None:
+                self.eval(handler.type)
+            ends.append(self._branch(handler.body, start))
+        raised = frame.tries.pop()
+        if node.finalbody:
+            return self._finally(node, ends, raised, first, (outer_break, outer_continue))
+        if raised is not None and frame.tries:
+            frame.tries[-1] = joined(frame.tries[-1], raised)
+        return self._ends(ends)
+
+    def _finally(
+        self,
+        node: ast.Try,
+        ends: list[State | None],
+        raised: State | None,
+        first: int,
+        outer: tuple[list[State | None], list[State | None]],
+    ) -> bool:
+        """Every way out of a `try` goes through its `finally`: the end, an exception, `return`, `break`, `continue`."""
+        frame = self.frame
+        returns = frame.returns[first:]
+        del frame.returns[first:]
+        if raised is not None:
+            out = self._branch(node.finalbody, raised)
+            if out is not None and frame.tries:
+                frame.tries[-1] = joined(frame.tries[-1], out)
+        for state, statement in returns:
+            out = self._branch(node.finalbody, state)
+            if out is not None:
+                frame.returns.append((out, statement))
+        for jumps, before in ((frame.breaks, outer[0]), (frame.continues, outer[1])):
+            if jumps and before:
+                jumped, jumps[-1] = jumps[-1], before[0]
+                out = self._branch(node.finalbody, jumped) if jumped is not None else None
+                jumps[-1] = joined(jumps[-1], out)
+        return self._ends(ends) and self.run(node.finalbody)

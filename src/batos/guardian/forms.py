@@ -1,0 +1,219 @@
+"""The law of form, node by node: syntax from a list, names that may stand where they stand, what may be defined."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from batos.guardian.policy import Policy
+from batos.guardian.scopes import Scope
+from batos.guardian.uses import Uses
+
+Def = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Forms(Uses):
+    """Every fault of form, and what the source binds, imports, reads, writes and sends."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        looks: dict[type[ast.AST], Any] = {
+            ast.Name: self._name,
+            ast.NamedExpr: self._walrus,
+            ast.Nonlocal: self._nonlocal,
+            ast.Global: self._nonlocal,
+            ast.Import: self._import,
+            ast.ImportFrom: self._import_from,
+            ast.FunctionDef: self._function,
+            ast.AsyncFunctionDef: self._function,
+            ast.Lambda: self._lambda,
+            ast.Yield: self._yield,
+            ast.YieldFrom: self._yield,
+            ast.Await: self._await,
+            ast.AsyncFor: self._async_for,
+            ast.ListComp: self._comprehension,
+            ast.SetComp: self._comprehension,
+            ast.DictComp: self._comprehension,
+            ast.GeneratorExp: self._comprehension,
+            ast.MatchAs: self._capture,
+            ast.MatchStar: self._capture,
+            ast.MatchMapping: self._match_mapping,
+            ast.MatchClass: self._match_class,
+            ast.ExceptHandler: self._handler,
+            ast.ClassDef: self._class,
+            ast.Attribute: self._attribute,
+            ast.Assign: self._assign,
+            ast.AugAssign: self._augmented,
+            ast.AnnAssign: self._annotated,
+            ast.Call: self._call,
+            ast.keyword: self._keyword,
+            ast.Constant: self._constant,
+            ast.Compare: self._compare,
+        }
+        self.look = looks
+
+    def _name(self, node: ast.Name, scope: Scope, depth: int) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.bind(node.id, node, scope)
+            self.texts.setdefault(node.id, []).append(None)
+        elif node.id == self.policy.receiver:
+            why = f"`{node.id}` stands by itself: the slots that are used through it cannot be listed"
+            self.fault(
+                node, "receiver", why, f"write `{node.id}.<slot>` or `{node.id}.<selector>(...)` wherever it is meant"
+            )
+        else:
+            self.name(node.id, node, "the name")
+            scope.loads.append(node)
+            if isinstance(node.ctx, ast.Del):
+                scope.bound.add(node.id)
+
+    def _walrus(self, node: ast.NamedExpr, scope: Scope, depth: int) -> None:
+        self.bind(node.target.id, node.target, scope.function())
+        self.texts.setdefault(node.target.id, []).append(None)
+        self.todo.append((node.value, scope, depth))
+
+    def _nonlocal(self, node: ast.Nonlocal | ast.Global, scope: Scope, depth: int) -> None:
+        for name in node.names:
+            self.name(name, node, "the name")
+            if name == self.policy.receiver:
+                self.fault(node, "receiver", f"`{name}` is the receiver and is not bound again", "leave this out")
+            scope.function().outward.add(name)
+
+    def _import(self, node: ast.Import, scope: Scope, depth: int) -> None:
+        for alias in node.names:
+            if alias.name not in self.policy.modules:
+                why = f"the module `{alias.name}` is not among those that may be imported"
+                self.fault(node, "import", why, f"these may: {', '.join(sorted(self.policy.modules))}")
+            self._imported(alias.asname or alias.name.partition(".")[0], (alias.name, ""), node, scope)
+
+    def _import_from(self, node: ast.ImportFrom, scope: Scope, depth: int) -> None:
+        names = self.policy.modules.get(node.module or "") if not node.level else None
+        if names is None:
+            why = f"the module `{'.' * node.level}{node.module or ''}` is not among those that may be imported"
+            self.fault(node, "import", why, f"these may: {', '.join(sorted(self.policy.modules))}")
+        for alias in node.names:
+            if names is not None and alias.name not in names:
+                why = f"`{alias.name}` is not among what may be taken from `{node.module}`"
+                self.fault(node, "import", why, f"these may: {', '.join(sorted(names))}")
+            self.name(alias.name, node, "the name")
+            self._imported(alias.asname or alias.name, (node.module or "", alias.name), node, scope)
+
+    def _imported(self, name: str, found: tuple[str, str], node: ast.AST, scope: Scope) -> None:
+        self.name(name, node, "the name")
+        known = self.imports.setdefault(name, found)
+        if known != found or name == self.policy.receiver:
+            self.fault(node, "rebound", f"`{name}` names two things", "import each under a name of its own")
+
+    def _function(self, node: Def, scope: Scope, depth: int) -> None:
+        if scope.outer is not None:
+            self.bind(node.name, node, scope)
+        else:
+            self.name(node.name, node, "the method")
+            scope.outward.add(node.name)
+        for one in node.decorator_list:
+            self.fault(one, "decorator", "a decorator would run while the method is defined", "leave it out")
+        inner = self.scope(node, scope)
+        self._arguments(node.args, scope, inner, depth)
+        if node.returns is not None:
+            self.annotation(node.returns)
+        self.push_all(node.decorator_list, scope, depth)
+        self.push_all(reversed(node.body), inner, depth)
+
+    def _lambda(self, node: ast.Lambda, scope: Scope, depth: int) -> None:
+        inner = self.scope(node, scope)
+        self._arguments(node.args, scope, inner, depth)
+        self.todo.append((node.body, inner, depth))
+
+    def _arguments(self, node: ast.arguments, scope: Scope, inner: Scope, depth: int) -> None:
+        method = scope.outer is None
+        given = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+        for index, one in enumerate([*given, *(each for each in (node.vararg, node.kwarg) if each is not None)]):
+            if method and index == 0 and one.arg == self.policy.receiver and one is not node.vararg:
+                inner.bound.add(one.arg)
+            else:
+                self.bind(one.arg, one, inner)
+            if one.annotation is not None:
+                self.annotation(one.annotation)
+        for default in (*node.defaults, *node.kw_defaults):
+            if default is None:
+                continue
+            if not _is_constant(default) and (method or not isinstance(default, ast.Name)):
+                why = "a default that is no constant runs while the function is defined"
+                self.fault(default, "default", why, "use `None`, a number, a text or a tuple of them")
+            self.todo.append((default, scope, depth))
+
+    def _yield(self, node: ast.Yield | ast.YieldFrom, scope: Scope, depth: int) -> None:
+        function = scope.function()
+        function.generates = True
+        outer = function.outer
+        if outer is None or outer.outer is None:
+            why = "a method answers with plain data, and one with `yield` would answer with a generator"
+            self.fault(node, "generator", why, "collect what it yields in a list and return that")
+        elif isinstance(function.node, ast.AsyncFunctionDef):
+            self.fault(node, "generator", "there are no asynchronous generators", "collect it in a list")
+        elif isinstance(function.node, ast.Lambda) or scope is not function:
+            self.fault(node, "generator", "`yield` stands in no function of its own", "write a local `def`")
+        self.push(node, scope, depth)
+
+    def _await(self, node: ast.Await, scope: Scope, depth: int) -> None:
+        self._in_async(node, scope)
+        self.todo.append((node.value, scope, depth))
+
+    def _in_async(self, node: ast.AST, scope: Scope) -> None:
+        if not isinstance(scope.function().node, ast.AsyncFunctionDef):
+            self.fault(node, "async", "this stands in a function that is not `async`", "write `async def`")
+
+    def _async_for(self, node: ast.AsyncFor, scope: Scope, depth: int) -> None:
+        self._in_async(node, scope)
+        self._streamed(node.iter)
+        self.push(node, scope, depth)
+
+    def _streamed(self, node: ast.expr) -> None:
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            why = "`async for` goes over the answer to a message and nothing else"
+            self.fault(node, "async", why, "write `async for one in self.<selector>(...)`")
+
+    def _comprehension(self, node: ast.AST, scope: Scope, depth: int) -> None:
+        inner = self.scope(node, scope)
+        for each in node.generators:  # type: ignore[attr-defined]  # the four kinds of comprehension
+            if each.is_async:
+                self._in_async(each.iter, scope)
+                self._streamed(each.iter)
+        self.push(node, inner, depth)
+
+    def _capture(self, node: ast.MatchAs | ast.MatchStar, scope: Scope, depth: int) -> None:
+        if node.name is not None:
+            self.bind(node.name, node, scope)
+        self.push(node, scope, depth)
+
+    def _match_mapping(self, node: ast.MatchMapping, scope: Scope, depth: int) -> None:
+        if node.rest is not None:
+            self.bind(node.rest, node, scope)
+        self.push(node, scope, depth)
+
+    def _match_class(self, node: ast.MatchClass, scope: Scope, depth: int) -> None:
+        plain = isinstance(node.cls, ast.Name) and node.cls.id in self.policy.pattern_classes
+        if not plain or node.kwd_attrs or len(node.patterns) > 1:
+            why = "a `case` may name a plain type with one pattern in it, and no attributes"
+            self.fault(node, "pattern", why, f"these may be named: {', '.join(sorted(self.policy.pattern_classes))}")
+        for attribute in node.kwd_attrs:
+            self.name(attribute, node, "the attribute")
+        self.push(node, scope, depth)
+
+    def _handler(self, node: ast.ExceptHandler, scope: Scope, depth: int) -> None:
+        if node.name is not None:
+            self.bind(node.name, node, scope)
+        self.push(node, scope, depth)
+
+    def _class(self, node: ast.ClassDef, scope: Scope, depth: int) -> None:
+        """Refused as syntax; its parts are looked at, so that all faults in it are told."""
+        self.bind(node.name, node, scope)
+        inner = self.scope(node, scope)
+        self.push_all((*node.bases, *node.keywords, *node.decorator_list), scope, depth)
+        self.push_all(reversed(node.body), inner, depth)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.operand, ast.Constant)
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Tuple) and all(map(_is_constant, node.elts)))

@@ -1,0 +1,73 @@
+"""The shape of a source: imports, then exactly one method whose first parameter is literally `self`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from batos.guardian.policy import Policy
+from batos.guardian.verdict import Fault
+
+Def = ast.FunctionDef | ast.AsyncFunctionDef
+_ONE = "write one `def`, with its imports before it or in it and its helpers within it"
+
+
+def method_of(tree: ast.Module) -> Def | None:
+    """The method of a source: its one function; None where there is none."""
+    return next((node for node in tree.body if isinstance(node, Def)), None)
+
+
+def faults_of(tree: ast.Module, method: Def | None, policy: Policy) -> Iterator[Fault]:
+    """What is wrong with the outermost level of a source."""
+    if method is None:
+        yield Fault(1, 0, "shape", "the source defines no method", _ONE)
+    for index, node in enumerate(tree.body):
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if node is method or (text and index == 0):
+            continue
+        late = method is not None and node.lineno > method.lineno
+        if not isinstance(node, ast.Import | ast.ImportFrom) or late:
+            what = "a second method" if isinstance(node, Def) else "something that runs when the method is defined"
+            yield Fault(node.lineno, node.col_offset, "shape", f"this is {what}", _ONE)
+    if method is not None:
+        yield from _receiver(method, policy.receiver)
+
+
+def _receiver(method: Def, receiver: str) -> Iterator[Fault]:
+    given = method.args
+    positional = [*given.posonlyargs, *given.args]
+    if not positional or positional[0].arg != receiver:
+        why = f"the first parameter is not `{receiver}`"
+        yield Fault(method.lineno, method.col_offset, "shape", why, f"write `def {method.name}({receiver}, ...)`")
+    elif len(given.defaults) == len(positional):
+        yield Fault(method.lineno, method.col_offset, "shape", f"`{receiver}` has a default", "leave it out")
+
+
+def asked_for(method: Def, selector: str, signature: str) -> Iterator[Fault]:
+    """Whether the method has the name, and the parameters, that are wanted of it (where they are not empty)."""
+    if selector and method.name != selector:
+        why = f"the method is called `{method.name}`, and `{selector}` is wanted"
+        yield Fault(method.lineno, method.col_offset, "selector", why, f"write `def {selector}(...)`")
+    wanted = _parameters(signature)
+    if wanted is not None and wanted != _names(method.args):
+        why = f"the parameters are ({', '.join(_names(method.args))}), and ({', '.join(wanted)}) are wanted"
+        yield Fault(method.lineno, method.col_offset, "selector", why, f"write `def {signature}`")
+
+
+def _names(given: ast.arguments) -> list[str]:
+    names = [one.arg for one in (*given.posonlyargs, *given.args)]
+    names += [f"*{given.vararg.arg}"] if given.vararg else []
+    names += [one.arg for one in given.kwonlyargs]
+    return names + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
+
+
+def _parameters(signature: str) -> list[str] | None:
+    """The parameter names of `selector(self, query)`; None where the signature is empty or none."""
+    if not signature:
+        return None
+    try:
+        parsed = ast.parse(f"def {signature}: ...").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    made = parsed[0] if len(parsed) == 1 else None
+    return _names(made.args) if isinstance(made, ast.FunctionDef) else None

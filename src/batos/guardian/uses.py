@@ -1,0 +1,289 @@
+"""What a source reaches for: slots, messages, members of modules, builtins, formats."""
+
+from __future__ import annotations
+
+import ast
+import math
+import string
+from typing import Final
+
+from batos.guardian.scopes import Scope
+from batos.guardian.walking import ALLOWED, Walk
+
+_FORMATTER: Final = string.Formatter()
+
+
+class Uses(Walk):
+    """Attributes, calls and constants, and the names that are looked up."""
+
+    def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> None:
+        base = node.value
+        if isinstance(base, ast.Name) and base.id == self.policy.receiver:
+            self._slot(node)
+            return
+        self.name(node.attr, node, "the attribute")
+        if isinstance(base, ast.Name):
+            self.members.append((node, None))
+            scope.loads.append(base)
+            self.name(base.id, base, "the name")
+        else:
+            self.todo.append((base, scope, depth))
+        if node.attr == "format":
+            self.fault(node, "format", "`format` is taken without being called", "use an f-string")
+        if not isinstance(node.ctx, ast.Load):
+            why = f"`.{node.attr}` of another object is changed"
+            self.fault(node, "foreign-write", why, "send it a message that asks it to change itself")
+
+    def _slot(self, node: ast.Attribute) -> None:
+        name = node.attr
+        if name == self.policy.marker:
+            why = "the marker is used as something else than the marker"
+            self.fault(node, "marker", why, f"write `self.{name} = True` as a statement of its own, and nothing else")
+            return
+        self.name(name, node, "the slot")
+        kind = type(node.ctx)
+        used = self.writes if kind is ast.Store else self.deletes if kind is ast.Del else self.reads
+        used.add(name)
+
+    def _assign(self, node: ast.Assign, scope: Scope, depth: int) -> None:
+        target = node.targets[0]
+        marked = isinstance(target, ast.Attribute) and target.attr == self.policy.marker and len(node.targets) == 1
+        if (
+            marked
+            and isinstance(target, ast.Attribute)
+            and isinstance(target.value, ast.Name)
+            and target.value.id == self.policy.receiver
+            and isinstance(node.value, ast.Constant)
+            and node.value.value is True
+        ):
+            return
+        if len(node.targets) == 1 and isinstance(target, ast.Name):
+            self.bind(target.id, target, scope)
+            self.texts.setdefault(target.id, []).append(node.value)
+            self.todo.append((node.value, scope, depth))
+            return
+        self.push(node, scope, depth)
+
+    def _augmented(self, node: ast.AugAssign, scope: Scope, depth: int) -> None:
+        target = node.target
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            if target.value.id == self.policy.receiver and target.attr != self.policy.marker:
+                self.reads.add(target.attr)
+        elif isinstance(target, ast.Name):
+            scope.loads.append(target)
+        self.push(node, scope, depth)
+
+    def annotation(self, node: ast.expr) -> None:
+        """Annotations are dropped before the method runs: they are words and brackets, never something evaluated."""
+        words = self.policy.annotations
+        todo: list[ast.expr] = [node]
+        while todo:
+            one = todo.pop()
+            if isinstance(one, ast.Subscript):
+                todo += (one.value, one.slice)
+            elif isinstance(one, ast.Tuple | ast.List):
+                todo += one.elts
+            elif isinstance(one, ast.BinOp) and isinstance(one.op, ast.BitOr):
+                todo += (one.left, one.right)
+            elif not _is_type_word(one, words):
+                self.fault(one, "annotation", "an annotation may only name types", "leave it out")
+
+    def _annotated(self, node: ast.AnnAssign, scope: Scope, depth: int) -> None:
+        self.annotation(node.annotation)
+        if node.value is None and not isinstance(node.target, ast.Name):
+            self.fault(node, "annotation", "this annotates a slot and gives it no value", "give it a value")
+        self.push_all((node.target, node.value), scope, depth)
+
+    def _call(self, node: ast.Call, scope: Scope, depth: int) -> None:
+        called = node.func
+        if isinstance(called, ast.Attribute):
+            self._called_attribute(node, called, scope, depth)
+        elif isinstance(called, ast.Name) and called.id in self.policy.called_only:
+            self.called.append((node, scope, False))
+            if self._by_name(node, called, scope, depth):
+                return
+        else:
+            self.todo.append((called, scope, depth))
+        self.push_all((*node.args, *node.keywords), scope, depth)
+
+    def _called_attribute(self, node: ast.Call, called: ast.Attribute, scope: Scope, depth: int) -> None:
+        base, name = called.value, called.attr
+        if isinstance(base, ast.Name) and base.id == self.policy.receiver:
+            self._selector(name, called)
+            return
+        self.name(name, called, "the method")
+        if name == "format":
+            self.formats.append((node, called))
+        if isinstance(base, ast.Name):
+            self.members.append((called, node))
+            self.name(base.id, base, "the name")
+            scope.loads.append(base)
+            return
+        if name not in self.policy.plain_methods and not isinstance(base, ast.Constant | ast.JoinedStr):
+            self.members.append((called, node))
+        self.todo.append((base, scope, depth))
+
+    def _selector(self, name: str, node: ast.AST) -> None:
+        """A message: to the receiver, or to another object."""
+        self.name(name, node, "the selector")
+        if self.policy.kernel_pattern.search(name):
+            why = f"`{name}` makes, changes or approves methods: only people and the kernel send it"
+            self.fault(node, "kernel-selector", why, "leave it to a person")
+        self.sends.add(name)
+
+    def _by_name(self, node: ast.Call, called: ast.Name, scope: Scope, depth: int) -> bool:
+        """`getattr(x, "name")` and its like; True when its parts have been looked at here."""
+        if called.id == "type":
+            scope.loads.append(called)
+            return False
+        least, most = {"getattr": (2, 3), "setattr": (3, 3)}.get(called.id, (2, 2))
+        text = node.args[1] if len(node.args) > 1 else None
+        if not isinstance(text, ast.Constant) or not isinstance(text.value, str) or node.keywords or not (
+            least <= len(node.args) <= most
+        ):  # fmt: skip
+            why = f"the name that `{called.id}` is given is not a text that stands there, so it cannot be listed"
+            self.fault(node, "computed-name", why, f'write `{called.id}(self, "name")`, or use a dict in a slot')
+            return False
+        if not text.value.isidentifier() or not text.value.isascii():
+            self.fault(text, "protected", "this text is no name of a slot", "write a name of ASCII letters")
+        self._slot_by_name(node, called.id, text, scope, depth)
+        self.push_all(node.args[2:], scope, depth)
+        return True
+
+    def _slot_by_name(self, node: ast.Call, called: str, text: ast.Constant, scope: Scope, depth: int) -> None:
+        name, owner = str(text.value), node.args[0]
+        receiver = isinstance(owner, ast.Name) and owner.id == self.policy.receiver
+        if name == self.policy.marker and receiver:
+            self.fault(node, "marker", "the marker is set by its statement only", "write `self._p_changed = True`")
+            return
+        self.name(name, text, "the slot")
+        if name == "format":
+            self.fault(text, "format", "`format` is taken without being called", "use an f-string")
+        if receiver:
+            {"setattr": self.writes, "delattr": self.deletes}.get(called, self.reads).add(name)
+            return
+        if called in ("setattr", "delattr"):
+            why = f"`.{name}` of another object is changed"
+            self.fault(node, "foreign-write", why, "send it a message that asks it to change itself")
+        self.todo.append((owner, scope, depth))
+
+    def _keyword(self, node: ast.keyword, scope: Scope, depth: int) -> None:
+        if node.arg is not None:
+            self.name(node.arg, node.value, "the keyword")
+        self.todo.append((node.value, scope, depth))
+
+    def _constant(self, node: ast.Constant, scope: Scope, depth: int) -> None:
+        value = node.value
+        if isinstance(value, str):
+            if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
+                self.fault(node, "literal", "the text holds half a character", "leave it out")
+        elif isinstance(value, int):
+            if value.bit_length() > self.policy.bounds.integer_digits * 10 // 3:
+                self.fault(node, "bounds", "the number is too long", "compute it from a shorter one")
+        elif value is not None and not (isinstance(value, float) and math.isfinite(value)):
+            what = "`...`" if value is ... else f"a literal of type {type(value).__name__}"
+            self.fault(node, "literal", f"{what} is no plain data", "use texts, finite numbers, True, False, None")
+
+    # -- when everything has been seen
+
+    def resolve(self) -> None:
+        self.bound = frozenset().union(*(scope.bound for scope in self.scopes))
+        for name in sorted(self.bound & set(self.imports)):
+            for node in self.binds.get(name, ()):
+                self.fault(node, "rebound", f"`{name}` is imported and is not bound again", "use another name")
+        for attribute, call in self.members:
+            self._member(attribute, call)
+        for call, _, _ in self.called:
+            self._checked_type(call)
+        for call, attribute in self.formats:
+            self._format(call, attribute)
+        members = {id(attribute.value) for attribute, _ in self.members}
+        types = {id(call.func) for call, _, _ in self.called}
+        for scope in self.scopes:
+            for node in scope.loads:
+                self._load(node, scope, member=id(node) in members, typed=id(node) in types)
+
+    def _load(self, node: ast.Name, scope: Scope, *, member: bool, typed: bool) -> None:
+        name = node.id
+        if name == self.policy.receiver or scope.sees(name):
+            return
+        found = self.imports.get(name)
+        if found is not None:
+            if not found[1] and not member:
+                why = f"the module `{name}` stands by itself"
+                self.fault(node, "module-value", why, f"write `{name}.<name>`, each time it is meant")
+        elif name in self.policy.builtins:
+            if name in self.policy.called_only and not typed:
+                why = f"`{name}` is handed on: what it will be called with cannot be listed"
+                self.fault(node, "called-only", why, "call it where it stands")
+        elif not self.policy.protected_pattern.search(name):
+            why = f"the name `{name}` is bound nowhere in the method and is no builtin that may be used"
+            remedy = f"send it as a message, `self.{name}(...)`" if name in self.scopes[0].outward else ALLOWED
+            self.fault(node, "unknown-name", why, remedy)
+
+    def _member(self, node: ast.Attribute, call: ast.Call | None) -> None:
+        """`json.loads`, `str.upper`, `child.answer_(...)`, `child.name`: what the base is decides."""
+        base, name = node.value, node.attr
+        if isinstance(base, ast.Name) and base.id in self.imports:
+            module, taken = self.imports[base.id]
+            names = self.policy.modules.get(module)
+            if not taken and names is not None and name not in names:
+                why = f"`{name}` is not among what may be taken from `{module}`"
+                self.fault(node, "import", why, f"these may: {', '.join(sorted(names))}")
+        elif isinstance(base, ast.Name) and base.id in self.policy.functions and base.id not in self.bound:
+            if name not in self.policy.unbound.get(base.id, frozenset()):
+                why = f"`{base.id}.{name}` is taken from a type"
+                self.fault(node, "unbound", why, f"call it on a value, or write `lambda value: value.{name}()`")
+        elif call is not None and name not in self.policy.plain_methods and not self._of_module(base):
+            self._selector(name, node)
+
+    def _of_module(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.imports
+
+    def _compare(self, node: ast.Compare, scope: Scope, depth: int) -> None:
+        for one in (node.left, *node.comparators):
+            if isinstance(one, ast.Call) and len(one.args) == 1 and not one.keywords:
+                self.compared.add(id(one))
+        self.push(node, scope, depth)
+
+    def _checked_type(self, call: ast.Call) -> None:
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        if name == "type" and name not in self.bound and id(call) not in self.compared:
+            self.fault(call, "type", "`type` is only for a comparison", "write `type(x) is str`, or `isinstance`")
+
+    def _format(self, call: ast.Call, attribute: ast.Attribute) -> None:
+        """`.format` of a text that stands in the source, with plain fields: others reach into what they are given."""
+        text: ast.expr | None = attribute.value
+        if isinstance(text, ast.Name) and len(self.binds.get(text.id, ())) == 1:
+            given = self.texts.get(text.id, [])
+            text = given[0] if len(given) == 1 else None
+        if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
+            why = "the text that is formatted does not stand in the source"
+            self.fault(call, "format", why, "use an f-string, or `replace`")
+            return
+        why = _bad_field(text.value)
+        if why:
+            self.fault(call, "format", why, "name the fields only: {}, {0}, {key:>8}; or use an f-string")
+
+
+def _bad_field(text: str, depth: int = 0) -> str:
+    """Why a format text may not be used, or nothing."""
+    if depth > 2:
+        return "the fields of the format nest too deep"
+    try:
+        for _, name, spec, _ in _FORMATTER.parse(text):
+            if name and not (name.isascii() and (name.isdigit() or (name.isidentifier() and name[0] != "_"))):
+                return f"the field {name!r} reaches into what it is given"
+            inner = _bad_field(spec, depth + 1) if spec else ""
+            if inner:
+                return inner
+    except ValueError as error:
+        return f"the format cannot be read: {error}"
+    return ""
+
+
+def _is_type_word(node: ast.expr, words: frozenset[str]) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is None or node.value is ... or (isinstance(node.value, str) and node.value in words)
+    name = node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+    return name in words or (isinstance(node, ast.Name) and node.id in words)

@@ -1,0 +1,129 @@
+"""One walk over a tree of syntax, within its bounds: every node is looked at once, every name as where it stands."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from batos.guardian.policy import Policy
+from batos.guardian.scopes import Scope
+from batos.guardian.verdict import Fault
+
+ALLOWED: Final = "docs/dialect.md lists what may be used"
+Look: TypeAlias = Callable[[ast.AST, Scope, int], None]
+
+#: What to write instead of syntax that is not in the dialect.
+SYNTAX: Final = {
+    "ClassDef": "use a dict, a list or a tuple",
+    "Global": "keep it in a slot of the receiver, or in a local variable",
+    "With": "nothing in the dialect is a context manager; use try and finally",
+    "AsyncWith": "nothing in the dialect is a context manager; use try and finally",
+    "TryStar": "use `except`",
+}
+
+
+@lru_cache(maxsize=8)
+def _kinds(names: frozenset[str]) -> frozenset[type]:
+    return frozenset(kind for kind in vars(ast).values() if isinstance(kind, type) and kind.__name__ in names)
+
+
+class Walk:
+    """The walk itself, and what it gathers: faults, scopes, slots, sends, imports."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.faults: list[Fault] = []
+        #: What looks at the nodes of a kind; without one, the parts of a node are looked at.
+        self.look: dict[type[ast.AST], Look] = {}
+        self.reads: set[str] = set()
+        self.writes: set[str] = set()
+        self.deletes: set[str] = set()
+        self.sends: set[str] = set()
+        self.imports: dict[str, tuple[str, str]] = {}
+        self.scopes: list[Scope] = []
+        self.bound: frozenset[str] = frozenset()
+        self.todo: list[tuple[ast.AST, Scope, int]] = []
+        #: Attributes of plain names, judged when all imports are known: (attribute, called, scope).
+        self.members: list[tuple[ast.Attribute, ast.Call | None]] = []
+        self.called: list[tuple[ast.Call, Scope, bool]] = []
+        self.texts: dict[str, list[ast.expr | None]] = {}
+        self.formats: list[tuple[ast.Call, ast.Attribute]] = []
+        self.compared: set[int] = set()
+        self.binds: dict[str, list[ast.AST]] = {}
+
+    def fault(self, node: ast.AST, rule: str, why: str, remedy: str = ALLOWED) -> None:
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        self.faults.append(Fault(line, column, rule, why, remedy))
+
+    def walk(self, tree: ast.Module) -> bool:
+        """Look at every node once; False when the tree is larger or deeper than its bounds, and not to be followed."""
+        allowed, bounds = _kinds(self.policy.nodes), self.policy.bounds
+        module, look = self.scope(tree, None), self.look
+        self.todo = [(one, module, 1) for one in reversed(tree.body)]
+        count = 0
+        while self.todo:
+            node, scope, depth = self.todo.pop()
+            count += 1
+            if count > bounds.nodes or depth > bounds.depth:
+                why = f"the source has more than {bounds.nodes} parts, or nests deeper than {bounds.depth}"
+                self.fault(node, "bounds", why, "write it shorter and flatter")
+                return False
+            kind = type(node)
+            if kind not in allowed:
+                why = f"`{kind.__name__}` is no syntax of the dialect"
+                self.fault(node, "syntax", why, SYNTAX.get(kind.__name__, ALLOWED))
+            handler = look.get(kind)
+            if handler is None:
+                self.push(node, scope, depth + 1)
+            else:
+                handler(node, scope, depth + 1)
+        self.resolve()
+        return True
+
+    def scope(self, node: ast.AST, outer: Scope | None) -> Scope:
+        scope = Scope(node, outer)
+        self.scopes.append(scope)
+        return scope
+
+    def push(self, node: ast.AST, scope: Scope, depth: int) -> None:
+        """Look at all parts of a node."""
+        todo = self.todo
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                todo.append((value, scope, depth))
+            elif isinstance(value, list):
+                for one in value:
+                    if isinstance(one, ast.AST):
+                        todo.append((one, scope, depth))
+
+    def push_all(self, nodes: Iterable[ast.AST | None], scope: Scope, depth: int) -> None:
+        self.todo.extend((one, scope, depth) for one in nodes if one is not None)
+
+    def name(self, name: str, node: ast.AST, what: str) -> None:
+        """A name in any position where one can stand."""
+        policy = self.policy
+        if name == policy.throwaway:
+            return
+        if policy.protected_pattern.search(name):
+            why = f"{what} `{name}` is protected: generated code has no business with it"
+            self.fault(node, "protected", why, "use another name, without an underscore at its start")
+        elif name in policy.introspection:
+            self.fault(node, "introspection", f"{what} `{name}` shows the insides of Python", "leave it out")
+        elif len(name) > policy.bounds.identifier_length:
+            self.fault(node, "bounds", f"{what} `{name[:20]}...` is too long", "use a shorter name")
+
+    def bind(self, name: str, node: ast.AST, scope: Scope) -> None:
+        """A name is bound in a scope: a variable, a parameter, a function, what a `case` or `except` captures."""
+        self.name(name, node, "the name")
+        scope.bound.add(name)
+        self.binds.setdefault(name, []).append(node)
+        if name == self.policy.receiver:
+            why = f"`{name}` is the receiver and is not bound again"
+            self.fault(node, "receiver", why, "use another name for this")
+
+    def resolve(self) -> None:
+        """Judge what could not be judged before everything was seen."""
+        raise NotImplementedError
