@@ -14,7 +14,7 @@ import structlog
 
 from batos.cognition.approving.reasons import no_such, why_not
 from batos.cognition.working.alarms import Alarms
-from batos.errors import Refused
+from batos.errors import BatosError, Refused
 from batos.events import Events
 from batos.image import approvals
 from batos.image.approvals import Answer, Candidate, Question
@@ -156,13 +156,20 @@ class Approvals:
             if answer.changed:
                 self._alarms.drop(answer.name)
                 self._events.emit("approval.answered", approval=answer.name, answer=answer.word, by=answer.by)
-                if answer.word == "approved":
-                    await self.settle(answer.object, answer.selector)
         woken = await self.wake([mission for answer in answers for mission in answer.missions])
         for mission in woken:
             with suppress(Refused):  # somebody brought it to a stand since
                 self._begin(mission)
+        for answer in answers:
+            if answer.changed and answer.word == "approved":
+                await self._settle(answer)
         return Answered(answers, tuple(woken))
+
+    async def _settle(self, answer: Answer) -> None:
+        try:
+            await self.settle(answer.object, answer.selector)
+        except BatosError as error:  # it is installed all the same, and the next one settles this too
+            _log.warning("approval.unsettled", approval=answer.name, reason=error.as_dict())
 
     # -- lapsing
 
