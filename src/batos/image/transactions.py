@@ -48,6 +48,13 @@ class MissionTransaction:
         self._connection.add(value)
         return value
 
+    def changed(self) -> tuple[Any, ...]:
+        """The objects that this thought has changed so far, and those that it gave an identity.
+
+        There is no public way to ask: ZODB's connection keeps what has registered with it.
+        """
+        return (*self._connection._registered_objects, *self._connection._added.values())
+
     def doom(self) -> None:
         """From here on this thought can only be aborted."""
         if not self.doomed and not self.committed:

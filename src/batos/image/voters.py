@@ -5,6 +5,8 @@ from __future__ import annotations
 from batos.errors import Refused
 from batos.image.records import TRUST
 from batos.image.transactions import MissionTransaction
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, own_slots
 
 _PROVENANCE = ("journal", "models", "methods", "recalled", "read_at")
 
@@ -26,4 +28,18 @@ def has_trust(transaction: MissionTransaction) -> None:
         raise Refused(what, remedy="Please report this.")
 
 
-VOTERS = (has_provenance, has_trust)
+def makes_no_behaviour(transaction: MissionTransaction) -> None:
+    """No thought makes a method or an intent, or changes one: they come in by `methods.install`, which asks for more.
+
+    That refuses what no guardian accepted, what says not where it is from, and what came from outside and nobody
+    approved; a thought that could go round it would need none of that.
+    """
+    for changed in transaction.changed():
+        values = own_slots(changed).values() if isinstance(changed, UvmObject) else (changed,)
+        for value in values:
+            if isinstance(value, Method | Intent) and (value._p_jar is None or value._p_changed):
+                what = "a method" if isinstance(value, Method) else "an intent"
+                raise Refused(f"a thought was to make {what} by itself", remedy="Please report this.")
+
+
+VOTERS = (has_provenance, has_trust, makes_no_behaviour)

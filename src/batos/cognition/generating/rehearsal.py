@@ -75,30 +75,38 @@ class Scripted:
         raise Unscripted(f"it read `{slot}` of another object, and a check has none")
 
 
-async def rehearse(cell: Cells, program: Program, checks: Sequence[Check], *, thinks: bool = False) -> list[str]:
-    """Run every check; a fault in words for each that does not come out. CellMissing: there is no cell.
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Where checks are run: slots that are there before each, unless it says otherwise.
 
-    `thinks`: a method that asks the model must ask it what it was asked itself (a facet, a protocol).
+    `speaks`: a method that asks the model must ask it what it was asked itself (a facet, a protocol).
     """
-    faults: list[str] = []
-    for number, check in enumerate(checks, 1):
-        faults += [f"check {number}: {fault}" for fault in await attempt(cell, program, check, thinks=thinks)]
-    return faults
 
+    cell: Cells
+    given: Mapping[str, Plain] = field(default_factory=dict)
+    speaks: bool = False
 
-async def attempt(cell: Cells, program: Program, check: Check, *, thinks: bool = False) -> list[str]:
-    """Run one check: what is wrong with what came of it."""
-    view = {name: cast(Value, value) for name, value in check.before.items() if name in program.view}
-    call = Call(view, cast(Sequence[Value], check.arguments), seed=program.digest, now=NOW)
-    host = Scripted(check.replies)
-    try:
-        outcome = await cell.run(program, call, host)
-    except CellMissing:
-        raise
-    except MethodFailed as error:
-        return [f"called with {shown(list(check.arguments))} it failed: {error.message}"]
-    after = {**check.before, **outcome.writes.values}
-    for name in outcome.writes.deleted:
-        after.pop(name, None)
-    unasked = [] if not thinks or host.heard(check.arguments) else [_UNASKED]
-    return check.faults(outcome.result, after) + unasked
+    async def all(self, program: Program, checks: Sequence[Check]) -> list[str]:
+        """Run every check; a fault in words for each that does not come out. CellMissing: there is no cell."""
+        faults: list[str] = []
+        for number, check in enumerate(checks, 1):
+            faults += [f"check {number}: {fault}" for fault in await self.one(program, check)]
+        return faults
+
+    async def one(self, program: Program, check: Check) -> list[str]:
+        """Run one check: what is wrong with what came of it."""
+        before = {**self.given, **check.before}
+        view = {name: cast(Value, value) for name, value in before.items() if name in program.view}
+        call = Call(view, cast(Sequence[Value], check.arguments), seed=program.digest, now=NOW)
+        host = Scripted(check.replies)
+        try:
+            outcome = await self.cell.run(program, call, host)
+        except CellMissing:
+            raise
+        except MethodFailed as error:
+            return [f"called with {shown(list(check.arguments))} it failed: {error.message}"]
+        after = {**before, **outcome.writes.values}
+        for name in outcome.writes.deleted:
+            after.pop(name, None)
+        unasked = [] if not self.speaks or host.heard(check.arguments) else [_UNASKED]
+        return check.faults(outcome.result, after) + unasked

@@ -43,6 +43,7 @@ CHECKS: Final = (
     "Nothing is really asked: what a method sends is answered from `replies` alone. "
     'A slot that must be gone afterwards is {"$gone": true} in `slots`. Every slot that the method changes is compared '
     "in `slots` of a check. At least two checks must fail against a method that returns None and changes nothing. "
+    "`name`, `core_identity` and `core_method` are there in every check as they are. "
     "It is always 2026-01-01T12:00:00Z in a check."
 )
 

@@ -13,7 +13,7 @@ from batos.cell.program import Program
 from batos.cognition.generating import checks as checking
 from batos.cognition.generating.checks import Check
 from batos.cognition.generating.mutants import mutants
-from batos.cognition.generating.rehearsal import Cells, attempt, rehearse
+from batos.cognition.generating.rehearsal import Cells, Rehearsal
 from batos.cognition.generating.reply import REPLY
 from batos.cognition.generating.wanted import Wanted
 from batos.errors import DecisionInvalid, MethodFailed
@@ -46,6 +46,10 @@ class Trial:
     wanted: Wanted
     cell: Cells
     events: Events
+
+    @property
+    def _rehearsal(self) -> Rehearsal:
+        return Rehearsal(self.cell, self.wanted.given, self.wanted.kind in _SPEAKS)
 
     async def reply(self, text: str) -> Judged:
         """Try a coder's whole reply. CellMissing: there is no cell to try it in."""
@@ -115,12 +119,12 @@ class Trial:
             program = programs.prepare(judged.source, verdict.slots, self.wanted.selector)
         except MethodFailed as error:
             return Judged((error.message,), (), judged.source, verdict, judged.checks)
-        faults = await rehearse(self.cell, program, judged.checks, thinks=self.wanted.kind in _SPEAKS)
+        faults = await self._rehearsal.all(program, judged.checks)
         return Judged(tuple(faults), (), judged.source, verdict, judged.checks, program)
 
     async def _kills(self, program: Program, checks: Sequence[Check]) -> bool:
         for check in checks:
-            if await attempt(self.cell, program, check, thinks=self.wanted.kind in _SPEAKS):
+            if await self._rehearsal.one(program, check):
                 return True
         return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from BTrees.OOBTree import OOBTree
@@ -28,6 +28,8 @@ MOST: Final = 40
 LINE: Final = 200
 #: What genesis keeps in an object about itself: no part of what it is.
 _UNSEEN: Final = frozenset({graph.DIGESTS, sheets.SLOT_TRUST, "lineage_trust", "trust"})
+#: Who an object is: slots that only the codex writes.
+IDENTITY: Final = ("name", "core_identity", "core_method")
 #: The sampling that code is written with; what belongs to the runner is the persona's, so that nothing reloads.
 SAMPLING: Final[Mapping[str, Any]] = {"temperature": 0.2}
 _LISTS: Final = (list, tuple, set, frozenset, PersistentList)
@@ -76,6 +78,8 @@ class Wanted:
     coder: Coder
     #: Slots that no method of this object may write.
     protected: frozenset[str] = frozenset()
+    #: Slots that every check begins with, unless it says otherwise: who the object is, in the codex's words.
+    given: Mapping[str, str] = field(default_factory=dict)
     #: What the method takes the place of: {revision, source}.
     former: Mapping[str, Any] | None = None
 
@@ -125,12 +129,13 @@ def of_intent(
         inspiration=intent.inspiration,
         examples=tuple(map(_line, intent.examples[:MOST])),
         owner=_owner(root, holder),
-        arguments=args,
+        arguments=args[: _parameters(intent.signature)],
         slots=tuple(sorted(_slots(holder))[:MOST]),
         messages=tuple(sorted(_messages(holder))[:MOST]),
         trust=least_trusted("user", "model", *_lineage(holder)),
         coder=coder(root, digests),
         protected=names.protected(holder),
+        given=_given(holder),
         former=_former(root, holder, selector),
     )
 
@@ -146,9 +151,9 @@ def coder(root: Any, digests: Mapping[str, str]) -> Coder:
     beside = next((dict(each.options) for each in personas if modelname.same(each.model, name)), None)
     declared = lookup(model, "coder_options")
     chosen = beside or (dict(declared.value) if declared else dict(options.DEFAULTS))
-    measured = root[roots.STATISTICS].get("measured", {}).get(name, (0, 0))
+    size, tokens = root[roots.STATISTICS].get("measured", {}).get(name, (0, 0))
     made = {**options.parameters(chosen), **SAMPLING}
-    return Coder(name, digests.get(name, ""), made, ratio(*measured, FIRST_RATIO))
+    return Coder(name, digests.get(name, ""), made, ratio(size, tokens, FIRST_RATIO))
 
 
 def type_name(value: object) -> str:
@@ -168,12 +173,29 @@ def type_name(value: object) -> str:
 
 def _owner(root: Any, holder: UvmObject) -> str:
     """Who the object is: a persona's identity and method, else the charter of the mind."""
-    told = [lookup(holder, slot) for slot in ("core_identity", "core_method")]
-    texts = [each.value.strip() for each in told if each is not None and isinstance(each.value, str)]
+    given = _given(holder)
+    texts = [given[slot].strip() for slot in IDENTITY[1:] if slot in given]
     if not texts:
         charter = lookup(root["orchestrator_obj"], "charter")
         texts = [str(charter.value).strip()] if charter else []
     return "\n\n".join(texts)
+
+
+def _given(holder: UvmObject) -> dict[str, str]:
+    """Who the object is, as its methods can read it; nothing of it was written by anyone but the codex."""
+    found = {slot: lookup(holder, slot) for slot in IDENTITY}
+    return {slot: each.value for slot, each in found.items() if each is not None and isinstance(each.value, str)}
+
+
+def _parameters(signature: str) -> int | None:
+    """How many arguments a signature takes beside `self`; None: any number.
+
+    >>> _parameters("guide_facet_(self, query)"), _parameters("tick_(self)"), _parameters("sum_(self, *items)")
+    (1, 0, None)
+    """
+    inside = signature.partition("(")[2].rpartition(")")[0]
+    names = [each.strip() for each in inside.split(",") if each.strip() not in ("", "self", "/")]
+    return None if not inside or any(each.startswith("*") for each in names) else len(names)
 
 
 def _slots(holder: UvmObject) -> Iterator[tuple[str, str]]:

@@ -149,7 +149,7 @@ def candidate(wanted: Wanted, judged: Whole, parts: Sequence[Candidate]) -> Cand
         intent=wanted.intent,
         source=source,
         verdict={"accepted": not judged.faults, "digest": digest_of_source(source), "methods": verdicts},
-        checks=(),
+        checks=tuple({"selector": part.selector, **check} for part in parts for check in part.checks),
         provenance={**parts[0].provenance, "mutants": mutants},
         mutants=mutants,
         methods=tuple(replace(part, wish=wishes[part.selector]) for part in parts),
