@@ -37,6 +37,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "approve": ("batos.front.verbs.deciding", "Let methods be installed, exactly as they were asked about."),
     "reject": ("batos.front.verbs.deciding", "Let a method not be installed, and say why."),
     "inspect": ("batos.front.verbs.reading", "Look at an object of the image, or at one of its slots."),
+    "method": ("batos.front.verbs.method", "Look at what was learnt, bring a revision back, redefine it."),
+    "tools": ("batos.front.verbs.method", "List the tools that can be called."),
     "codex": ("batos.front.verbs.codex", "Show, check and compare the codex: who the personas are."),
     "adapters": ("batos.front.verbs.adapters", "List, check and choose the adapters that personas think with."),
     "doctor": ("batos.front.verbs.upkeep", "Check Ollama, models, codex and image, and say what to do."),

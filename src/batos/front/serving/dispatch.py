@@ -14,7 +14,7 @@ from batos.cognition.brief import AttachmentRef, File, as_file
 from batos.cognition.brief import parse as parse_brief
 from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, TimedOut
 from batos.events import Events
-from batos.front.serving import choosing, deciding
+from batos.front.serving import choosing, deciding, methods
 from batos.front.wire import protocol
 from batos.front.wire.shapes import (
     ARGS,
@@ -146,6 +146,7 @@ class Dispatcher:
             "approvals": self._approvals,
             "approve": self._approve,
             "reject": self._reject,
+            **methods.verbs(uvm, self._read, self._whole),
         }
 
     async def handle(self, verb: str, args: Mapping[str, Any], hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:

@@ -39,17 +39,15 @@ class Whole(Protocol):
 
 def verbs(uvm: UVM, read: Reads, whole: Whole) -> Mapping[str, Verb]:
     """The verbs about methods, by name."""
-    lives = uvm.lives
-
     async def listed(given: MethodList, *_told: object) -> dict[str, Any]:
-        return {"methods": await read(lives.listed, given.object)}
+        return {"methods": await read(uvm.lives.listed, given.object)}
 
     async def shown(given: MethodShow, *_told: object) -> dict[str, Any]:
-        found: dict[str, Any] = await read(lives.shown, given.method, given.revision)
+        found: dict[str, Any] = await read(uvm.lives.shown, given.method, given.revision)
         return found
 
     async def history(given: MethodHistory, *_told: object) -> dict[str, Any]:
-        found: dict[str, Any] = await read(lives.history, given.method)
+        found: dict[str, Any] = await read(uvm.lives.history, given.method)
         return found
 
     async def rolled_back(given: MethodRollback, *_told: object) -> dict[str, Any]:
@@ -61,7 +59,7 @@ def verbs(uvm: UVM, read: Reads, whole: Whole) -> Mapping[str, Verb]:
         return found
 
     async def tools(_given: Tools, *_told: object) -> dict[str, Any]:
-        return {"tools": await read(lives.tools)}
+        return {"tools": await read(uvm.lives.tools)}
 
     return {
         "method_list": listed,
@@ -79,20 +77,17 @@ async def roll_back(uvm: UVM, given: MethodRollback) -> dict[str, Any]:
 
 
 async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
-    """A new revision of a wish or a source; the method as `method_show` has it.
+    """A new revision of a wish, a source or both; the method as `method_show` has it.
 
-    A person's own source is installed at once. What a model made of a wish is installed, asked about or refused as the
-    setting `install` says. ApprovalNeeded: it waits for an answer. Refused: by the setting. NotFound: no such slot.
+    A person's own source is installed at once. What a model wrote for a wish is installed, asked about or refused as
+    the setting `install` says. ApprovalNeeded: it waits for an answer. Refused: by the setting. NotFound: no such slot.
     GenerationFailed, CovenantViolation: nothing acceptable came of it; the method is what it was.
     """
-    if (given.wish is None) == (given.source is None):
-        raise ProtocolError(
-            "args: either wish or source is given",
-            field="args.wish",
-            remedy="Say what it is to do, or give its source.",
-        )
-    policy = uvm.settings.install
-    if given.wish is not None and policy == "never":
+    written, policy = given.source is None, uvm.settings.install
+    if written and (given.wish is None or given.checks is not None):
+        what = "wish and source are both left out" if given.wish is None else "checks go with a source"
+        raise ProtocolError(f"args: {what}", field="args.source", remedy="Say what it is to do, or give its source.")
+    if written and policy == "never":
         raise Refused(
             "no method is made of a wish: `install` is never",
             field="install",
@@ -100,8 +95,10 @@ async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
         )
     by = given.user or uvm.settings.asker
     holder, selector = uvm.lives.slot(given.method)
-    candidate = await uvm.jit.redefine(holder, selector, by, wish=given.wish, source=given.source)
-    if given.wish is not None and policy == "ask":
+    candidate = await uvm.crafts.jit.redefine(
+        holder, selector, by, wish=given.wish, source=given.source, checks=given.checks
+    )
+    if written and policy == "ask":
         raise needed([await uvm.approvals.ask(candidate, None)], f"the new {given.method}")
     await uvm.lives.install(candidate)
     return uvm.lives.shown(given.method)

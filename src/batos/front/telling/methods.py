@@ -43,8 +43,7 @@ def _heads(method: Mapping[str, Any]) -> Iterator[str]:
     yield f"revision {method['revision']} of {method['revisions']}: {acts}"
     yield f"intent   {wrapped(method['intent'], ' ' * 9).strip()}"
     provenance = method["provenance"]
-    by = provenance.get("by") or f"{provenance['model']} ({str(provenance['model_digest'])[:12]})"
-    yield f"made     {provenance['at']} by {by} in {provenance['generation']}"
+    yield f"made     {provenance['at']} by {_maker(provenance)}"
     yield f"trust    {provenance['trust']}{_approved(provenance)}"
     missions = provenance["missions"]
     if missions:
@@ -60,6 +59,14 @@ def _heads(method: Mapping[str, Any]) -> Iterator[str]:
         yield f"retired  {method['retired']['at']}: {method['retired']['reason']}"
     if method["barred"]:
         yield f"barred   it is not made again by the same model for the same intent: {method['barred']}"
+
+
+def _maker(provenance: Mapping[str, Any]) -> str:
+    person = provenance.get("by")
+    if not provenance["model"]:
+        return str(person or "somebody")
+    model = f"{provenance['model']} ({str(provenance['model_digest'])[:12]}) in {provenance['generation']}"
+    return f"{model}, as {person} wished" if person else model
 
 
 def _acting(method: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any, TextIO
@@ -82,18 +83,19 @@ def rollback(called: Called, name: str, revision: int | None) -> int:
 
 @method.command(short_help="Make a new revision, of a wish or of a source.")
 @click.argument("name", metavar=_NAME, shell_complete=method_names)
-@click.option("--wish", metavar="TEXT", help="What it is to do from now on; a model writes the method.")
+@click.option("--wish", metavar="TEXT", help="What it is to do from now on; without --file a model writes the method.")
 @click.option("--file", "path", metavar="PATH", help="Its source, written by you; `-` reads it from stdin.")
+@click.option("--checks", metavar="PATH", help="JSON: what your source has to pass, else what the method had to.")
 @reaching
-def redefine(called: Called, name: str, wish: str | None, path: str | None) -> int:
-    """Make a new revision of a method, of a wish or of a source: audited and checked like any other.
+def redefine(called: Called, name: str, wish: str | None, path: str | None, checks: str | None) -> int:
+    """Make a new revision of a method, of a wish or of a source: audited and tried like any other.
 
     It acts from the next mission on. The former one is kept: `batos method rollback` brings it back.
     """
-    if (wish is None) == (path is None):
+    if path is None and (wish is None or checks is not None):
         raise click.UsageError("Say what it is to do (--wish), or give its source (--file).")
-    source = None if path is None else _source(path)
-    args = _args(name, wish=wish, source=source, user=called.settings.asker)
+    source = None if path is None else _text(path, "file")
+    args = _args(name, wish=wish, source=source, checks=_checks(checks), user=called.settings.asker)
     found = run(asked(door(called), "method_redefine", args))
     if called.console.as_json or not called.quiet:
         return _told(called, found)
@@ -127,7 +129,20 @@ def _args(name: str, **more: Any) -> dict[str, Any]:
     return {"method": name, **{key: value for key, value in more.items() if value is not None}}
 
 
-def _source(path: str) -> str:
+def _checks(path: str | None) -> Any:
+    """What a file of checks holds; BriefError: it is no list of objects."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(_text(path, "checks"))
+    except ValueError as error:
+        raise _unread(path, "checks", f"it is no JSON ({error})") from error
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise _unread(path, "checks", "it is no list of checks")
+    return found
+
+
+def _text(path: str, field: str) -> str:
     """A file's text, `-` being stdin; BriefError: it cannot be read, is too long, or is no text."""
     try:
         if path == "-":
@@ -138,10 +153,17 @@ def _source(path: str) -> str:
             with Path(path).open("rb") as file:
                 data = file.read(SOURCE_LIMIT + 1)
         text = data.decode("utf-8")
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        raise BriefError(f"{path!r} cannot be read: {why}", field="file", remedy="Name a file of source.") from error
-    if not text.strip() or len(data) > SOURCE_LIMIT:
-        what = "is empty" if not text.strip() else f"has more than {SOURCE_LIMIT} bytes"
-        raise BriefError(f"{path!r} {what}", field="file", remedy="Give one method's source.")
+    except OSError as error:
+        raise _unread(path, field, str(error.strerror)) from error
+    except ValueError as error:
+        raise _unread(path, field, "it is no UTF-8 text") from error
+    if len(data) > SOURCE_LIMIT:
+        raise _unread(path, field, f"it has more than {SOURCE_LIMIT} bytes")
+    if not text.strip():
+        raise _unread(path, field, "it is empty")
     return text
+
+
+def _unread(path: str, field: str, why: str) -> BriefError:
+    remedy = "Name a file of one method's source." if field == "file" else "docs/generation.md shows what a check is."
+    return BriefError(f"{path!r} cannot be read: {why}", field=field, remedy=remedy)

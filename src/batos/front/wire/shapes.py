@@ -11,6 +11,9 @@ from batos.cognition.brief import ARGUMENTS_LIMIT
 
 #: Longest piece of an attachment, in bytes before base64.
 PIECE_BYTES: Final = 512 * 1024
+#: Longest wish and longest source of a method, in characters.
+WISH_LIMIT: Final = 4_000
+SOURCE_LIMIT: Final = 64 * 1024
 
 _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 
@@ -155,6 +158,50 @@ class Reject(Shape):
     user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
 
 
+class MethodList(Shape):
+    """Every slot that ever had a method, a line each."""
+
+    object: _Name | None = Field(default=None, description="Only those of this object, as `inspect` takes it.")
+
+
+class OfMethod(Shape):
+    """One slot that has a method, or had one."""
+
+    method: str = Field(min_length=1, max_length=256, description="OBJECT.SELECTOR, split at the last dot.")
+
+
+class MethodShow(OfMethod):
+    """A method whole: source, verdict, checks, provenance, what its ledger says."""
+
+    revision: int | None = Field(default=None, ge=1, description="Which one; absent: the active, else the last.")
+
+
+class MethodHistory(OfMethod):
+    """Every revision of a method, why each came and went, and every change of its slot."""
+
+
+class MethodRollback(OfMethod):
+    """Let a former revision be active again."""
+
+    revision: int | None = Field(default=None, ge=0, description="Which one; 0: the intent; absent: the one before.")
+    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+
+
+class MethodRedefine(OfMethod):
+    """Make a new revision of a method: of a wish, of a source, or of both. It is audited and tried like any other."""
+
+    wish: str | None = Field(default=None, min_length=1, max_length=WISH_LIMIT, description="What it is to do now.")
+    source: str | None = Field(default=None, min_length=1, max_length=SOURCE_LIMIT, description="Its text.")
+    checks: list[dict[str, JsonValue]] | None = Field(
+        default=None, min_length=1, max_length=16, description="What the source has to pass; absent: what it had to."
+    )
+    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+
+
+class Tools(Shape):
+    """Nothing: the methods that are tools and can be called."""
+
+
 #: What every verb takes.
 ARGS: Final[Mapping[str, type[Shape]]] = {
     "hello": Hello,
@@ -175,4 +222,10 @@ ARGS: Final[Mapping[str, type[Shape]]] = {
     "approvals": Approvals,
     "approve": Approve,
     "reject": Reject,
+    "method_list": MethodList,
+    "method_show": MethodShow,
+    "method_history": MethodHistory,
+    "method_rollback": MethodRollback,
+    "method_redefine": MethodRedefine,
+    "tools": Tools,
 }
