@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from persistent import Persistent
 
 from batos.errors import NotFound, Refused
-from batos.image import methods, roots
+from batos.image import methods, roots, wholes
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, reference
 
@@ -53,11 +53,25 @@ class Kept:
     wish: Mapping[str, Any] | None = None
     mutants: Mapping[str, Any] = field(default_factory=dict)
     former: Mapping[str, Any] | None = None
+    #: Of a whole object: its methods, installed together or not at all.
+    methods: tuple[Kept, ...] = ()
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Kept:
+        """The candidate that this plain data is."""
+        return cls(**{**data, "methods": tuple(map(cls.read, data.get("methods", ())))})
+
+    def approved(self, said: Mapping[str, Any]) -> Kept:
+        """The same with who approved it and when, in each provenance of it."""
+        parts = tuple(each.approved(said) for each in self.methods)
+        return replace(self, provenance={**self.provenance, **said}, methods=parts)
 
 
 def kept(candidate: Candidate) -> Kept:
     """The plain data of a candidate, copied."""
-    return Kept(**asdict(Kept(**{each.name: getattr(candidate, each.name) for each in fields(Kept)})))
+    given = {each.name: getattr(candidate, each.name) for each in fields(Kept) if each.name != "methods"}
+    copied = Kept(**asdict(Kept(**given)))
+    return replace(copied, methods=tuple(map(kept, getattr(candidate, "methods", ()))))
 
 
 class Approval(Persistent):
@@ -223,11 +237,11 @@ def approve(root: Any, name: str, by: str, at: str) -> Answer | None:
         return _answer(approval, at)
     why = _outdated(root, approval)
     if why is None:
-        candidate = Kept(**approval.candidate)
         said = {"approval": name, "approved_by": by, "approved_at": at}
-        approved = replace(candidate, provenance={**candidate.provenance, **said})
+        approved = Kept.read(approval.candidate).approved(said)
+        install = wholes.install if approved.methods else _alone
         try:  # what it refuses, it refuses before it changes anything
-            approval.revision = methods.install(root, approved, at).revision
+            approval.revision = install(root, approved, at)[0].revision
         except (Refused, NotFound) as refused:
             why = refused.message
     if why is None:
@@ -235,6 +249,10 @@ def approve(root: Any, name: str, by: str, at: str) -> Answer | None:
     else:
         _close(root, approval, "outdated", at, None, why)
     return _answer(approval, at, changed=True)
+
+
+def _alone(root: Any, candidate: Kept, at: str) -> list[Method]:
+    return [methods.install(root, candidate, at)]
 
 
 def reject(root: Any, name: str, by: str, why: str, moments: tuple[str, str]) -> Answer | None:
@@ -271,7 +289,7 @@ def _close(root: Any, approval: Approval, word: Word, at: str, by: str | None, w
 
 def _outdated(root: Any, approval: Approval) -> str | None:
     """Why it cannot be installed any more; None: nothing is known against it."""
-    candidate = Kept(**approval.candidate)
+    candidate = Kept.read(approval.candidate)
     if hashlib.sha256(candidate.source.encode("utf-8", "surrogatepass")).hexdigest() != candidate.digest:
         return "the source is not the one that was asked about"
     try:

@@ -147,7 +147,7 @@ def install(root: Any, candidate: Candidate, at: str) -> Method:
     as it is. Refused: no accepted verdict on exactly this source, no whole provenance, `external` without approval,
     another intent than the slot's. NotFound: no such object.
     """
-    _check(candidate)
+    check(candidate)
     holder = holder_named(root, candidate.holder)
     lineage = lineage_of(root, holder, candidate.selector)
     intent = _standing(holder, candidate.selector, lineage)
@@ -308,8 +308,8 @@ def _counted(before: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) 
 # -- within
 
 
-def _check(candidate: Candidate) -> None:
-    """Raise Refused unless this may be a method."""
+def check(candidate: Candidate) -> None:
+    """Raise Refused unless this may be a method: an accepted verdict on its source, and a whole provenance."""
     verdict, provenance = candidate.verdict, candidate.provenance
     found = hashlib.sha256(candidate.source.encode("utf-8", "surrogatepass")).hexdigest()
     if not found == candidate.digest == verdict.get("digest"):

@@ -44,6 +44,8 @@ def make(root: Any, name: str, api: str, intents: Mapping[str, Intent]) -> UvmOb
     slots = {NAME: name, API: api, **intents}
     obj = UvmObject(slots, parents=(root["pLLM_obj"], root["traits_obj"]))
     setattr(root[roots.TOOLS], name, obj)
+    if root[roots.TOOLS]._p_jar is not None:
+        root[roots.TOOLS]._p_jar.add(obj)  # what is kept about its methods goes by its reference
     return obj
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from batos.cognition import report
@@ -11,10 +12,10 @@ from batos.cognition.lives import choosing, installing, ledger, showing
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.ledger import Gone
 from batos.events import Events
-from batos.image import methods, roots
+from batos.image import methods, roots, tools, wholes
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-from batos.image.methods import Candidate
+from batos.image.methods import Candidate, Lineage
 from batos.image.publisher import Telling
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
@@ -58,9 +59,14 @@ class Lives:
     async def install(self, candidate: Candidate) -> Method:
         """Make a candidate its slot's method, durable at once; a copy of it that belongs to no connection.
 
-        Refused, NotFound: as `methods.install`.
+        One of several methods makes the object that they are of, or nothing. Refused, NotFound: as `methods.install`.
         """
-        return (await self.install_all([candidate]))[0]
+        if not wholes.is_whole(candidate):
+            return (await self.install_all([candidate]))[0]
+        made = await self.install_all(wholes.parts(candidate), partial(wholes.make, candidate=candidate))
+        whole = Method(candidate.selector, candidate.source, verdict=dict(candidate.verdict))
+        whole.provenance = {**made[0].provenance, "intent": candidate.intent, "digest": candidate.digest}
+        return whole
 
     async def install_all(
         self, candidates: Iterable[Candidate], before: Callable[[Any], None] = lambda root: None
@@ -90,15 +96,21 @@ class Lives:
         at = self._now()
 
         def change(root: Any) -> list[Telling]:
+            whole = tools.made(root, selector) if holder == roots.TOOLS else None
+            if whole is not None:
+                return [each for one in methods.lineages_of(root, whole) for each in self._settled(root, one, at)]
             lineage = methods.lineage_of(root, methods.holder_named(root, holder), selector)
-            if lineage is None or not lineage.active:
-                return []
-            method = Method(**lineage.revisions[lineage.active].as_dict())
-            gone = installing.room(root, lineage, self.rules, at)
-            receiver = roots.named(root, lineage.holder)
-            return [self._telling_installed(receiver, method), *self._telling_gone(gone)]
+            return [] if lineage is None else self._settled(root, lineage, at)
 
         self._told(await self._image.writer.apply(change))
+
+    def _settled(self, root: Any, lineage: Lineage, at: str) -> list[Telling]:
+        if not lineage.active:
+            return []
+        method = Method(**lineage.revisions[lineage.active].as_dict())
+        gone = installing.room(root, lineage, self.rules, at)
+        receiver = roots.named(root, lineage.holder)
+        return [self._telling_installed(receiver, method), *self._telling_gone(gone)]
 
     async def roll_back(self, name: str, revision: int | None, by: str) -> dict[str, Any]:
         """Let a former revision of `OBJECT.SELECTOR` be active again (0: the intent; None: the one before); the method.

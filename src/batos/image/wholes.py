@@ -1,0 +1,56 @@
+"""A whole object becomes one: its declaration gives way to it and all its methods are installed, or nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeGuard
+
+from batos.errors import Refused
+from batos.image import methods, tools
+from batos.objects.method import Intent, Method
+
+
+class Candidate(methods.Candidate, Protocol):
+    """Several methods under one intent of kind `prototype`; each one's `wish` is what its own slot is declared as."""
+
+    @property
+    def methods(self) -> Sequence[Any]:
+        """A candidate (a dataclass) for each method; none: it is a method alone."""
+
+
+def is_whole(candidate: methods.Candidate) -> TypeGuard[Candidate]:
+    """Whether it is of several methods."""
+    return bool(getattr(candidate, "methods", ()))
+
+
+def install(root: Any, candidate: Candidate, at: str) -> list[Method]:
+    """Make the object that a candidate's `selector` names, with all its methods. Refused: as `make`."""
+    make(root, candidate)
+    return [methods.install(root, each, at) for each in parts(candidate)]
+
+
+def parts(candidate: Candidate) -> list[Any]:
+    """The candidates of the methods, to be installed once the object is there."""
+    return [replace(each, wish=None) for each in candidate.methods]
+
+
+def make(root: Any, candidate: Candidate) -> None:
+    """Make the object that a candidate's `selector` names, with the intents of its methods.
+
+    Nothing is changed where it is refused. Refused: it exists already or is declared otherwise by now, or one of its
+    methods may be none.
+    """
+    name = candidate.selector
+    intent = tools.absent(root, name)
+    if intent is None or methods.digest_of(intent) != candidate.intent:
+        what = "exists already" if tools.made(root, name) is not None else "is declared otherwise by now"
+        raise Refused(f"{name} {what}", field="intent", remedy="Send your message again.")
+    for each in candidate.methods:
+        methods.check(each)
+    intents = {each.selector: Intent(**each.wish) for each in candidate.methods}
+    other = [each.selector for each in candidate.methods if methods.digest_of(intents[each.selector]) != each.intent]
+    if other or not intents:
+        what = f"{other[0]!r} was made from another intent than its own" if other else f"{name} has no methods"
+        raise Refused(f"{name} is not made: {what}", field="intent", remedy="Generate it again.")
+    tools.make(root, name, intent.text, intents)
