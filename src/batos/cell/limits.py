@@ -15,5 +15,7 @@ class Limits:
     wall_seconds: float = 4.0  # until a worker that does not answer is killed ("hang")
     recursion: int = 200  # calls deep ("recursion")
     messages: int = 500  # to self and others, reads of others' slots too ("messages")
+    nested_messages: int = 1000  # of a run and all runs that its messages brought about ("messages")
+    nesting: int = 64  # runs within runs ("nesting")
     bytes: int = 1 << 20  # of the arguments, the view, a message, its answer, or the result, as JSON ("bytes")
     output: int = 64 << 10  # characters printed ("output")

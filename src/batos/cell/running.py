@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.cell.host import Host, Sent, Writes
@@ -13,6 +15,17 @@ from batos.cell.turns import Asked, Turn, Turns, opening, pending
 from batos.cell.values import Value
 from batos.cell.workers import Workers
 from batos.errors import CellKilled, MethodFailed
+
+
+@dataclass(slots=True)
+class _Line:
+    """A run and the runs that its messages bring about: how deep this one is, and what all of them have sent."""
+
+    depth: int = 0
+    sent: list[int] = field(default_factory=lambda: [0])
+
+
+_LINE: ContextVar[_Line] = ContextVar("batos_cell_line")
 
 #: Turns of the event loop that an answer may take while the worker is kept for it: dumping costs more than that.
 _PATIENCE: Final = 6
@@ -30,6 +43,7 @@ class Run:
         self._host = host
         self._policy = policy
         self._view: Mapping[str, Value] = {}  # what the receiver was when last looked at
+        self._line = _Line()
         self._turns: Turns | None = None  # while a worker is held
         self._tasks: dict[int, asyncio.Task[Sent]] = {}
         self.result: Value = None
@@ -41,11 +55,17 @@ class Run:
     async def go(self, view: Mapping[str, Value], args: list[Value], kwargs: dict[str, Value]) -> None:
         """Run to the end."""
         self._view = {name: value for name, value in view.items() if name in self._program.view}
+        above = _LINE.get(None)
+        self._line = _Line(above.depth + 1, above.sent) if above is not None else _Line()
+        if self._line.depth > self._limits.nesting:
+            raise CellKilled(f"{self._program.selector} is {self._line.depth} messages deep", "nesting")
+        token = _LINE.set(self._line)  # what the host does for this run, it does in this context
         try:
             turn = await self._begin(args, kwargs)
             while not turn.done:
                 turn = await self._on(turn)
         finally:
+            _LINE.reset(token)
             self._drop()
             await self._stop(self._tasks.values())
         self.result = turn.result
@@ -108,6 +128,12 @@ class Run:
         self.seconds += turn.seconds
         self.printed += turn.printed
         self.sends += len(turn.asked)
+        self._line.sent[0] += len(turn.asked)
+        if self._line.sent[0] > self._limits.nested_messages:
+            raise CellKilled(
+                f"{self._program.selector} and what it sent to: over {self._limits.nested_messages} messages",
+                "messages",
+            )
         if self.seconds > self._limits.seconds:
             raise CellKilled(f"{self._program.selector} ran for more than {self._limits.seconds:g} seconds", "time")
         if len(self.printed) > self._limits.output:

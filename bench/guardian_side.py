@@ -1,0 +1,162 @@
+"""The receivers of a corpus of methods as hosts of the cell: what its harness describes, seen from the parent."""
+
+from __future__ import annotations
+
+import copy
+import resource
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from batos.cell.cell import Call, Cell
+from batos.cell.host import Raised, Sent, Writes
+from batos.cell.program import Program
+from batos.cell.values import Ref, Value
+
+Meta = Mapping[str, Any]
+
+
+@dataclass(eq=False)
+class Thing:
+    """An object of the corpus: slots, and methods that answer as scripted."""
+
+    slots: dict[str, Any]
+    methods: Meta
+    replies: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class World:
+    """A receiver with the objects in its slots, everything that was sent, and whether a method marked its changes."""
+
+    receiver: Thing
+    sent: list[str] = field(default_factory=list)
+    bad_args: int = 0
+    changed: bool = False
+
+    @classmethod
+    def of(cls, meta: Meta) -> World:
+        """The world that a sample's second line describes."""
+        return cls(_thing(meta))
+
+    def shown(self) -> Any:
+        """The receiver's slots as plain data, an object as {"$obj": its slots}."""
+        return _shown(self.receiver)["$obj"]
+
+
+def _thing(setup: Meta) -> Thing:
+    slots = {name: _built(value) for name, value in setup.get("slots", {}).items()}
+    return Thing(slots, setup.get("methods", {}), list(setup.get("infer", [])))
+
+
+def _built(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _thing(value["$obj"]) if value.keys() == {"$obj"} else {key: _built(each) for key, each in value.items()}
+    return [_built(each) for each in value] if isinstance(value, list) else value
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Thing):
+        return {"$obj": {name: _shown(each) for name, each in value.slots.items()}}
+    if isinstance(value, dict):
+        return {key: _shown(each) for key, each in value.items()}
+    return [_shown(each) for each in value] if isinstance(value, list) else value
+
+
+class Parent:
+    """The host of one run: its table of objects, and the receiver that a `$resend` comes back to."""
+
+    def __init__(self, world: World, cell: Cell, program: Program) -> None:
+        self.world = world
+        self._cell = cell
+        self._program = program
+        self._objects: list[Thing] = []
+
+    async def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Value:
+        """Call the method, keep what it wrote, and give its result."""
+        receiver = self.world.receiver
+        view = {name: self._out(value) for name, value in receiver.slots.items()}
+        outcome = await self._cell.run(self._program, Call(view, _texts(list(args)), _texts(dict(kwargs))), self)
+        self._keep(outcome.writes)
+        self.world.changed = self.world.changed or outcome.writes.marked
+        return outcome.result
+
+    def _keep(self, writes: Writes) -> None:
+        for name in writes.deleted:
+            self.world.receiver.slots.pop(name, None)
+        self.world.receiver.slots.update((name, self._in(value)) for name, value in writes.values.items())
+
+    async def send(
+        self, to: Ref | None, selector: str, args: list[Any], kwargs: dict[str, Any], pending: Writes
+    ) -> Sent:
+        """Note the message and answer as the corpus says."""
+        self.world.sent.append(selector)
+        receiver = self.world.receiver if to is None else self._object(to)
+        if receiver is None:
+            return Sent(raised=Raised("ValueError", "no such object"))
+        if selector in receiver.methods:
+            return await self._scripted(receiver.methods[selector], args, kwargs)
+        if selector == "infer_":
+            return Sent(receiver.replies.pop(0) if receiver.replies else f"[{args[0] if args else ''}]")
+        if selector == "log_":
+            return Sent()
+        return Sent(raised=Raised("AttributeError", f"{selector} is not understood"))
+
+    async def read(self, of: Ref, slot: str) -> Sent:
+        """A slot of another object."""
+        found = self._object(of)
+        if found is None or slot not in found.slots:
+            return Sent(raised=Raised("AttributeError", f"{slot} is not understood"))
+        return Sent(self._out(found.slots[slot]))
+
+    async def _scripted(self, spec: Any, args: list[Any], kwargs: dict[str, Any]) -> Sent:
+        if not (isinstance(spec, dict) and any(key.startswith("$") for key in spec)):
+            return Sent(self._out(_built(spec)))
+        if "$raise" in spec:
+            return Sent(raised=Raised(*spec["$raise"].split(": ", 1)))
+        if "$resend" in spec:
+            return Sent(await Parent(self.world, self._cell, self._program).run(args, kwargs))
+        return Sent(self._out(_built(copy.deepcopy(spec.get("$stream", spec.get("$return"))))))
+
+    def _object(self, ref: Ref) -> Thing | None:
+        return self._objects[ref.number - 1] if 0 < ref.number <= len(self._objects) else None
+
+    def _out(self, value: Any) -> Any:
+        if isinstance(value, Thing):
+            if value not in self._objects:
+                self._objects.append(value)
+            return Ref(self._objects.index(value) + 1)
+        if isinstance(value, dict):
+            return {key: self._out(each) for key, each in value.items()}
+        return [self._out(each) for each in value] if isinstance(value, list) else value
+
+    def _in(self, value: Any) -> Any:
+        if isinstance(value, Ref):
+            return self._object(value)
+        if isinstance(value, dict):
+            return {key: self._in(each) for key, each in value.items()}
+        return [self._in(each) for each in value] if isinstance(value, list) else value
+
+
+def _texts(value: Any) -> Any:
+    """Python literals as plain data: keys are text, tuples and sets are lists."""
+    if isinstance(value, dict):
+        return {str(key): _texts(each) for key, each in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted((_texts(each) for each in value), key=repr)
+    return [_texts(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def peak_kb() -> int:
+    """The largest memory that any worker had, the living and the dead, in KB."""
+    peaks = [resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss]
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            text = status.read_text("utf-8", "replace")
+        except OSError:  # it ended meanwhile
+            continue
+        lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        if lines.get("Name", "").strip() == "monty" and "VmHWM" in lines:
+            peaks.append(int(lines["VmHWM"].split()[0]))
+    return max(peaks)
