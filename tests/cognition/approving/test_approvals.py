@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cognition.approving.coding import Days
 from tests.image.living import living
 from tests.image.questions import made
 
@@ -24,21 +24,8 @@ from batos.objects.prototype import UvmObject, own_slots
 
 HOLDER, SELECTOR = "traits_obj", "say_"
 SOURCE = "def say_(self):\n    return 'hello'\n"
-WISH = {"text": "say hello", "signature": "say_(self)"}
+WISH: dict[str, Any] = {"text": "say hello", "signature": "say_(self)"}
 DIGEST = methods.digest_of(Intent(**WISH))
-
-
-class Days:
-    """A clock that stands until it is set on."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 22, 10, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def pass_(self, days: float) -> None:
-        self.now += timedelta(days=days)
 
 
 class Desk:
