@@ -32,6 +32,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "txn.conflict": ("what",),
     "genesis.step": ("step", "status"),
     "guardian.verdict": ("selector", "accepted", "faults", "policy", "digest"),
+    "cell.kill": ("selector", "limit"),
     "method.generating": ("mission", "receiver", "selector", "generation"),
     "method.repair": ("receiver", "selector", "attempt", "why"),
     "method.tried": ("receiver", "selector", "outcome", "mutants", "killed"),
