@@ -13,10 +13,12 @@ from tests.image.living import living
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.lives import Lives
 from batos.events import Events
+from batos.guardian.audit import Context, audit
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.uvm import UVM
 
 NAME = "brick_prototype_obj"
 
@@ -91,3 +93,12 @@ async def receiver(**rules: int) -> AsyncIterator[Receiver]:
         events.subscribe(lambda event, keys: made.told.append((event, dict(keys))))
         await image.writer.apply(lambda root: root.update({NAME: UvmObject({"name": "BRICK"})}))
         yield made
+
+
+def seeded(uvm: UVM, holder: str, selector: str, source: str) -> Made:
+    """A method for a slot of a mind, with the guardian's own verdict; `SELECTOR` in it is the slot."""
+    text = source.replace("SELECTOR", selector)
+    with uvm.image.snapshot() as root:
+        wish = standing(root, root[holder], selector)
+        verdict = audit(text, Context(selector=selector)).as_dict()
+        return candidate(root[holder], selector, wish, text, verdict=verdict)

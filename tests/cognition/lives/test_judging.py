@@ -22,10 +22,10 @@ def counts(calls: int = 0, bad: int = 0, faults: int = 0, seconds: float = 1.0, 
     [
         (counts(5, faults=3), counts(), "failed in 3 of 5"),
         (counts(5, faults=5), counts(9, bad=9), "failed in 5 of 5"),
-        (counts(5, bad=5), counts(2), "5 of 5 uses ended badly, of its control 0 of 2"),
+        (counts(5, bad=5), counts(3), "5 of 5 uses ended badly, of its control 0 of 3"),
         (counts(20, bad=10), counts(20, bad=2), "10 of 20 uses ended badly"),
-        (counts(5, tokens=200), counts(2), "no better than its control and costs 200 tokens a use instead of 100"),
-        (counts(5, seconds=9.0), counts(2), "costs 9 s a use instead of 1 s"),
+        (counts(5, tokens=200), counts(3), "no better than its control and costs 200 tokens a use instead of 100"),
+        (counts(5, seconds=9.0), counts(3), "costs 9 s a use instead of 1 s"),
     ],
 )
 def test_who_does_badly_goes(method: dict[str, Any], control: dict[str, Any], why: str) -> None:
@@ -37,11 +37,11 @@ def test_who_does_badly_goes(method: dict[str, Any], control: dict[str, Any], wh
     ("method", "control"),
     [
         (counts(4, faults=4), counts(9)),  # too early
-        (counts(5, bad=5), counts(1)),  # nothing to hold it against
+        (counts(5, bad=5), counts(2)),  # nothing to hold it against
         (counts(5, bad=5), counts(5, bad=5)),  # as bad as the wish itself
-        (counts(5, bad=2), counts(2)),  # may be chance
-        (counts(5, faults=2), counts(2, bad=1)),
-        (counts(5, tokens=120), counts(2)),
+        (counts(5, bad=1), counts(3)),  # may be chance
+        (counts(5, faults=2), counts(3, bad=1)),
+        (counts(5, tokens=120), counts(3)),
         (counts(8, tokens=900, seconds=9.0), counts(8, bad=8)),  # dear, and worth it
         (counts(5, seconds=0.2), counts(2, seconds=0.001)),  # slower, by what nobody notices
     ],
@@ -53,9 +53,9 @@ def test_who_does_well_or_may_do_so_stays(method: dict[str, Any], control: dict[
 
 def test_what_it_saves() -> None:
     """Against its control's mean, over all of its uses; nothing is said without a control."""
-    told = judging.contribution(counts(10, bad=0, seconds=0.5, tokens=40), counts(2, bad=1))
+    told = judging.contribution(counts(10, bad=0, seconds=0.5, tokens=40), counts(3, bad=1))
     assert (told["seconds_saved"], told["tokens_saved"]) == (5.0, 600)
-    assert told["better"] == pytest.approx(0.5 - 1 / 12, abs=0.001)
+    assert told["better"] == pytest.approx(2 / 5 - 1 / 12, abs=0.001)
     assert set(judging.contribution(counts(10), counts()).values()) == {None}
     assert set(judging.contribution(counts(), counts(10)).values()) == {None}
 

@@ -18,8 +18,10 @@ Counts: TypeAlias = Mapping[str, Any]
 FAILING: Final = 0.5
 #: By how much its rate of bad uses has to differ from its control's to be worse, or better.
 MARGIN: Final = 0.25
-#: How often the wish must have been interpreted before anything is held against it.
-CONTROLS: Final = 2
+#: How often the wish must have been interpreted before anything is held against it. A gate judges a whole answer, and
+#: its faults are held against every method of the mission: so few controls are enough only because those of two methods
+#: seldom meet.
+CONTROLS: Final = 3
 #: A method no better than its control may cost so much of it, and so much more, before it goes.
 TOKENS: Final = (1.25, 64)
 SECONDS: Final = (1.5, 0.25)

@@ -1,0 +1,87 @@
+"""Seeded methods in real missions: they run in the cell, the gate judges the answers, and the bad ones go."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from tests.cognition.lives.telling import seeded
+from tests.cognition.methods.crafted import crafted
+from tests.cognition.minds import BAD, LAMP, QUESTION, SLOTS, Script
+from tests.cognition.minds import GOOD as WELL
+
+from batos.errors import BatosError
+from batos.genesis.codex import PILLARS
+from batos.inference.bridge import ChatRequest
+from batos.uvm import UVM
+
+BRICK, ROBIN = "brick_prototype_obj", "robin_prototype_obj"
+#: What BRICK is given: one raises, one says what is nowhere written, one asks four times what can be asked once.
+SEEDED = {
+    SLOTS[0]: """
+        async def SELECTOR(self, query):
+            raise ValueError("not today")
+        """,
+    SLOTS[1]: """
+        async def SELECTOR(self, query):
+            return "The pier was made of old cheese."
+        """,
+    SLOTS[2]: """
+        async def SELECTOR(self, query):
+            found = await self.infer_(query)
+            for number in range(4):
+                found = await self.infer_(f"{query} ({number})")
+            return found
+        """,
+}
+GOOD = """
+async def SELECTOR(self, query):
+    return await self.infer_(query)
+"""
+
+
+class Weaving(Script):
+    """A mind whose answer is as sound as what it is woven of."""
+
+    def __call__(self, request: ChatRequest) -> str | BatosError:
+        """Rubbish in, a citation of nothing out."""
+        rubbish = "old cheese" in "".join(message["content"] for message in request.messages[1:])
+        self.woven = self.revised = dict(BAD if rubbish else WELL)
+        return super().__call__(request)
+
+
+async def ask(uvm: UVM, persona: str) -> dict[str, Any]:
+    """One cycle of that persona over the same facts."""
+    return await uvm.ask({"text": QUESTION, "persona": persona, "effort": "cycle"}, [LAMP])
+
+
+def acting(uvm: UVM, holder: str) -> set[str]:
+    """The slots of an object in which a method acts."""
+    return {line["selector"] for line in uvm.lives.listed(holder) if line["active"]}
+
+
+async def test_the_good_ones_are_left(tmp_path: Path) -> None:
+    """Of methods that raise, answer rubbish or cost too much none is left; what does as well as its intent stays."""
+    async with crafted(tmp_path / "home", Weaving(), install="never", method_control=3, method_uses=3) as mind:
+        uvm = mind.uvm
+        for slot, source in SEEDED.items():
+            await uvm.lives.install(seeded(uvm, BRICK, slot, textwrap.dedent(source)))
+        for slot in PILLARS["ROBIN"]:
+            await uvm.lives.install(seeded(uvm, ROBIN, slot, GOOD))
+        rounds = 0
+        while acting(uvm, BRICK) and rounds < 40:
+            rounds += 1
+            await ask(uvm, "BRICK")
+            await ask(uvm, "ROBIN")
+        assert acting(uvm, BRICK) == set()
+        assert acting(uvm, ROBIN) == set(PILLARS["ROBIN"])
+        lines = {line["selector"]: line for line in uvm.lives.listed(BRICK)}
+        assert "failed in" in lines[SLOTS[0]]["reason"]
+        assert "ended badly" in lines[SLOTS[1]]["reason"]
+        assert lines[SLOTS[2]]["reason"]
+        assert len(mind.told("method.retired")) == 3
+        # What was retired is interpreted again, and its own answers are sound.
+        shown = await ask(uvm, "BRICK")
+        assert {each["as"] for each in shown["provenance"]["methods"]} == {"interpreted intent"}
+        assert shown["provenance"]["gate"]["faults"] == []
