@@ -277,7 +277,7 @@ def test_the_words_are_the_same_everywhere() -> None:
     """What an image writes, a request may ask for, and the command line offers."""
     assert get_args(Word) == STATUSES
     for word in STATUSES:
-        assert Approvals(status=word).status == word
+        assert Approvals.model_validate({"status": word}).status == word
 
 
 class Questions(RuleBasedStateMachine):
