@@ -30,31 +30,29 @@ def _made(wish: Wish, room: int) -> Written | None:
     wish = replace(wish, told=cut(" ".join(wish.intent.split()), room))
     made = None if wish.speaks else _shaped(wish)
     if made is None:
-        body = [*prompt(wish), f"return await self.infer_({asked(wish)})"]
+        body = [*voice(wish), f"return {asked(wish)}"]
         checks = tuple(Check(arguments(wish, at), (said,), said) for at, said in enumerate(_SAID))
         made = Written(method(wish, body, about(wish), thinks=True), checks)
     return made if len(made.source) <= _LONGEST or room == _ROOMS[-1] else None
 
 
-def prompt(wish: Wish) -> list[str]:
-    """The lines that put the question's head together: who thinks, what is wished, and what it is about."""
+def voice(wish: Wish) -> list[str]:
+    """The lines that say as whom it thinks, in the words of its intent."""
     who = cut(wish.title or wish.selector, _NAME)
     after = f", after {cut(wish.inspiration, _NAME)}" if wish.inspiration else ""
-    intent = wish.told
+    head = f"Think now only as {who}{after}."
     if wish.kind == "protocol":
-        head = f"Apply {who} to the answer below{after}. Give the whole answer as it then reads.\n{intent}\n\n"
-        about = "This is your answer so far:\n"
-    else:
-        head, about = f"Think now only as {who}{after}.\n{intent}\n\n", "Your part of the question:\n"
-    return ["prompt = (", *(f"    {line}" for line in literal(head + about)), ")"]
+        head = f"Apply {who} to the answer below{after}. Give the whole answer as it then reads."
+    return ["voice = (", *(f"    {line}" for line in literal(f"{head}\n{wish.told}")), ")"]
 
 
 def asked(wish: Wish) -> str:
-    """The expression of what is asked: the head and every argument, each a line."""
+    """The message to the model: what it is about, with every argument, and as whom."""
     given = [name.lstrip("*") for name in wish.parameters]
-    if len(given) == 1:
-        return f"prompt + str({given[0]})"
-    return " + ".join(["prompt", *(f'"{name}: " + str({name}) + "\\n"' for name in given)])
+    about = "This is your answer so far:" if wish.kind == "protocol" else "Your part of the question:"
+    parts = [f'"{about}\\n"']
+    parts += [f"str({given[0]})"] if len(given) == 1 else [f'"{name}: " + str({name}) + "\\n"' for name in given]
+    return f"await self.infer_({' + '.join(parts)}, system=voice)"
 
 
 def about(wish: Wish) -> str:
@@ -81,7 +79,7 @@ def _shaped(wish: Wish) -> Written | None:
     text = "line" if many else "reply"
     held = {key: key if key in wish.parameters else '""' if key in _ADDRESSES else text for key in keys}
     pairs = ", ".join(f'"{key}": {what}' for key, what in held.items())
-    body = [*prompt(wish), f"reply = await self.infer_({asked(wish)})"]
+    body = [*voice(wish), f"reply = {asked(wish)}"]
     if many:
         limit = f"[:{wish.parameters[1]}]" if len(wish.parameters) > 1 else ""
         body.append(f"return [{{{pairs}}} for line in reply.splitlines() if line.strip()]{limit}")
