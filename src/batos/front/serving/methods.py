@@ -95,6 +95,8 @@ async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
         )
     by = given.user or uvm.settings.asker
     holder, selector = uvm.lives.slot(given.method)
+    if written:  # a model thinks: the codex acts, and which models there are is known
+        await uvm.check()
     candidate = await uvm.crafts.jit.redefine(
         holder, selector, by, wish=given.wish, source=given.source, checks=given.checks
     )
