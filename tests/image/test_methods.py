@@ -74,6 +74,7 @@ def test_a_candidate_becomes_the_slots_method(root: Any) -> None:
         "revision": 1,
         "former": 0,
         "barred": None,
+        "since": methods.nothing(),
     }
 
 
@@ -191,6 +192,39 @@ def test_retired_before_does_not_count_twice(root: Any) -> None:
     assert lineage.since == lineage.totals[1]
     assert lineage.retired == {}
     assert lineage.history[3]["former"] == 0
+
+
+def test_a_wish_comes_back_with_its_method(root: Any) -> None:
+    """Who rolls a redefinition back has its wish undone too, unless the codex has said something else since."""
+    holder = root["traits_obj"]
+    install(root, holder, "say_", "one")
+    install(root, holder, "say_", "two", wish={"text": "say goodbye"})
+    lineage = lineage_of(root)
+    methods.restore(root, lineage, 1, AT, "tester")
+    assert lineage.intent is not None
+    assert lineage.intent.text == "say hello"
+    methods.restore(root, lineage, 2, AT, "tester")
+    assert lineage.intent.text == "say goodbye"
+    methods.declared(root, holder, "say_", Intent("say nothing"), AT)
+    methods.restore(root, lineage, 1, AT, "tester")
+    assert lineage.intent.text == "say nothing"
+
+
+def test_what_was_there_before_is_written_down(root: Any) -> None:
+    """Every change of a slot says what an undo would put back: revision, wish, bar, retirement, start of counting."""
+    holder = root["traits_obj"]
+    install(root, holder, "say_", "one")
+    lineage = lineage_of(root)
+    methods.use(lineage, used(1))
+    before = lineage.intent
+    install(root, holder, "say_", "two", wish={"text": "say goodbye"})
+    methods.retire(lineage, "it failed", AT)
+    bar = lineage.barred
+    methods.restore(root, lineage, 2, AT, "tester")
+    two, gone, back = (lineage.history[number] for number in (2, 3, 4))
+    assert (two["former"], two["former_intent"], two["since"]) == (1, before, methods.nothing())
+    assert gone["former"] == 2
+    assert (back["former"], back["barred"], back["retired"]) == (0, bar, {"at": AT, "reason": "it failed"})
 
 
 def test_an_undeclared_slot_goes_and_its_methods_stay(root: Any) -> None:

@@ -153,7 +153,7 @@ def install(root: Any, candidate: Candidate, at: str) -> Method:
     intent = _standing(holder, candidate.selector, lineage)
     if digest_of(intent) != candidate.intent:
         raise Refused(
-            f"the intent of {label(holder)}.{candidate.selector} is another than this method was made from",
+            f"the intent of {roots.named(root, holder)}.{candidate.selector} is another than this method was made from",
             field="intent",
             remedy="Generate it again: the next message does.",
         )
@@ -193,9 +193,11 @@ def _why(candidate: Candidate) -> str:
 def restore(root: Any, lineage: Lineage, revision: int, at: str, by: str) -> None:
     """Let a former revision be active again, or with 0 the Intent; a new entry of history, no revision is touched.
 
+    The wish that the revision was made from comes back with it, unless the codex has declared another since.
+
     NotFound: there is no such revision. Refused: it is active already, or its slot is declared no more.
     """
-    slot = f"{label(lineage.holder)}.{lineage.selector}"
+    slot = f"{roots.named(root, lineage.holder)}.{lineage.selector}"
     if revision and revision not in lineage.revisions:
         made = len(lineage.revisions)
         raise NotFound(
@@ -204,11 +206,12 @@ def restore(root: Any, lineage: Lineage, revision: int, at: str, by: str) -> Non
     if revision == lineage.active:
         what = f"revision {revision} of {slot} is active" if revision else f"{slot} is its intent"
         raise Refused(f"{what} already", field="revision", remedy="`batos method history` lists its revisions.")
-    intent = _standing(lineage.holder, lineage.selector, lineage)
+    intent = _wish_of(lineage, revision, _standing(lineage.holder, lineage.selector, lineage))
+    gone = lineage.retired.get(revision)
     lineage.retired = {number: why for number, why in lineage.retired.items() if number != revision}
     former = lineage.active
     reason = f"rolled back from revision {former}" if former else "brought back"
-    _become(lineage, revision, intent, {"event": "restored", "at": at, "by": by, "reason": reason})
+    _become(lineage, revision, intent, {"event": "restored", "at": at, "by": by, "reason": reason, "retired": gone})
     if not revision:
         lineage.barred = {"intent": digest_of(intent), "coders": None, "reason": "a person put the intent back"}
 
@@ -342,13 +345,25 @@ def _standing(holder: UvmObject, selector: str, lineage: Lineage | None) -> Inte
     )
 
 
+def _wish_of(lineage: Lineage, revision: int, standing: Intent) -> Intent:
+    """What the slot is to hold when this revision goes; `standing` is what it would hold now."""
+    wanted = lineage.revisions[revision].provenance["intent"] if revision else None
+    wishes: list[Intent | None] = [standing]
+    for number in sorted(lineage.history, reverse=True):
+        entry = lineage.history[number]
+        if entry["event"] == "declared":
+            break
+        wishes += [entry["former_intent"]] if "former_intent" in entry else []
+    return next((each for each in wishes if each is not None and digest_of(each) == wanted), standing)
+
+
 def _redefined(intent: Intent, wish: Mapping[str, Any]) -> Intent:
     return Intent(**{**intent.as_dict(), **wish, "kind": intent.kind})
 
 
 def _become(lineage: Lineage, revision: int, intent: Intent | None, entry: dict[str, Any]) -> None:
     """Point slot and lineage at a revision, or at the intent, and write down what was there before."""
-    told = {**entry, "revision": revision, "former": lineage.active, "barred": lineage.barred}
+    told = {**entry, "revision": revision, "former": lineage.active, "barred": lineage.barred, "since": lineage.since}
     if intent is not lineage.intent:
         told["former_intent"] = lineage.intent
     lineage.history[_next(lineage.history)] = told
