@@ -5,19 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tests.cognition.minds import Script, change
+from tests.image import installing
 
-from batos.cell.cell import Cell
-from batos.cell.limits import Limits
-from batos.cognition.running import Craft, Runs
+from batos.cognition.running import Running
 from batos.events import Events
 from batos.objects.method import Method
 from batos.objects.mirror import shown
-from batos.objects.prototype import own_slots
+from batos.objects.prototype import Found, UvmObject, own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -40,6 +39,15 @@ class Crafted:
     async def learn(self, **sources: str) -> None:
         """Put methods into BRICK: `selector=source`."""
         await put(self.uvm, BRICK, **sources)
+
+    async def install(self, **sources: str) -> None:
+        """Install methods in BRICK's declared slots, each with a lineage."""
+
+        def work(root: Any) -> None:
+            for selector, source in sources.items():
+                installing.install(root, root[BRICK], selector, textwrap.dedent(source))
+
+        await change(self.uvm, work)
 
     async def write(self, receiver: str = BRICK, **slots: Any) -> None:
         """Give slots of an object values."""
@@ -76,27 +84,38 @@ async def put(uvm: UVM, receiver: str, **sources: str) -> None:
     await change(uvm, work)
 
 
-async def craft(uvm: UVM, cell: Runs | None, **others: Any) -> None:
-    """What missions run methods with from now on."""
-    (await uvm.ready()).conductor.craft = Craft(cell=cell, **others)
+async def craft(uvm: UVM, **changes: Any) -> None:
+    """Change what missions run methods with from now on."""
+    conductor = (await uvm.ready()).conductor
+    conductor.craft = replace(conductor.craft, **changes)
 
 
 @asynccontextmanager
 async def crafted(
-    home: Path, respond: Callable[[Any], Any] | None = None, limits: Limits | None = None, **settings: Any
+    home: Path, respond: Callable[[Any], Any] | None = None, bridge: ScriptedBridge | None = None, **settings: Any
 ) -> AsyncIterator[Crafted]:
-    """A mind in memory whose genesis is done, with a cell of two workers."""
+    """A mind whose genesis is done; nothing is made of intents unless `settings` say so."""
     script = Script()
-    bridge = ScriptedBridge(respond or script)
+    bridge = bridge or ScriptedBridge(respond or script)
     events: list[tuple[str, dict[str, Any]]] = []
     told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
-    cell = Cell(2, limits, told)
-    try:
-        async with scripted_uvm(home, bridge, events=told, **settings) as uvm:
-            await craft(uvm, cell)
-            yield Crafted(uvm, bridge, script, events)
-    finally:
-        await cell.aclose()
+    async with scripted_uvm(home, bridge, events=told, **settings) as uvm:
+        yield Crafted(uvm, bridge, script, events)
+
+
+class Always:
+    """A jit that has these methods, and no other: `selector=source`. It counts what it was asked for."""
+
+    def __init__(self, **sources: str) -> None:
+        self.sources = {selector: textwrap.dedent(source) for selector, source in sources.items()}
+        self.asked: list[str] = []
+
+    async def method_for(
+        self, running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+    ) -> Method | None:
+        """The method of that selector, or None."""
+        self.asked.append(selector)
+        return Method(selector, self.sources[selector]) if selector in self.sources else None
 
 
 def methods(shown: Mapping[str, Any]) -> list[tuple[str, str]]:

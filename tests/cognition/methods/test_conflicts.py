@@ -35,10 +35,7 @@ def add_(self, amount):
 async def test_two_missions_count_in_the_same_slot_and_both_counts_arrive(tmp_path: Path) -> None:
     """The second to commit is thought again: its calls come from the journal, and the slot has both."""
     bridge = WaitingBridge(Script())
-    async with crafted(tmp_path / "home") as mind:
-        bridge.rows = mind.bridge.rows
-        mind.uvm.bridge = bridge
-        (await mind.uvm.ready()).conductor.bridge = bridge
+    async with crafted(tmp_path / "home", bridge=bridge) as mind:
         await mind.learn(tamland_facet_=COUNTING)
         await mind.write(asked=0)
         both = [asyncio.create_task(ask(mind.uvm)) for _ in range(2)]

@@ -17,7 +17,7 @@ from batos.objects.prototype import UvmObject
 
 #: How deep messages may be nested, methods counted.
 DEEPEST: Final = 64
-#: How many messages all methods of one errand may send together.
+#: How many messages all methods of one errand may send together, if their cell lets them send so many.
 MOST_SENDS: Final = 2_000
 #: Lines that they may log together, and characters of each.
 MOST_LINES: Final = 100

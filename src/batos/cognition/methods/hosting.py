@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
@@ -26,6 +27,7 @@ from batos.objects.prototype import Found, UvmObject, label
 #: Runs an errand to its end.
 Runner: TypeAlias = Callable[[Errand], Awaitable[Ran]]
 
+_WRAPPED: Final = re.compile(r"^(?:\w+ raised RuntimeError: )+|(?: \(line \d+\))+$")
 _RECALLS: Final = ("traits.recall", "catalog.search")
 
 
@@ -85,7 +87,7 @@ class MethodHost:
             self._ended = error
             raise
         except (MethodFailed, ObjectError) as error:
-            return Sent(raised=Raised("RuntimeError", error.message))
+            return Sent(raised=Raised("RuntimeError", _cause(error.message)))
         except BaseException as error:
             self._ended = error
             raise
@@ -213,6 +215,11 @@ class MethodHost:
         """The slots again, for the method to go on with."""
         self._taken = Writes()
         return self._view.shown()
+
+
+def _cause(message: str) -> str:
+    """What failed in the innermost method: each around it would say so once more, until nothing else is left."""
+    return _WRAPPED.sub("", message)
 
 
 class _Unmarked(CovenantViolation):

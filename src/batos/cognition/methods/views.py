@@ -29,8 +29,8 @@ class Table:
 
     def _ref(self, obj: UvmObject) -> Ref:
         if obj not in self._numbers:
-            self._numbers[obj] = len(self._objects)
             self._objects.append(obj)
+            self._numbers[obj] = len(self._objects)  # from 1: in the cell 0 is the receiver
         return Ref(self._numbers[obj])
 
     def meant(self, value: Value) -> Data:
@@ -39,9 +39,9 @@ class Table:
 
     def object(self, ref: Ref) -> UvmObject:
         """The object of that number; MethodFailed for one that was never given out."""
-        if not 0 <= ref.number < len(self._objects):
+        if not 1 <= ref.number <= len(self._objects):
             raise MethodFailed("the method means an object that it was never shown")
-        return self._objects[ref.number]
+        return self._objects[ref.number - 1]
 
 
 class View:
