@@ -14,8 +14,9 @@ from batos.cell.lowering.generators import lower_generators
 from batos.cell.lowering.names import MARKER, OURS, Names, refused, slot_allowed, survey
 from batos.cell.lowering.statements import Statements
 from batos.cell.lowering.waiting import LATER, lower_waiting
-from batos.cell.prelude import Around, epilogue, prelude
+from batos.cell.prelude import BUILTINS, Around, epilogue, prelude, short
 from batos.errors import MethodFailed
+from batos.guardian.policy import SHIPPED
 
 #: Characters of source: far more than a method has, and parsed in well under what the event loop may take.
 LONGEST: Final = 64 * 1024
@@ -36,13 +37,26 @@ class SlotNames(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """What a worker is fed."""
+
+    text: str
+    lines: tuple[int, ...]  # for each of its lines the line of the source, 0 where it is ours
+
+    @classmethod
+    def of(cls, before: str, body: str, after: str, lines: tuple[int, ...]) -> Code:
+        """A method's text between ours."""
+        return cls(before + body + after, (*(0 for _ in before.splitlines()), *lines))
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A method ready to run: pure data, a function of its source and slot names."""
 
     selector: str
     digest: str  # SHA-256 of the source, hex
-    code: str = field(repr=False)  # what the worker is fed
-    lines: tuple[int, ...] = field(repr=False)  # line of the source for each line of the code, 0 where it is ours
+    code: Code = field(repr=False)
+    short: Code | None = field(repr=False)  # for calls without other objects, when the method allows it
     is_async: bool
     view: frozenset[str]  # slots to give to the method: all it names
     changes: frozenset[str]  # of these, what is read back
@@ -81,8 +95,8 @@ def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selec
     return Program(
         selector=name,
         digest=digest,
-        code=before + body + epilogue(is_async),
-        lines=(*(0 for _ in before.splitlines()), *lines),
+        code=Code.of(before, body, epilogue(is_async), lines),
+        short=_short(tree, body, lines, around, method),
         is_async=is_async,
         view=view,
         changes=changes,
@@ -142,9 +156,37 @@ def _around(
         selectors=selectors,
         later=later,
         read=frozenset(statements.read),
+        view=view,
         changes=changes,
+        marks=MARKER in names.stored,
         stored=frozenset(names.stored) - view - changes - selectors - {MARKER},
     )
+
+
+def _short(tree: ast.Module, body: str, lines: tuple[int, ...], around: Around, method: Function) -> Code | None:
+    if not _is_simple(tree, body, around, method.args.args[0].arg):
+        return None
+    before, after = short(around, isinstance(method, ast.AsyncFunctionDef))
+    return Code.of(before, body, after, lines)
+
+
+def _is_simple(tree: ast.Module, body: str, around: Around, receiver: str) -> bool:
+    """Whether the short form does: it sends nothing, nothing of ours is used, no name hides a builtin of ours."""
+    if around.selectors - SHIPPED.plain_methods or around.later or around.read or body.count(OURS) > 1:
+        return False
+    slots = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    functions = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    called = {id(function.value) for function in functions if isinstance(function, ast.Attribute)}
+    for node in ast.walk(tree):  # the receiver is nothing but the holder of slots
+        if isinstance(node, ast.Name) and node.id == receiver and (id(node) in called or id(node) not in slots):
+            return False
+    bound = {node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)}
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif not isinstance(node, Function | ast.Expr):
+            return False
+    return not bound & BUILTINS
 
 
 def _attributes(tree: ast.Module) -> Iterator[str]:

@@ -12,7 +12,7 @@ from batos.cell.host import Sent, Writes
 from batos.cell.limits import Limits
 from batos.cell.lowering.names import selector_allowed, slot_allowed
 from batos.cell.prelude import LATER_CALL, NOW, READ, SELF
-from batos.cell.program import Program
+from batos.cell.program import Code, Program
 from batos.cell.values import Plain, Ref, Value, bounded, decode, differences, encode, has_refs
 from batos.cell.workers import Worker
 from batos.errors import CellKilled, MethodFailed
@@ -24,6 +24,10 @@ _KINDS: Final = frozenset(
 )
 _MESSAGE: Final = 300
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+class _NotPlainYet(MethodFailed):
+    """The short form met a value that only the long one can make plain, or refuse with its reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +69,24 @@ class Turns:
     limits: Limits
     room: int  # messages that it may still send
     _snapshot: Any = None
+    _lines: tuple[int, ...] = ()
 
     def start(self, text: str) -> Turn:
         """Begin the method; `text` is its view and arguments (see `opening`)."""
+        short = None if _marks(text) else self.program.short
+        if short is not None:
+            try:
+                return self._begin(short, text)
+            except _NotPlainYet:  # nothing was sent: to begin again is the same run
+                self.worker.leave()
+        return self._begin(self.program.code, text)
+
+    def _begin(self, code: Code, text: str) -> Turn:
         self.worker.enter()
         session = self.worker.session
-        return self._turn(
-            lambda: session.feed_start(
-                self.program.code, inputs={"_cell_input": text}, print_callback=self.worker.collected
-            )
-        )
+        self._lines = code.lines
+        inputs, collected = {"_cell_input": text}, self.worker.collected
+        return self._turn(lambda: session.feed_start(code.text, inputs=inputs, print_callback=collected))
 
     def load(self, dump: bytes, answers: Mapping[int, Sent], now: int | None) -> Turn:
         """Go on from a dump, in a process of any kind of past."""
@@ -223,6 +235,8 @@ class Turns:
         if limit:
             return CellKilled(f"{selector} went over its limit of {limit}: {text}", limit)
         line = self._line(error)
+        if not line and "JSON" in text and self.program.short and self._lines is self.program.short.lines:
+            return _NotPlainYet(text)
         if not line and "JSON" in text:
             return MethodFailed(f"the result of {selector}, or a slot or message of it, is no plain data: {text}")
         return MethodFailed(f"{selector} raised {text}" + (f" (line {line})" if line else ""))
@@ -230,7 +244,7 @@ class Turns:
     def _line(self, error: Any) -> int:
         """The line of the source at which it failed, 0 if that is not the method's."""
         frames = error.traceback() if hasattr(error, "traceback") else []
-        known = self.program.lines
+        known = self._lines or self.program.code.lines
         lines = (known[frame.line - 1] for frame in reversed(frames) if 0 < frame.line <= len(known))
         return next(filter(None, lines), 0)
 

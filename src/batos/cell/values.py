@@ -26,6 +26,7 @@ Value: TypeAlias = "bool | int | float | str | Ref | list[Value] | dict[str, Val
 #: The one key of the dictionary that stands for a Ref in JSON; plain data may have no such key.
 MARK: Final = "\0ref"
 DEPTH = 60
+_JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 #: 4,300 digits is what Python itself converts; nobody counts that far.
 INTEGER_BITS = 2048
 
@@ -90,8 +91,7 @@ def _refused(what: str, why: str, wanted: str) -> MethodFailed:
 
 def encode(value: Value, what: str, limit: int) -> str:
     """Strict JSON of plain data with marks, at most `limit` bytes; MethodFailed names what does not cross."""
-    text = json.dumps(_marked(plain(value, what, refs=True)), allow_nan=False, separators=(",", ":"))
-    return bounded(text, what, limit)
+    return bounded(_JSON.encode(_marked(plain(value, what, refs=True))), what, limit)
 
 
 def bounded(text: str, what: str, limit: int) -> str:

@@ -15,7 +15,7 @@ OURS: Final = "_cell_"
 MARKER: Final = "_p_changed"
 #: What would run text, or reach names by computed text: there is no good use of them in a method.
 _FORBIDDEN: Final = frozenset(
-    "eval exec compile globals locals vars dir open input breakpoint exit quit delattr memoryview help".split()
+    "eval exec compile globals locals vars dir open input breakpoint exit quit memoryview help".split()
 )
 _FUNCTION: Final = ast.FunctionDef | ast.AsyncFunctionDef
 _SLOT: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
@@ -87,6 +87,12 @@ def _attributes(tree: ast.Module, names: Names) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if not names.is_module(node.func.value):
                 names.called.add(node.func.attr)
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("setattr", "delattr"):
+            said = {each.value for each in node.args[1:2] if isinstance(each, ast.Constant)}
+            names.stored |= {each for each in said if isinstance(each, str)}
+            if node.func.id == "delattr":
+                names.deleted |= {each for each in said if isinstance(each, str)}
         elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             names.stored.add(node.attr)
             if isinstance(node.ctx, ast.Del):

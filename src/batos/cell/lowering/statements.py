@@ -9,7 +9,7 @@ from typing import Final
 from batos.cell.lowering.names import OURS, Names, refused
 
 #: Builtins whose calls go through ours: they reach attributes by name.
-_BY_NAME: Final = frozenset({"getattr", "setattr", "hasattr"})
+_BY_NAME: Final = frozenset({"getattr", "setattr", "hasattr", "delattr"})
 #: Builtins that the interpreter lacks.
 _SERVED: Final = frozenset({"callable"})
 
@@ -71,7 +71,6 @@ class Statements(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if isinstance(node.ctx, ast.Load) and node.id in _BY_NAME | _SERVED:
-            self.read.add("")
             return ast.copy_location(ast.Name(id=OURS + node.id, ctx=ast.Load()), node)
         return node
 
