@@ -77,6 +77,7 @@ def screen(root: Any, counted: Mapping[str, Any], running: Iterable[Mapping[str,
     """One screen's worth of what the image knows: `counted` as counters show it; at most `limit` missions may wait."""
     return {
         "queue": {"waiting": roots.waiting(root), "limit": limit},
+        "approvals": {"waiting": len(root[roots.AWAITED])},
         "running": [running_line(root, each) for each in running],
         "missions": {word: count for word, count in sorted(root[roots.TALLY].items()) if count},
         "counters": counted["total"],

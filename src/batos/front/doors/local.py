@@ -10,7 +10,7 @@ from typing import Any
 
 from batos.cognition.brief import File
 from batos.config import Settings
-from batos.errors import NoServer
+from batos.errors import ApprovalNeeded, NoServer
 from batos.events import Events
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
@@ -53,6 +53,8 @@ class LocalDoor:
         found = await self._dispatcher.handle(
             "show", {name: args[name] for name in ("mission", "user") if name in args}, _ignored, _ignored
         )
+        if found["status"] == "waiting" and (found.get("reason") or {}).get("code") == ApprovalNeeded.code:
+            return  # that is a person's turn, and what it waits for is told at once
         if found["status"] in _IDLE and found["id"] not in self._begun:
             raise NoServer(
                 f"no server runs, so nobody is at work on {found['id']} ({found['status']})",
