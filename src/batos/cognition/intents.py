@@ -7,6 +7,11 @@ from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject, lookup
 
 
+def is_spoken(intent: Intent) -> bool:
+    """Whether it can be interpreted: a tool computes, and what no persona says has no voice to say it with."""
+    return intent.kind not in ("tool", "prototype")
+
+
 def intent_in(found: Found, selector: str) -> Intent | None:
     """The intent behind what answers a selector; None: it is neither intent nor method, or nobody declared it."""
     if isinstance(found.value, Intent):

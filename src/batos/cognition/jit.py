@@ -26,10 +26,11 @@ from batos.errors import (
     CovenantViolation,
     GenerationFailed,
     MethodFailed,
+    NotFound,
     Refused,
     UsageError,
 )
-from batos.image import methods
+from batos.image import methods, tools
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.objects.method import Intent, Method
@@ -144,8 +145,13 @@ class Jit:
             return "its object is new"
         intent = methods.digest_of(found.value)
         with self.image.snapshot() as root:
-            holder = methods.holder_named(root, reference(found.holder))
+            try:
+                holder = methods.holder_named(root, reference(found.holder))
+            except NotFound:  # this very mission has made it
+                return "its object is new"
             value = own_slots(holder).get(selector)
+            if found.value.kind == "prototype" and tools.made(root, selector) is not None:
+                return Method(selector, "")  # the object is there by now: whoever asked looks again
             if isinstance(value, Method) and value.provenance.get("intent") == intent:
                 return Method(**value.as_dict())
             if not isinstance(value, Intent) or methods.digest_of(value) != intent:
@@ -192,6 +198,7 @@ class Jit:
     async def _made(self, asks: _Asks) -> Made:
         """What the generation comes to, for all who wait for it; Refused: no more may begin."""
         wanted, running = asks.wanted, asks.running
+        running.session.hold()  # one that is to stand still begins and awaits nothing more
         if not self.flights.flying(wanted.key):
             refusal = self._purse.refusal(sum(bool(each.get("began")) for each in running.learned))
             if refusal:

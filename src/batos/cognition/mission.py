@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import structlog
 from ZODB.POSException import ConflictError
 
-from batos.cognition import preparing, provenance, sending
+from batos.cognition import preparing, provenance, sending, summoning
 from batos.cognition.conversing import conversations
 from batos.cognition.evidence import Evidence
 from batos.cognition.hold import Hold
@@ -157,6 +157,8 @@ class Conductor:
         for _ in range(MOST_REPLAYS):
             try:
                 await self._think(attempt)
+            except summoning.Appeared:
+                attempt.hold()
             except ConflictError:
                 attempt.hold()
                 await self._again(attempt)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 from batos.cell.cell import Call, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
-from batos.cognition.brief import Combine, Install, Interpret, MissionBrief
+from batos.cognition.brief import Combine, Install, Interpret, MissionBrief, Policy
 from batos.cognition.evidence import Evidence, Passage, Past
 from batos.cognition.gate.checks import Fault, Verdict
 from batos.cognition.gate.citing import Quoted
@@ -295,6 +295,11 @@ class Running:
         """Whether an intent without a method is interpreted: as the brief says, else as configured."""
         policy = self.brief.policy
         return (policy and policy.interpret) or self.craft.interpret
+
+    def strict(self) -> Running:
+        """The same mind where no intent is interpreted: what it does is noted in this one."""
+        policy = (self.brief.policy or Policy()).model_copy(update={"interpret": "never"})
+        return replace(self, brief=self.brief.model_copy(update={"policy": policy}))
 
     @property
     def ratio(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeGuard
 
 from pydantic import JsonValue
 
-from batos.cognition import preparing, prompt, provenance, report, states
+from batos.cognition import preparing, prompt, provenance, report, states, summoning
 from batos.cognition.asking import answering, decisions
 from batos.cognition.asking.calls import Question, room_for_evidence
 from batos.cognition.brief import TEXT_LIMIT, Message, MissionBrief
@@ -63,6 +63,9 @@ def directed(root: Any, brief: MissionBrief) -> tuple[MissionBrief, Route | None
     message = brief.message
     if message is None:
         return brief, None
+    if summoning.is_absent(root, message):
+        who = brief.persona or _STEWARD
+        return brief, Route((who,), "reflex", 1.0, f"a message to {message.receiver}", {who: 1.0})
     receiver = report.find_object(root, message.receiver)
     found = _found(receiver, message)
     if found.value == Primitive(_START):
@@ -85,6 +88,8 @@ async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
     """Send the brief's message and write what it is answered onto the thought; nothing else of the image changes."""
     message = running.brief.message
     assert message is not None
+    if summoning.is_absent(running.root, message):
+        await summoning.summon(running, message)
     receiver = report.find_object(running.root, message.receiver)
     found = _found(receiver, message)
     if preparing.is_persona(receiver):

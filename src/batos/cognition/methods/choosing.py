@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from batos.cognition.intents import intent_in
+from batos.cognition.intents import intent_in, is_spoken
 from batos.cognition.running import Running
 from batos.errors import GenerationFailed
 from batos.objects.method import Intent, Method
@@ -36,6 +36,8 @@ async def chosen(
     if isinstance(found.value, Method):
         return _installed(running, found.value, intent, selector)
     assert intent is not None
+    if not is_spoken(intent):
+        running = running.strict()
     if intent.may_learn and running.jit is not None:
         made = await running.jit.method_for(running, receiver, found, selector, args)
         if made is not None:
@@ -52,7 +54,7 @@ async def chosen(
 def _installed(running: Running, method: Method, intent: Intent | None, selector: str) -> Chosen:
     """An installed method runs, unless this mission is to interpret its intent for comparison."""
     lives = running.craft.lives
-    control = lives is not None and intent is not None and running.interpret == "allow"
+    control = intent is not None and is_spoken(intent) and running.interpret == "allow"
     if control and lives is not None and lives.is_control(running.id, selector):
         return Chosen(None, intent, method.revision, control=True)
     return Chosen(method, intent, method.revision)

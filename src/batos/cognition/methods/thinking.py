@@ -14,6 +14,7 @@ from batos.cognition.asking import decisions, paths
 from batos.cognition.asking.calls import Question, infer
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import stands
+from batos.cognition.intents import is_spoken
 from batos.cognition.methods.errands import LONGEST_LINE, MOST_LINES, Errand, Thought
 from batos.cognition.running import Running
 from batos.errors import ObjectError
@@ -125,8 +126,11 @@ def _decision(errand: Errand, running: Running) -> tuple[Decision[Any], bool]:
 
 
 def _task(running: Running, intent: Intent | None, question: Asked) -> str:
-    """A method that does not say as whom it asks, asks as what it was made for: as its intent would be interpreted."""
-    if question.system is not None or intent is None:
+    """A method that does not say as whom it asks, asks as what it was made for: as its intent would be interpreted.
+
+    A tool has no voice: its question stands for itself.
+    """
+    if question.system is not None or intent is None or not is_spoken(intent):
         return prompt.method_task(question.system or "", question.prompt)
     if intent.kind == "protocol":
         return prompt.protocol_task(running.voice, intent.name, intent.text, question.prompt)
