@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ async def test_nothing_of_a_message_or_a_slot_is_in_a_request() -> None:
     async with living(None) as image:
         await minded(image)
         with image.snapshot() as root:
-            _nothing_is_told(root)
+            await asyncio.to_thread(_nothing_is_told, root)
 
 
 def _nothing_is_told(root: Any) -> None:

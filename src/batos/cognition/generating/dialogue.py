@@ -115,11 +115,10 @@ class Dialogue:
         return ratio(*self.session.measured.get(self.wanted.coder.model, (0, 0)), self.wanted.coder.ratio)
 
     def _told(self, attempt: int, judged: Judged) -> None:
-        why = judged.faults[0] if len(judged.faults) == 1 else f"{judged.faults[0]} (and {len(judged.faults) - 1} more)"
-        wanted = self.wanted
-        self.events.emit(
-            "method.repair", receiver=wanted.name, selector=wanted.selector, attempt=attempt, why=why[: request.FAULT]
-        )
+        first, others = request.shortened(judged.faults[0]), len(judged.faults) - 1
+        why = f"{first} (and {others} more)" if others else first
+        about = {"receiver": self.wanted.name, "selector": self.wanted.selector}
+        self.events.emit("method.repair", **about, attempt=attempt, why=why)
 
     def _given_up(self, judged: Judged) -> MethodFailed:
         said = "; ".join(judged.faults[: request.FAULTS])[: 4 * request.FAULT]
