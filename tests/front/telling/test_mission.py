@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import Refused
+from batos.errors import ApprovalNeeded, Refused
 from batos.front.telling.console import Console, plain
 from batos.front.telling.mission import Teller, cost_text, notes_text, partial_text, route_text, state_text, why
 from batos.front.telling.shown import mission_text, prompts_text
@@ -155,6 +155,19 @@ def test_a_mission_that_waits_for_the_daemon_says_so() -> None:
     reason = {"code": "ollama_unreachable", "message": "nothing listens there", "remedy": "Start it.", "retry": True}
     told.hear("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
     assert said.getvalue().splitlines() == ["  FAILED", "It waits, and is tried again: nothing listens there"]
+
+
+def test_a_mission_that_waits_for_a_person_says_which() -> None:
+    """It is the error of what is awaited, with the id and what to do; nothing is said to be tried again."""
+    told, said = teller()
+    reason = ApprovalNeeded("it waits for your approval: a-1", "a-1").as_dict()
+    told.hear("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
+    assert said.getvalue().splitlines() == ["It waits: it waits for your approval: a-1"]
+    assert told.ended({**ended("waiting"), "reason": reason}) == 7
+    assert "batos approve ID" in said.getvalue()
+    error = why({**ended("waiting"), "reason": reason})
+    assert isinstance(error, ApprovalNeeded)
+    assert error.approval == "a-1"
 
 
 def test_what_stands_still_is_not_asked_again() -> None:
@@ -422,6 +435,7 @@ def test_how_a_mission_ended() -> None:
     assert [told.ended(ended(status)) for status in ("paused", "waiting", "cancelled", "undone")] == [7, 7, 1, 1]
     assert told.ended({**ended("parked"), "reason": {**reason, "code": "refused"}}) == 4
     assert why({**ended("waiting"), "reason": reason}).message == "m-1 is waiting: nothing answers"
+
     assert "error: m-1 is undone\n" in said.getvalue()
 
 

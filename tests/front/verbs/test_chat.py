@@ -366,21 +366,27 @@ def test_a_door_that_does_not_open_is_an_error_of_the_verb(tmp_path: Path) -> No
 
 
 def test_commands_change_how_the_next_question_is_asked(tmp_path: Path) -> None:
-    """Persona, effort, combine and files are those of the next brief; auto leaves them to the router again."""
+    """Persona, effort, policies and files are those of the next brief; auto leaves them to the router again."""
     with at_hand(tmp_path / "home", ScriptedBridge()) as (way, chat, _):
-        for name, rest in (("persona", "robin"), ("combine", "vote"), ("voices", "on"), ("voices", "")):
+        policies = (("combine", "vote"), ("install", "ask"), ("interpret", "allow"))
+        for name, rest in (("persona", "robin"), *policies, ("voices", "on"), ("voices", "")):
             assert typed(way, chat, name, rest) == 0
         (tmp_path / "lamp.txt").write_text("The lamp is wound every four hours.")
         typed(way, chat, "file", str(tmp_path / "lamp.txt"))
         way.do(lambda door: chat.turn(door, "How?"))
         brief = way.do(lambda door: door.call("show", {"mission": "last"}))["brief"]
-        assert (brief["persona"], brief["policy"]["combine"]) == ("ROBIN", "vote")
+        assert brief["persona"] == "ROBIN"
+        assert set(policies) <= brief["policy"].items()
         assert [each["name"] for each in brief["attachments"]] == ["lamp.txt"]
         typed(way, chat, "persona", "auto")
         typed(way, chat, "combine", "auto")
+        typed(way, chat, "install", "auto")  # a policy of its own: what is configured has another word
+        typed(way, chat, "interpret", "configured")
         way.do(lambda door: chat.turn(door, "And then?"))
         brief = way.do(lambda door: door.call("show", {"mission": "last"}))["brief"]
         assert "persona" not in brief
+        assert brief["policy"]["install"] == "auto"
+        assert "interpret" not in brief["policy"]
         assert brief["attachments"] == []
         assert chat.prompt == "you> "
 

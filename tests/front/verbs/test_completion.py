@@ -50,6 +50,8 @@ def test_missions_without_a_server() -> None:
     """There is `last`; no home is made and no image opened for a list."""
     assert offered("show", "") == ["last"]
     assert offered("inspect", "") == []
+    assert offered("approve", "") == []
+    assert offered("approvals", "--status", "e") == ["expired"]
     assert not Path(os.environ["BATOS_HOME"]).exists()
 
 

@@ -16,6 +16,7 @@ NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 FOUND: dict[str, Any] = {
     "server": {"pid": 4711, "started": "2026-11-21T07:25:00.000Z", "bind": "tcp://127.0.0.1:7717"},
     "queue": {"waiting": 3, "limit": 1000},
+    "approvals": {"waiting": 2},
     "running": [
         {
             "id": "m-1",
@@ -86,6 +87,7 @@ def test_one_screen() -> None:
         "image    file:///home/ada/live_image.fs, 3.0 MiB, and a journal of 5.0 MiB",
         "ollama   http://127.0.0.1:11434, version 0.33.0",
         "queue    3 of 1,000 wait",
+        "asked    2 methods wait for you: `batos approvals`",
         "missions 1,200 done, 2 failed",
         "running  state       personas  for   calls  question",
         "m-1      DELEGATING  BRICK     12 s  3      How do I build a shed?",
