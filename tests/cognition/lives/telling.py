@@ -12,6 +12,7 @@ from tests.image.living import living
 
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.lives import Lives
+from batos.errors import CovenantViolation
 from batos.events import Events
 from batos.guardian.audit import Context, audit
 from batos.image.ids import utc_now
@@ -84,12 +85,18 @@ class Receiver:
             return type(value).__name__, value.text if isinstance(value, Intent) else value.source
 
 
+async def unfit(method: Any) -> None:
+    """Sources of these tests are words; one that says so cannot run."""
+    if "refused" in method.source:
+        raise CovenantViolation("the guardian refuses it now")
+
+
 @asynccontextmanager
 async def receiver(**rules: int) -> AsyncIterator[Receiver]:
     """The object in an image in memory."""
     events = Events(log=False)
     async with living(None) as image:
-        made = Receiver(image, Lives(image, events, utc_now, Rules(**rules)))
+        made = Receiver(image, Lives(image, events, utc_now, Rules(**rules), unfit))
         events.subscribe(lambda event, keys: made.told.append((event, dict(keys))))
         await image.writer.apply(lambda root: root.update({NAME: UvmObject({"name": "BRICK"})}))
         yield made

@@ -9,7 +9,7 @@ import pytest
 from tests.cognition.lives.telling import NAME, receiver
 from tests.image.installing import CODER, provenance
 
-from batos.errors import NotFound, Refused
+from batos.errors import CovenantViolation, NotFound, Refused
 from batos.image import methods, roots
 
 
@@ -149,6 +149,17 @@ async def test_what_was_retired_is_not_the_one_before() -> None:
         await brick.use("plan_facet_", outcome="fault", control=False)
         await brick.lives.install(brick.candidate("plan_facet_", "three"))
         assert (await brick.lives.roll_back(f"{NAME}.plan_facet_", None, "tester"))["active"] == 1
+
+
+async def test_what_could_not_run_any_more_is_not_brought_back() -> None:
+    """The guardian's policy may have become another: the active revision stays."""
+    async with receiver() as brick:
+        await brick.declare("plan_facet_")
+        await brick.lives.install(brick.candidate("plan_facet_", "refused"))
+        await brick.lives.install(brick.candidate("plan_facet_", "two"))
+        with pytest.raises(CovenantViolation):
+            await brick.lives.roll_back(f"{NAME}.plan_facet_", None, "tester")
+        assert brick.active("plan_facet_") == 2
 
 
 async def test_there_is_none_before_the_first() -> None:

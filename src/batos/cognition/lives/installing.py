@@ -11,7 +11,7 @@ from batos.errors import Refused
 from batos.image import methods, roots
 from batos.image.methods import Candidate, Lineage
 from batos.objects.method import Method
-from batos.objects.prototype import UvmObject, label
+from batos.objects.prototype import UvmObject
 
 
 def installed(root: Any, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Gone]]:
@@ -25,32 +25,28 @@ def installed(root: Any, candidate: Candidate, rules: Rules, at: str) -> tuple[M
     return method, method.revision > revisions, room(root, lineage, rules, at)
 
 
-def rolled_back(
-    root: Any, lineage: Lineage, revision: int | None, rules: Rules, at: str, by: str
-) -> tuple[int, list[Gone]]:
-    """The revision that is active now (0: the intent), and what had to make room; as `methods.restore`.
-
-    None means the one before: the newest older one that was not retired, else the newest older one, or, where none is
-    active, the one that was last.
-    """
-    number = _before(lineage) if revision is None else revision
+def rolled_back(root: Any, lineage: Lineage, revision: int, rules: Rules, at: str, by: str) -> list[Gone]:
+    """Let a revision be active again (0: the intent); what is gone for it. NotFound, Refused: as `methods.restore`."""
     former = lineage.active
-    methods.restore(root, lineage, number, at, by)
-    if number == 0:
-        return 0, [Gone(roots.named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
-    return number, room(root, lineage, rules, at)
+    methods.restore(root, lineage, revision, at, by)
+    if revision == 0:
+        return [Gone(roots.named(root, lineage.holder), lineage.selector, former, f"{by} put the intent back")]
+    return room(root, lineage, rules, at)
 
 
-def _before(lineage: Lineage) -> int:
-    """Refused: there is none."""
+def before(root: Any, lineage: Lineage) -> int:
+    """The revision to roll back to where none is named; Refused: there is none.
+
+    It is the newest older one that was not retired, else the newest older one; where none is active, the one that was
+    last.
+    """
     older = range(lineage.active - 1, 0, -1)
     if older:
         return next((number for number in older if number not in lineage.retired), older[0])
     former = [entry["former"] for entry in lineage.history.values() if entry["former"]]
     if lineage.active or not former:
-        slot = f"{label(lineage.holder)}.{lineage.selector}"
         raise Refused(
-            f"{slot} has no revision before this one",
+            f"{roots.named(root, lineage.holder)}.{lineage.selector} has no revision before this one",
             field="revision",
             remedy="`--revision 0` puts the intent back, and it is interpreted again.",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -11,6 +11,7 @@ from batos.cognition import report
 from batos.cognition.lives import choosing, installing, ledger, showing
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.ledger import Gone
+from batos.cognition.methods.programs import program_of
 from batos.events import Events
 from batos.image import methods, roots, tools, wholes
 from batos.image.ids import iso
@@ -24,8 +25,17 @@ from batos.objects.prototype import UvmObject
 class Lives:
     """One for an open image; what it changes is committed, and told, when it returns."""
 
-    def __init__(self, image: LivingImage, events: Events, clock: Callable[[], datetime], rules: Rules) -> None:
+    def __init__(
+        self,
+        image: LivingImage,
+        events: Events,
+        clock: Callable[[], datetime],
+        rules: Rules,
+        fit: Callable[[Method], Awaitable[object]] = program_of,
+    ) -> None:
+        """`fit` raises what keeps a method from running now: the guardian's policy may be another than it was."""
         self._image = image
+        self._fit = fit
         self._events = events
         self._clock = clock
         self.rules = rules
@@ -115,13 +125,21 @@ class Lives:
     async def roll_back(self, name: str, revision: int | None, by: str) -> dict[str, Any]:
         """Let a former revision of `OBJECT.SELECTOR` be active again (0: the intent; None: the one before); the method.
 
-        It acts from the next mission on. NotFound, Refused: there is none, or it is active already.
+        It acts from the next mission on. NotFound, Refused: there is none, or it is active already. CovenantViolation,
+        MethodFailed: it could not run any more.
         """
         at = self._now()
+        with self._image.snapshot() as root:
+            lineage = showing.found(root, name)
+            number = installing.before(root, lineage) if revision is None else revision
+            former = lineage.revisions.get(number)
+            candidate = None if former is None else Method(**former.as_dict())
+        if candidate is not None:
+            await self._fit(candidate)
 
         def change(root: Any) -> tuple[dict[str, Any], list[Telling]]:
             lineage = showing.found(root, name)
-            number, gone = installing.rolled_back(root, lineage, revision, self.rules, at, by)
+            gone = installing.rolled_back(root, lineage, number, self.rules, at, by)
             tellings: list[Telling] = []
             if number:
                 receiver = roots.named(root, lineage.holder)
