@@ -14,6 +14,7 @@ import pytest
 from tests.inference.counted import until
 
 from batos.cognition.jit import Jit
+from batos.emulator.options import Options
 from batos.errors import (
     ApprovalNeeded,
     BatosError,
@@ -161,7 +162,8 @@ async def test_eight_missions_make_each_facet_once(tmp_path: Path) -> None:
 
 async def test_eight_missions_make_each_facet_once_at_the_daemon(tmp_path: Path) -> None:
     """The same over a socket, counted where it is paid: three requests for a method, whoever asks."""
-    async with emulated_uvm(tmp_path, install="auto", method_control=0, missions=8) as (uvm, emulator):
+    options = Options(embedder=lambda text: [1.0, float(len(text))])  # who thinks is said: words need not be hashed
+    async with emulated_uvm(tmp_path, options, install="auto", method_control=0, missions=8) as (uvm, emulator):
         await uvm.genesis()
         missions = await asyncio.gather(
             *(uvm.ask({**CYCLE, "text": f"Why is pier {number} wet?"}) for number in range(8))
