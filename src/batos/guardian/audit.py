@@ -66,7 +66,8 @@ def _judged(read: Text, context: Context) -> Verdict:
     faults.update(shape.asked_for(method, context.selector, context.signature))
     covenant = Statements(policy, forms)
     try:
-        covenant.method(method)
+        if forms.may_change:
+            covenant.method(method)
         faults |= covenant.faults
     except TooIntricate:
         faults.add(Fault(method.lineno, 0, "bounds", "the paths through the method are too many to be followed", _FLAT))
@@ -78,7 +79,7 @@ def _judged(read: Text, context: Context) -> Verdict:
         policy=policy.version,
         digest=read.digest,
         selector=method.name,
-        parameters=ast.unparse(method.args),
+        parameters=shape.parameters_of(method),
         is_async=isinstance(method, ast.AsyncFunctionDef),
         slots=slots,
         sends=frozenset(forms.sends),

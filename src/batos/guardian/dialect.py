@@ -36,7 +36,7 @@ def _lists(policy: Policy) -> Iterator[str]:
     yield f"Exceptions: {_words(policy.exceptions)}."
     yield f"Modules: {', '.join(sorted(policy.modules))}."
     bounds = policy.bounds
-    yield f"At most {bounds.lines} lines, blocks nested {bounds.indentation} deep."
+    yield f"At most {bounds.lines} lines, nothing nested deeper than a page can show."
 
 
 def _words(names: Iterable[str]) -> str:

@@ -9,6 +9,8 @@ from batos.guardian.policy import Policy
 from batos.guardian.scopes import Scope
 from batos.guardian.uses import Uses
 
+#: Modules with functions that change what they are given.
+MODULES_THAT_CHANGE = frozenset({"bisect", "heapq", "operator", "random"})
 Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -49,11 +51,14 @@ class Forms(Uses):
             ast.keyword: self._keyword,
             ast.Constant: self._constant,
             ast.Compare: self._compare,
+            ast.Subscript: self._subscript,
+            ast.If: self._if,
         }
         self.look = looks
+        self._branches: dict[int, int] = {}
 
     def _name(self, node: ast.Name, scope: Scope, depth: int) -> None:
-        if isinstance(node.ctx, ast.Store):
+        if type(node.ctx) is ast.Store:
             self.bind(node.id, node, scope)
             self.texts.setdefault(node.id, []).append(None)
         elif node.id == self.policy.receiver:
@@ -62,7 +67,8 @@ class Forms(Uses):
                 node, "receiver", why, f"write `{node.id}.<slot>` or `{node.id}.<selector>(...)` wherever it is meant"
             )
         else:
-            self.name(node.id, node, "the name")
+            if node.id not in self.plain_names:
+                self.name(node.id, node, "the name")
             scope.loads.append(node)
             if isinstance(node.ctx, ast.Del):
                 scope.bound.add(node.id)
@@ -85,12 +91,14 @@ class Forms(Uses):
                 why = f"the module `{alias.name}` is not among those that may be imported"
                 self.fault(node, "import", why, f"these may: {', '.join(sorted(self.policy.modules))}")
             self._imported(alias.asname or alias.name.partition(".")[0], (alias.name, ""), node, scope)
+            self.may_change |= alias.name in MODULES_THAT_CHANGE
 
     def _import_from(self, node: ast.ImportFrom, scope: Scope, depth: int) -> None:
         names = self.policy.modules.get(node.module or "") if not node.level else None
         if names is None:
             why = f"the module `{'.' * node.level}{node.module or ''}` is not among those that may be imported"
             self.fault(node, "import", why, f"these may: {', '.join(sorted(self.policy.modules))}")
+        self.may_change |= node.module in MODULES_THAT_CHANGE
         for alias in node.names:
             if names is not None and alias.name not in names:
                 why = f"`{alias.name}` is not among what may be taken from `{node.module}`"
@@ -180,6 +188,17 @@ class Forms(Uses):
                 self._in_async(each.iter, scope)
                 self._streamed(each.iter)
         self.push(node, inner, depth)
+
+    def _if(self, node: ast.If, scope: Scope, depth: int) -> None:
+        """An `elif` lies within the `if` before it in the tree, and beside it for a reader."""
+        length = self._branches.pop(id(node), 1)
+        if length > self.policy.bounds.branches:
+            self.fault(node, "bounds", f"an `if` has more than {length - 1} branches", "look it up in a dict")
+        self.push_all((node.test, *node.body), scope, depth)
+        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+            self._branches[id(node.orelse[0])] = length + 1
+            depth -= 1
+        self.push_all(node.orelse, scope, depth)
 
     def _capture(self, node: ast.MatchAs | ast.MatchStar, scope: Scope, depth: int) -> None:
         if node.name is not None:

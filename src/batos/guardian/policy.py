@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -25,7 +25,6 @@ class Bounds:
     lines: int
     line_length: int
     brackets: int
-    indentation: int
     branches: int
     depth: int
     nodes: int
@@ -83,6 +82,10 @@ class Policy:
             object.__setattr__(self, name, value)
         text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=True)
         object.__setattr__(self, "version", f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+
+    def but(self, **changed: Any) -> Policy:
+        """The same policy but for some fields: another version, unless nothing is different."""
+        return replace(self, **changed)
 
     def as_dict(self) -> dict[str, Any]:
         """The policy as plain data, sorted: what its digest is made of."""

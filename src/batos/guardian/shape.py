@@ -43,6 +43,15 @@ def _receiver(method: Def, receiver: str) -> Iterator[Fault]:
         yield Fault(method.lineno, method.col_offset, "shape", f"`{receiver}` has a default", "leave it out")
 
 
+def parameters_of(method: Def) -> str:
+    """The parameter list as Python text."""
+    given = method.args
+    plain = not (given.defaults or given.kwonlyargs or given.posonlyargs or given.vararg or given.kwarg)
+    if plain and not any(one.annotation for one in given.args):
+        return ", ".join(one.arg for one in given.args)
+    return ast.unparse(given)
+
+
 def asked_for(method: Def, selector: str, signature: str) -> Iterator[Fault]:
     """Whether the method has the name, and the parameters, that are wanted of it (where they are not empty)."""
     if selector and method.name != selector:

@@ -20,9 +20,9 @@ _LEXEMES: Final = re.compile(
     r"\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*|[()\[\]{}]",
     re.DOTALL,
 )
-_INDENTED: Final = re.compile(r"^[ \t]+(?=[^ \t\n#])", re.MULTILINE)
 #: Operators in a row, which nest without brackets and so would exhaust the parser: `----x`, `lambda: lambda: x`.
 _PREFIXES: Final = re.compile(r"(?:[-+~][ \t\\\n]*){24}|(?:\b(?:not|await|yield|lambda[^:\n]{0,80}:)[ \t\\\n(]*){24}")
+_NO_BRACKET: Final = re.compile(r"[^()\[\]{}]+")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _JOINERS: Final = frozenset("\u200c\u200d")
 _PLAIN_CONTROLS: Final = frozenset("\n\t")
@@ -86,7 +86,7 @@ def _bounds(text: str, policy: Policy) -> Iterator[Fault]:
     for number, line in enumerate(lines, 1):
         if len(line) > bounds.line_length:
             yield _over(number, f"the line has {len(line)} characters, at most {bounds.line_length} are read")
-    deepest, where = _brackets(text)
+    deepest, where = _brackets(text, bounds.brackets)
     if deepest > bounds.brackets:
         yield _over(
             text.count("\n", 0, where) + 1, f"{deepest} brackets are open at once, at most {bounds.brackets} may be"
@@ -94,17 +94,20 @@ def _bounds(text: str, policy: Policy) -> Iterator[Fault]:
     found = _PREFIXES.search(text)
     if found is not None:
         yield _over(text.count("\n", 0, found.start()) + 1, "24 operators follow each other without an operand")
-    for number in _deep_blocks(text, bounds.indentation):
-        yield _over(number, f"more than {bounds.indentation} blocks lie within each other")
-        break
 
 
 def _over(line: int, why: str) -> Fault:
     return Fault(line, 0, "bounds", why, "write it shorter and flatter")
 
 
-def _brackets(text: str) -> tuple[int, int]:
-    """The most brackets open at once, and where; a string counts by itself, as an f-string is parsed by itself."""
+def _brackets(text: str, most: int) -> tuple[int, int]:
+    """The most brackets open at once, and where; a string counts by itself, as an f-string is parsed by itself.
+
+    Brackets are first counted as if all stood in code, which is quick and mostly enough. (Brackets in strings can make
+    that too low: then it is the parser, which takes at most 200, and the bound on its tree, that refuse.)
+    """
+    if _nested(_NO_BRACKET.sub("", text)) <= most:
+        return 0, 0
     depth = deepest = where = 0
     for found in _LEXEMES.finditer(text):
         lexeme = found[0]
@@ -131,18 +134,6 @@ def _nested(string: str) -> int:
         elif character in ")]}" and depth:
             depth -= 1
     return deepest
-
-
-def _deep_blocks(text: str, most: int) -> Iterator[int]:
-    """Lines that lie deeper than `most` blocks, by their indentation (a line within brackets may look deep too)."""
-    levels: list[int] = [0]
-    for found in _INDENTED.finditer(text):
-        width = len(found[0].expandtabs(8))
-        while levels and levels[-1] >= width:
-            levels.pop()
-        levels.append(width)
-        if len(levels) > most + 1:
-            yield text.count("\n", 0, found.start()) + 1
 
 
 def foreign_letters(text: str) -> Iterator[tuple[int, int, str]]:

@@ -22,6 +22,7 @@ class Uses(Walk):
             self._slot(node)
             return
         self.name(node.attr, node, "the attribute")
+        self.may_change |= node.attr in self.policy.mutators
         if isinstance(base, ast.Name):
             self.members.append((node, None))
             scope.loads.append(base)
@@ -43,7 +44,13 @@ class Uses(Walk):
         self.name(name, node, "the slot")
         kind = type(node.ctx)
         used = self.writes if kind is ast.Store else self.deletes if kind is ast.Del else self.reads
+        self.may_change |= kind is not ast.Load
         used.add(name)
+
+    def _subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> None:
+        if type(node.ctx) is not ast.Load:
+            self.may_change = True
+        self.todo += ((node.value, scope, depth), (node.slice, scope, depth))
 
     def _assign(self, node: ast.Assign, scope: Scope, depth: int) -> None:
         target = node.targets[0]
@@ -71,6 +78,7 @@ class Uses(Walk):
                 self.reads.add(target.attr)
         elif isinstance(target, ast.Name):
             scope.loads.append(target)
+            self.may_change |= isinstance(node.op, ast.Mult) or not isinstance(node.value, ast.Constant)
         self.push(node, scope, depth)
 
     def annotation(self, node: ast.expr) -> None:
@@ -112,6 +120,7 @@ class Uses(Walk):
             self._selector(name, called)
             return
         self.name(name, called, "the method")
+        self.may_change |= name in self.policy.mutators
         if name == "format":
             self.formats.append((node, called))
         if isinstance(base, ast.Name):
@@ -160,6 +169,7 @@ class Uses(Walk):
         if name == "format":
             self.fault(text, "format", "`format` is taken without being called", "use an f-string")
         if receiver:
+            self.may_change |= called in ("setattr", "delattr")
             {"setattr": self.writes, "delattr": self.deletes}.get(called, self.reads).add(name)
             return
         if called in ("setattr", "delattr"):

@@ -25,6 +25,12 @@ SYNTAX: Final = {
 
 
 @lru_cache(maxsize=8)
+def _silent(names: frozenset[str]) -> frozenset[type]:
+    """Kinds without parts that are allowed: nothing is to be said of them."""
+    return frozenset(kind for kind in _kinds(names) if not getattr(kind, "_fields", ()))
+
+
+@lru_cache(maxsize=8)
 def _kinds(names: frozenset[str]) -> frozenset[type]:
     return frozenset(kind for kind in vars(ast).values() if isinstance(kind, type) and kind.__name__ in names)
 
@@ -35,6 +41,11 @@ class Walk:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.faults: list[Fault] = []
+        #: Whether anything can change in place: if not, no path has to be followed.
+        self.may_change = False
+        self.silent = _silent(policy.nodes)
+        #: Names that were looked at and are harmless anywhere.
+        self.plain_names: set[str] = {policy.throwaway}
         #: What looks at the nodes of a kind; without one, the parts of a node are looked at.
         self.look: dict[type[ast.AST], Look] = {}
         self.reads: set[str] = set()
@@ -59,12 +70,12 @@ class Walk:
 
     def walk(self, tree: ast.Module) -> bool:
         """Look at every node once; False when the tree is larger or deeper than its bounds, and not to be followed."""
-        allowed, bounds = _kinds(self.policy.nodes), self.policy.bounds
-        module, look = self.scope(tree, None), self.look
-        self.todo = [(one, module, 1) for one in reversed(tree.body)]
+        bounds, look = self.policy.bounds, self.look
+        allowed, module = _kinds(self.policy.nodes), self.scope(tree, None)
+        todo = self.todo = [(one, module, 1) for one in reversed(tree.body)]
         count = 0
-        while self.todo:
-            node, scope, depth = self.todo.pop()
+        while todo:
+            node, scope, depth = todo.pop()
             count += 1
             if count > bounds.nodes or depth > bounds.depth:
                 why = f"the source has more than {bounds.nodes} parts, or nests deeper than {bounds.depth}"
@@ -88,25 +99,23 @@ class Walk:
         return scope
 
     def push(self, node: ast.AST, scope: Scope, depth: int) -> None:
-        """Look at all parts of a node."""
-        todo = self.todo
+        """Look at all parts of a node, but for those that say only how it is used."""
+        todo, silent = self.todo, self.silent
         for name in node._fields:
             value = getattr(node, name, None)
-            if isinstance(value, ast.AST):
+            if type(value) is list:
+                todo += [(one, scope, depth) for one in value if isinstance(one, ast.AST) and type(one) not in silent]
+            elif isinstance(value, ast.AST) and type(value) not in silent:
                 todo.append((value, scope, depth))
-            elif isinstance(value, list):
-                for one in value:
-                    if isinstance(one, ast.AST):
-                        todo.append((one, scope, depth))
 
     def push_all(self, nodes: Iterable[ast.AST | None], scope: Scope, depth: int) -> None:
         self.todo.extend((one, scope, depth) for one in nodes if one is not None)
 
     def name(self, name: str, node: ast.AST, what: str) -> None:
         """A name in any position where one can stand."""
-        policy = self.policy
-        if name == policy.throwaway:
+        if name in self.plain_names:
             return
+        policy = self.policy
         if policy.protected_pattern.search(name):
             why = f"{what} `{name}` is protected: generated code has no business with it"
             self.fault(node, "protected", why, "use another name, without an underscore at its start")
@@ -114,6 +123,8 @@ class Walk:
             self.fault(node, "introspection", f"{what} `{name}` shows the insides of Python", "leave it out")
         elif len(name) > policy.bounds.identifier_length:
             self.fault(node, "bounds", f"{what} `{name[:20]}...` is too long", "use a shorter name")
+        else:
+            self.plain_names.add(name)
 
     def bind(self, name: str, node: ast.AST, scope: Scope) -> None:
         """A name is bound in a scope: a variable, a parameter, a function, what a `case` or `except` captures."""

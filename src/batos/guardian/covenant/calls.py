@@ -299,9 +299,20 @@ class Calls(Effects):
             return self.fresh(node)
         if (module, member) == ("random", "choice"):
             return held
+        if module == "collections":
+            return self._collection(node, member, values, given)
         if module == "functools":
             return everything | held | given
         return self.fresh(node, held)
+
+    def _collection(self, node: ast.Call, member: str, values: list[Value], given: Value) -> Value:
+        """A Counter holds numbers, a deque what it is made of, a defaultdict what its factory makes."""
+        if member == "Counter":
+            return self.container(node, PLAIN)
+        held = PLAIN.union(*map(elements, values)) if values else PLAIN
+        if member == "defaultdict":
+            held |= given or frozenset((self.made(node, part=5),))
+        return self.container(node, held)
 
     def _iterator(self, node: ast.Call, values: list[Value]) -> Value:
         everything = PLAIN.union(*values) if values else PLAIN

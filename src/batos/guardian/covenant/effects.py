@@ -68,6 +68,8 @@ class Effects:
         self.state = State({}, CLEAN)
         self.frame = Frame(None)
         self.version = 0
+        #: How often something was changed in place or stored: rounds without one are not repeated.
+        self.changes = 0
         self.steps = 0
         self.raised: Value = PLAIN
         #: The call that is the whole of the statement that is followed: nothing of it can fail after it.
@@ -160,6 +162,7 @@ class Effects:
     def change(self, value: Value, node: ast.AST, held: Value = PLAIN) -> None:
         """The containers that a value may be are changed in place, and hold `held` from now on."""
         slots: set[str] = set()
+        self.changes += 1
         for thing in value:
             slots |= thing.slots
             if thing.foreign:

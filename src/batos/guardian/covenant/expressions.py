@@ -30,11 +30,12 @@ class Expressions(Calls):
 
     def eval(self, node: ast.expr) -> Value:
         """What an expression may be, with its effects applied."""
-        self.step()
-        follow = _FOLLOW.get(type(node))
-        if follow is None:
-            return PLAIN if type(node) is ast.Constant else self._unknown(node)
-        return follow(self, node)
+        kind = type(node)
+        if kind is ast.Constant:
+            return PLAIN
+        self.steps += 1
+        follow = _FOLLOW.get(kind)
+        return self._unknown(node) if follow is None else follow(self, node)
 
     def _unknown(self, node: ast.AST) -> Value:
         """Syntax that is refused elsewhere: its parts are followed, so that their slots are still listed."""
@@ -145,13 +146,26 @@ class Expressions(Calls):
                 held |= self.eval(one)
         return self.container(node, held)
 
-    def _scalar(self, node: ast.expr) -> Value:
-        """Formatted text, comparisons and signs: the parts are followed, the result is plain."""
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                value = self.eval(child)
-                if value and isinstance(node, ast.Compare):
-                    self.iterated(value, node)
+    def _compare(self, node: ast.Compare) -> Value:
+        for one in (node.left, *node.comparators):
+            value = self.eval(one)
+            if value:
+                self.iterated(value, node)
+        return PLAIN
+
+    def _formatted(self, node: ast.FormattedValue) -> Value:
+        self.eval(node.value)
+        if node.format_spec is not None:
+            self.eval(node.format_spec)
+        return PLAIN
+
+    def _joined(self, node: ast.JoinedStr) -> Value:
+        for one in node.values:
+            self.eval(one)
+        return PLAIN
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        self.eval(node.operand)
         return PLAIN
 
     def _await(self, node: ast.Await) -> Value:
@@ -218,10 +232,10 @@ class Expressions(Calls):
         outer = {name: self.state.variables.get(name, PLAIN) for name in names}
         held: Value = PLAIN
         for _ in range(4):
-            before, version = self.state.copy(), self.version
+            before, changes = self.state.copy(), self.changes
             held |= self._round(node)
             self.meet(before)
-            if version == self.version and before.covers(self.state):
+            if changes == self.changes and not self.state.bits & ~before.bits:
                 break
         for name, value in outer.items():
             self.assign(name, value)
@@ -229,6 +243,7 @@ class Expressions(Calls):
 
     def _round(self, node: Comprehension) -> Value:
         """One element of a comprehension, whatever its conditions say."""
+        self.step()
         for each in node.generators:
             value = self.eval(each.iter)
             if each.is_async:
@@ -281,11 +296,10 @@ _FOLLOW: Final[dict[type[ast.AST], Callable[[Any, Any], Value]]] = {
     ast.Tuple: Expressions._display,
     ast.Set: Expressions._display,
     ast.Dict: Expressions._dictionary,
-    ast.JoinedStr: Expressions._scalar,
-    ast.FormattedValue: Expressions._scalar,
-    ast.Compare: Expressions._scalar,
-    ast.UnaryOp: Expressions._scalar,
-    ast.Slice: Expressions._scalar,
+    ast.JoinedStr: Expressions._joined,
+    ast.FormattedValue: Expressions._formatted,
+    ast.Compare: Expressions._compare,
+    ast.UnaryOp: Expressions._unary,
     ast.Await: Expressions._await,
     ast.Yield: Expressions._yield,
     ast.YieldFrom: Expressions._yield_from,

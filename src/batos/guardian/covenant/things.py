@@ -65,7 +65,7 @@ class Function:
         self.outward: dict[str, Value] = {}
         self.result: Value = PLAIN
         self.yields: Value = PLAIN
-        self.bits = CLEAN
+        self.bits = 0
         self.sends = False
         self.wrote = False
         self.busy = False

@@ -1,0 +1,141 @@
+"""The audit as a whole: what it accepts, what it refuses and by which rule, and what it tells beside that."""
+
+from __future__ import annotations
+
+import pytest
+from tests.guardian.tables import cases, table, titled
+
+from batos.guardian.audit import Context, audit
+from batos.guardian.policy import SHIPPED
+from batos.guardian.verdict import SlotUse
+
+#: The rules that the first part of a name in form.txt stands for: at least one of them is told.
+EXPECTED = {
+    "dunder": {"protected", "introspection"},
+    "getattr": {"computed-name", "protected", "called-only", "module-value", "unknown-name", "import"},
+    "format": {"format", "introspection", "protected", "import"},
+    "frame": {"introspection", "import", "unknown-name"},
+    "exception": {"introspection", "syntax", "unknown-name", "protected"},
+    "decorator": {"decorator"},
+    "class": {"syntax", "import", "type"},
+    "default": {"default"},
+    "walrus": {"unknown-name", "protected", "receiver"},
+    "match": {"pattern", "protected"},
+    "annotation": {"annotation"},
+    "import": {"import", "rebound", "protected"},
+    "module": {"import", "module-value", "foreign-write"},
+    "eval": {"unknown-name", "import"},
+    "io": {"unknown-name", "import"},
+    "shadow": {"protected", "receiver", "syntax"},
+    "injection": {"protected", "kernel-selector"},
+    "async": {"async", "syntax", "import", "introspection"},
+    "shape": {"shape", "protected"},
+    "name": {"unknown-name", "called-only", "type"},
+    "unicode": {"name", "parse"},
+    "literal": {"literal", "bounds"},
+    "syntax": {"syntax", "parse", "generator"},
+}
+
+
+@pytest.mark.parametrize("source", cases("benign"))
+def test_common_methods_are_accepted(source: str) -> None:
+    """What a small model writes for facets, protocols, counters, collections and the rest is accepted as it is."""
+    verdict = audit(source)
+    assert [str(fault) for fault in verdict.faults] == []
+    assert verdict.accepted
+    assert verdict.listable
+
+
+@pytest.mark.parametrize("source", cases("covenant"))
+def test_an_unmarked_change_is_refused(source: str) -> None:
+    """However the receiver is changed, and however the marker is feigned, the audit says so."""
+    verdict = audit(source)
+    assert not verdict.accepted
+    told = {fault.rule for fault in verdict.faults}
+    covenant = {"covenant", "covenant-last", "write-before-send", "foreign-write", "receiver", "rebound", "generator"}
+    assert told & covenant, told
+
+
+@pytest.mark.parametrize(("title", "source"), titled("form"))
+def test_a_fault_of_form_is_refused_by_its_rule(title: str, source: str) -> None:
+    """Names, syntax, modules, formats and shapes outside the dialect are refused for what they are."""
+    verdict = audit(source)
+    assert not verdict.accepted
+    assert {fault.rule for fault in verdict.faults} & EXPECTED[title.partition("/")[0]]
+
+
+def test_every_fault_says_where_why_and_what_instead() -> None:
+    """A fault without a remedy, or on a line that is not there, would not help the model."""
+    for source in (*table("covenant").values(), *table("form").values()):
+        lines = source.count("\n") + 1
+        for fault in audit(source).faults:
+            assert all((fault.why, fault.remedy, fault.rule))
+            assert 0 <= fault.line <= lines
+
+
+def test_all_faults_are_told() -> None:
+    """Not the first fault but every one: name, module, slot and covenant at once."""
+    source = "import os\ndef run(self, _x):\n    self.parent = vars(_x)\n    self.count = 1\n"
+    told = [(fault.line, fault.rule) for fault in audit(source).faults]
+    rules = ["import", "protected", "protected", "unknown-name", "protected", "covenant"]
+    assert told == list(zip([1, 2, 3, 3, 3, 4], rules, strict=True))
+
+
+def test_the_slots_are_listed_by_what_is_done_with_them() -> None:
+    """Reads, writes, deletes, what is changed in place through an alias, and what is sent."""
+    source = """
+async def run(self, key):
+    rows = self.rows
+    rows.append(getattr(self, "name", ""))
+    del self.draft
+    self.count += 1
+    setattr(self, "last", key)
+    self._p_changed = True
+    return await self.child.answer_(self.title_line(), self.infer_("x"))
+"""
+    verdict = audit(source)
+    assert [(fault.line, fault.rule) for fault in verdict.faults] == [(9, "covenant-last")]
+    assert verdict.slots == SlotUse(
+        reads=frozenset({"rows", "name", "count", "child"}),
+        writes=frozenset({"count", "last"}),
+        mutates=frozenset({"rows", "count"}),
+        deletes=frozenset({"draft"}),
+    )
+    assert verdict.sends == {"answer_", "title_line", "infer_"}
+    assert (verdict.selector, verdict.parameters, verdict.is_async) == ("run", "self, key", True)
+
+
+def test_a_local_change_is_no_change_of_the_receiver() -> None:
+    """Copies, new lists and what they hold may be changed: only what is reached from a slot counts."""
+    source = "def run(self):\n    rows = [dict(row) for row in self.rows]\n    rows[0]['x'] = 1\n    return rows\n"
+    verdict = audit(source)
+    assert verdict.accepted
+    assert verdict.slots == SlotUse(reads=frozenset({"rows"}))
+
+
+def test_selector_and_signature_are_held() -> None:
+    """A method that is not called what it is asked for, or with other parameters, is refused."""
+    source = "def walk(self, query, *rest, depth=1):\n    return query\n"
+    assert audit(source, Context(selector="walk", signature="walk(self, query, *rest, depth)")).accepted
+    for context in (Context(selector="run"), Context(signature="walk(self, text)"), Context(signature="walk(self)")):
+        assert [fault.rule for fault in audit(source, context).faults] == ["selector"]
+    assert audit(source, Context(signature="not a signature (")).accepted
+
+
+def test_the_verdict_names_its_policy_and_source() -> None:
+    """Accepted or not, a verdict says under which policy it was given and of which bytes."""
+    for source in ("def run(self):\n    return 1\n", "def run(self", b"\xff"):
+        verdict = audit(source)
+        assert verdict.policy == SHIPPED.version
+        assert len(verdict.digest) == 64
+    assert audit("é").digest == audit("é".encode()).digest
+
+
+def test_a_stricter_policy_is_another_policy() -> None:
+    """What may be used is data: without a builtin the same source is refused, under another version."""
+    stricter = SHIPPED.but(functions=SHIPPED.functions - {"sum"})
+    source = "def run(self):\n    return sum(self.values)\n"
+    assert audit(source).accepted
+    verdict = audit(source, Context(policy=stricter))
+    assert [fault.rule for fault in verdict.faults] == ["unknown-name"]
+    assert verdict.policy == stricter.version != SHIPPED.version
