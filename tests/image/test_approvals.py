@@ -20,6 +20,7 @@ from ZODB.MappingStorage import MappingStorage
 from batos.errors import NotFound
 from batos.front.verbs.deciding import STATUSES
 from batos.front.wire.shapes import Approvals
+from batos.guardian.policy import SHIPPED
 from batos.image import approvals, methods, roots
 from batos.image.approvals import Answer, Approval, Word
 from batos.image.classes import class_factory
@@ -236,6 +237,20 @@ def test_a_source_that_is_not_its_digest_is_never_installed(root: Any) -> None:
     approval.candidate = {**approval.candidate, "source": "def say_(self):\n    return 'other'\n"}
     assert approved(root).word == "outdated"
     assert isinstance(slot(root), Intent)
+
+
+def test_a_yes_is_no_word_against_the_guardian_of_today(root: Any) -> None:
+    """What was accepted under another policy is audited again: installed with the new verdict, or outdated with why."""
+    ask(root)
+    assert approved(root).word == "approved"
+    assert slot(root).verdict["policy"] == SHIPPED.version
+    hostile = "def ask_(self):\n    return self.__class__\n"
+    question = asking(candidate(hostile, "ask_"), None, f"{NAME[:-1]}B")
+    approvals.ask(root, question)
+    answer = approved(root, question.name)
+    assert answer.word == "outdated"
+    assert "line 2" in str(answer.why)
+    assert isinstance(own_slots(root["traits_obj"])["ask_"], Intent)
 
 
 def test_an_object_that_is_gone_takes_no_method(root: Any) -> None:

@@ -24,7 +24,7 @@ WISHES = {
     "add_": Intent("adds", "add_(self, a, b)", may_learn=True, kind="tool"),
     "halve_": Intent("halves", "halve_(self, a)", may_learn=True, kind="tool"),
 }
-SOURCES = {selector: f"{wish.signature}: ..." for selector, wish in WISHES.items()}
+SOURCES = {selector: f"def {wish.signature}:\n    return a\n" for selector, wish in WISHES.items()}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 from persistent import Persistent
 
 from batos.errors import NotFound, Refused
+from batos.guardian.audit import Context, audit
+from batos.guardian.policy import SHIPPED
 from batos.image import methods, roots, wholes
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, reference
@@ -235,10 +237,10 @@ def approve(root: Any, name: str, by: str, at: str) -> Answer | None:
     if approval.standing(at) != "asked":
         _lapse(root, approval, at)
         return _answer(approval, at)
-    why = _outdated(root, approval)
+    candidate = _judged(Kept.read(approval.candidate))
+    why = _outdated(root, approval, candidate)
     if why is None:
-        said = {"approval": name, "approved_by": by, "approved_at": at}
-        approved = Kept.read(approval.candidate).approved(said)
+        approved = candidate.approved({"approval": name, "approved_by": by, "approved_at": at})
         install = wholes.install if approved.methods else _alone
         try:  # what it refuses, it refuses before it changes anything
             approval.revision = install(root, approved, at)[0].revision
@@ -287,11 +289,23 @@ def _close(root: Any, approval: Approval, word: Word, at: str, by: str | None, w
     root[roots.AWAITED].remove(approval.name)
 
 
-def _outdated(root: Any, approval: Approval) -> str | None:
+def _judged(candidate: Kept) -> Kept:
+    """It as today's guardian sees it, where its verdict is of another policy: a yes is no word against that one."""
+    if candidate.methods:
+        return replace(candidate, methods=tuple(map(_judged, candidate.methods)))
+    if candidate.verdict.get("policy") == SHIPPED.version:
+        return candidate
+    return replace(candidate, verdict=audit(candidate.source, Context(candidate.selector)).as_dict())
+
+
+def _outdated(root: Any, approval: Approval, candidate: Kept) -> str | None:
     """Why it cannot be installed any more; None: nothing is known against it."""
-    candidate = Kept.read(approval.candidate)
     if hashlib.sha256(candidate.source.encode("utf-8", "surrogatepass")).hexdigest() != candidate.digest:
         return "the source is not the one that was asked about"
+    refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
+    if refused:
+        faults = "; ".join(f"line {each['line']}: {each['why']}" for each in refused[0].verdict["faults"])
+        return f"the guardian of today refuses {refused[0].selector!r}: {faults}"
     try:
         active = _active(root, methods.holder_named(root, candidate.holder), candidate.selector)
     except NotFound as gone:
