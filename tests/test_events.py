@@ -85,7 +85,8 @@ def emitted() -> dict[str, set[str]]:
                 name = getattr(node.args[0], "value", None) if node.args else None
                 if isinstance(name, str):
                     keys = {each.arg or "**" for each in node.keywords}
-                    found[name] = found.get(name, keys) & keys
+                    known = found.get(name, {"**"})
+                    found[name] = keys if "**" in known else known if "**" in keys else known & keys
     return found
 
 
