@@ -33,13 +33,16 @@ async def run(errand: Errand) -> Ran:
         raise CellMissing(
             f"{errand.selector!r} of {label(errand.receiver)} is a method, and there is no cell to run it in"
         )
-    return await of_method(errand, _settled(errand, cell))
+    return await of_method(errand, _run(errand, cell))
 
 
-async def _settled(errand: Errand, cell: Runs) -> Ran:
-    """What the first run gave that rests on what is there when it ends."""
+async def _run(errand: Errand, cell: Runs) -> Ran:
     assert errand.method is not None
-    program = await program_of(errand.method)
+    return await settled(errand, cell, await program_of(errand.method))
+
+
+async def settled(errand: Errand, cell: Runs, program: Program) -> Ran:
+    """What the first run gives that rests on what is there when it ends; its changes are laid down with that."""
     for _ in range(MOST_RUNS):
         sheet = Sheet(errand.below)
         ran = await _once(errand, cell, program, sheet)
