@@ -79,6 +79,36 @@ async def test_what_missions_do_is_counted(tmp_path: Path) -> None:
         assert day["missions"] == total["missions"]
 
 
+async def test_what_becomes_of_intents_is_counted() -> None:
+    """Verdicts and the rules that refused, repairs, mutants, installs, kills by limit and methods that went."""
+    told: list[tuple[str, dict[str, Any]]] = [
+        ("guardian.verdict", {"accepted": False, "faults": ["covenant", "covenant", "name"]}),
+        ("method.repair", {}),
+        ("guardian.verdict", {"accepted": True, "faults": []}),
+        ("method.tried", {"mutants": 4, "killed": 3}),
+        ("method.installed", {}),
+        ("cell.kill", {"limit": "time"}),
+        ("method.retired", {}),
+    ]
+    async with living(None) as image:
+        counters = Counters(image.writer.apply, utc_now)
+        for event, keys in told:
+            counters.hear(event, keys)
+        found = shown(image, counters)
+        await counters.close()
+    assert found["total"] == {
+        "verdicts": {"refused": 1, "accepted": 1},
+        "refusals": {"covenant": 1, "name": 1},
+        "repairs": 1,
+        "mutants": 4,
+        "mutants_killed": 3,
+        "installs": 1,
+        "kills": {"time": 1},
+        "retired": 1,
+    }
+    assert list(found["days"].values()) == [{"repairs": 1, "installs": 1}]
+
+
 async def test_what_the_journal_serves_is_counted_apart(tmp_path: Path) -> None:
     """A mission with an ancestor pays for nothing twice, and its tokens are not counted twice."""
     bridge = ScriptedBridge(Script())

@@ -335,6 +335,16 @@ def test_what_was_not_streamed_did_not_break_off() -> None:
     assert said.getvalue() == ""
 
 
+def test_what_is_being_learnt_is_told() -> None:
+    """Who waits for a mission that waits for a method sees which; programs hear all that happens to methods."""
+    told, said = teller()
+    told.hear("method.generating", {"mission": "m-1", "selector": "guide_facet_", "receiver": "x", "generation": "g"})
+    assert said.getvalue() == "    learning guide_facet_ ...\n"
+    told, said = teller(as_json=True)
+    told.hear("guardian.verdict", {"selector": "guide_facet_", "accepted": True})
+    assert json.loads(said.getvalue())["event"] == "guardian.verdict"
+
+
 def test_what_genesis_made_before_the_mission_is_told() -> None:
     """A model that was made because the codex changed is a line, its stages are none; what is left out says why."""
     told, said = teller(stream=False)

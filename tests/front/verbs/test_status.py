@@ -102,6 +102,25 @@ def test_one_screen() -> None:
     ]
 
 
+def test_what_became_of_intents_is_one_line() -> None:
+    """Methods installed and retired, the guardian's verdicts, repairs, kills, and what the checks are worth."""
+    counters = {
+        "verdicts": {"accepted": 7, "refused": 2},
+        "repairs": 2,
+        "kills": {"time": 1, "memory": 1},
+        "installs": 5,
+        "retired": 1,
+        "mutants": 40,
+        "mutants_killed": 30,
+    }
+    told = status_text({**FOUND, "counters": counters}, NOW).splitlines()
+    assert (
+        "methods  5 installed, 1 retired; 7 accepted and 2 refused by the guardian; 2 repairs, 2 runs killed; "
+        "checks kill 75% of mutants"
+    ) in told
+    assert not any(line.startswith("methods") for line in status_text(FOUND, NOW).splitlines())
+
+
 def test_a_server_of_which_little_is_known() -> None:
     """A screen of nothing is short; a daemon that is away is said to be; many missions still fit."""
     bare = {"queue": {"waiting": 0, "limit": 5}, "missions": {}, "ollama": {"host": "http://h:1", "version": None}}
