@@ -129,7 +129,9 @@ def _method(tree: ast.Module, selector: str) -> Function:
         raise MethodFailed(f"the source defines no method {selector or ''}".rstrip())
     if found.decorator_list:
         raise refused(found, "a method with decorators")
-    if not found.args.args or found.args.posonlyargs:
+    found.args.args[:0] = found.args.posonlyargs  # nothing calls it but the kernel, which gives what comes first first
+    found.args.posonlyargs = []
+    if not found.args.args:
         raise refused(found, "a method whose first parameter is not the receiver: def name(self, ...)")
     return found
 

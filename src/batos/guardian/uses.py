@@ -29,6 +29,8 @@ class Uses(Walk):
             self.name(base.id, base, "the name")
         else:
             self.todo.append((base, scope, depth))
+        if node.attr in self.policy.mutators:
+            self.handed_on.append(node)
         if node.attr == "format":
             self.fault(node, "format", "`format` is taken without being called", "use an f-string")
         if not isinstance(node.ctx, ast.Load):
@@ -112,7 +114,16 @@ class Uses(Walk):
                 return
         else:
             self.todo.append((called, scope, depth))
+            if isinstance(called, ast.Name):
+                self._call_by_name(node, called.id)
         self.push_all((*node.args, *node.keywords), scope, depth)
+
+    def _call_by_name(self, node: ast.Call, name: str) -> None:
+        if name in ("map", "filter", "reduce", "partial") and node.args:
+            self.handed_on.append(node.args[0])
+        elif name in self.policy.exceptions and (len(node.args) > 1 or node.keywords):
+            why = f"`{name}` is made of more than one text"
+            self.fault(node, "exception", why, 'say it in one text: ValueError(f"{name}: {value}")')
 
     def _called_attribute(self, node: ast.Call, called: ast.Attribute, scope: Scope, depth: int) -> None:
         base, name = called.value, called.attr
@@ -177,9 +188,22 @@ class Uses(Walk):
             self.fault(node, "foreign-write", why, "send it a message that asks it to change itself")
         self.todo.append((owner, scope, depth))
 
+    def _taken(self, node: ast.expr | None) -> None:
+        """A bound method where a function is wanted: the cell has them only where they are called."""
+        if not isinstance(node, ast.Attribute) or node.attr not in self.policy.plain_methods:
+            return
+        base = node.value
+        of_module = isinstance(base, ast.Name) and base.id in self.imports
+        of_type = isinstance(base, ast.Name) and base.id in self.policy.functions and base.id not in self.bound
+        if not (of_module or of_type or self._of_module(base)):
+            why = f"the method `{node.attr}` is handed on without being called"
+            self.fault(node, "bound-method", why, f"write `lambda value: ....{node.attr}(value)`")
+
     def _keyword(self, node: ast.keyword, scope: Scope, depth: int) -> None:
         if node.arg is not None:
             self.name(node.arg, node.value, "the keyword")
+        if node.arg == "key":
+            self.handed_on.append(node.value)
         self.todo.append((node.value, scope, depth))
 
     def _constant(self, node: ast.Constant, scope: Scope, depth: int) -> None:
@@ -205,6 +229,8 @@ class Uses(Walk):
             self._member(attribute, call)
         for call, _, _ in self.called:
             self._checked_type(call)
+        for taken in self.handed_on:
+            self._taken(taken)
         for call, attribute in self.formats:
             self._format(call, attribute)
         members = {id(attribute.value) for attribute, _ in self.members}

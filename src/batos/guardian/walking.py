@@ -62,6 +62,8 @@ class Walk:
         self.texts: dict[str, list[ast.expr | None]] = {}
         self.formats: list[tuple[ast.Call, ast.Attribute]] = []
         self.compared: set[int] = set()
+        #: What is given to something that will call it.
+        self.handed_on: list[ast.expr] = []
         self.binds: dict[str, list[ast.AST]] = {}
 
     def fault(self, node: ast.AST, rule: str, why: str, remedy: str = ALLOWED) -> None:
