@@ -17,7 +17,7 @@ from batos.uvm import UVM, Seams, open_uvm
 @asynccontextmanager
 async def thinking(home: Path, bridge: ScriptedBridge | None = None, **opening: Any) -> AsyncIterator[UVM]:
     """A UVM over files in `home`, sixteen missions at a time, its genesis done; `opening` has the image's seams."""
-    settings = Settings(home=home, user="tester", missions=16)
+    settings = Settings(home=home, user="tester", missions=16, install="never")
     seams = Seams(bridge=bridge or ScriptedBridge(), opening=lambda given: replace(given, **opening))
     async with open_uvm(settings, Events(log=False), seams) as uvm:
         await uvm.genesis()
