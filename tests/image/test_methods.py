@@ -16,7 +16,7 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.errors import BatosError, NotFound, Refused
-from batos.image import methods, roots
+from batos.image import methods, roots, uses
 from batos.image.classes import class_factory
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
@@ -74,7 +74,7 @@ def test_a_candidate_becomes_the_slots_method(root: Any) -> None:
         "revision": 1,
         "former": 0,
         "barred": None,
-        "since": methods.nothing(),
+        "since": uses.nothing(),
     }
 
 
@@ -222,7 +222,7 @@ def test_what_was_there_before_is_written_down(root: Any) -> None:
     bar = lineage.barred
     methods.restore(root, lineage, 2, AT, "tester")
     two, gone, back = (lineage.history[number] for number in (2, 3, 4))
-    assert (two["former"], two["former_intent"], two["since"]) == (1, before, methods.nothing())
+    assert (two["former"], two["former_intent"], two["since"]) == (1, before, uses.nothing())
     assert gone["former"] == 2
     assert (back["former"], back["barred"], back["retired"]) == (0, bar, {"at": AT, "reason": "it failed"})
 
@@ -378,8 +378,8 @@ class Life(RuleBasedStateMachine):
     def the_totals_are_the_ledgers(self) -> None:
         """Counted again from the entries, they are the same, and those of the active revision never shrink."""
         for lineage in self.root[roots.METHODS].values():
-            assert dict(lineage.totals) == methods.totals_of(lineage.ledger.values())
-            now = lineage.totals.get(lineage.active) or methods.nothing()
+            assert dict(lineage.totals) == uses.totals_of(uses.entries(lineage.ledger))
+            now = lineage.totals.get(lineage.active) or uses.nothing()
             assert all(now[kind][name] >= count for kind in now for name, count in lineage.since[kind].items())
 
     @invariant()

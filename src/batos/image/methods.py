@@ -16,7 +16,7 @@ from persistent import Persistent
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound, Refused
-from batos.image import roots, tools
+from batos.image import roots, tools, uses
 from batos.image.records import TRUST
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots, reference
@@ -27,9 +27,6 @@ PROVENANCE: Final = ("generation", "missions", "model", "model_digest", "prompt_
 #: Why a method goes for the codex' sake.
 ANEW: Final = "the codex declares it anew"
 NO_MORE: Final = "the codex declares it no more"
-
-#: What is counted of the uses of a revision, each apart for the method and for its control (the intent, interpreted).
-COUNTED: Final = ("calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls")
 
 
 class Candidate(Protocol):
@@ -77,9 +74,9 @@ class Lineage(Persistent):
 
     `intent` is what the slot holds while no revision is active; None: it is declared no more. `revisions` counts from
     1, `active` is one of them or 0. `retired` says why revisions went ({at, reason}, by revision). `barred` is set
-    while nothing may be generated: {intent, coders, reason}. `history` is every change of the slot and `ledger` every
-    use, both append-only and counted from 1; `totals` are the ledger's sums by revision (0: interpreted while none was
-    active), `since` those of the active revision when it became active: what came before is not held against it twice.
+    while nothing may be generated: {intent, coders, reason}. `history` is every change of the slot, counted from 1,
+    and `ledger` every use (image/uses.py); both are append-only. `totals` are the ledger's sums by revision, `since`
+    those of the active revision when it became active: what came before is not held against it twice.
     """
 
     def __init__(self, holder: UvmObject, selector: str, intent: Intent) -> None:
@@ -90,7 +87,7 @@ class Lineage(Persistent):
         self.active = 0
         self.retired: dict[int, dict[str, str]] = {}
         self.barred: dict[str, Any] | None = None
-        self.since: dict[str, dict[str, Any]] = nothing()
+        self.since: dict[str, dict[str, Any]] = uses.nothing()
         self.revisions: Any = IOBTree()
         self.history: Any = IOBTree()
         self.ledger: Any = IOBTree()
@@ -265,47 +262,12 @@ def barred(holder: UvmObject, selector: str, coder: str) -> str:
     return bar["reason"] if isinstance(now, Intent) and digest_of(now) == bar["intent"] else ""
 
 
-# -- the ledger
-
-
-def nothing() -> dict[str, dict[str, Any]]:
-    """The totals of no use at all."""
-    return {kind: dict.fromkeys(COUNTED, 0) for kind in ("method", "control")}
-
-
 def use(lineage: Lineage, entry: Mapping[str, Any]) -> None:
-    """Write a use down and count it: {mission, revision, outcome, control, seconds, tokens, calls, gate_faults}.
-
-    One of a revision that there is not is no use of this slot and is left out.
-    """
+    """Write a use down and count it; one of a revision that there is not is no use of this slot and is left out."""
     revision = entry["revision"]
-    if revision != 0 and revision not in lineage.revisions:
-        return
-    lineage.ledger[_next(lineage.ledger)] = dict(entry)
-    lineage.totals[revision] = _counted(lineage.totals.get(revision) or nothing(), entry)
-
-
-def totals_of(entries: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """The sums of a ledger by revision, counted from its entries: what `totals` must equal."""
-    found: dict[int, dict[str, Any]] = {}
-    for entry in entries:
-        found[entry["revision"]] = _counted(found.get(entry["revision"]) or nothing(), entry)
-    return found
-
-
-def _counted(before: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> dict[str, Any]:
-    fault, gate = entry["outcome"] == "fault", entry["gate_faults"]
-    more = {
-        "calls": 1,
-        "faults": int(fault),
-        "gate_faults": gate,
-        "bad": int(fault or gate > 0),
-        "seconds": entry["seconds"],
-        "tokens": entry["tokens"],
-        "model_calls": entry["calls"],
-    }
-    kind = "control" if entry["control"] else "method"
-    return {**before, kind: {name: before[kind][name] + more[name] for name in COUNTED}}
+    if revision == 0 or revision in lineage.revisions:
+        uses.write(lineage.ledger, entry)
+        lineage.totals[revision] = uses.counted(lineage.totals.get(revision) or uses.nothing(), entry)
 
 
 # -- within
@@ -370,7 +332,7 @@ def _become(lineage: Lineage, revision: int, intent: Intent | None, entry: dict[
     lineage.active, lineage.intent, lineage.barred = revision, intent, None
     if intent is not None:
         lineage.kind = intent.kind
-    lineage.since = dict(lineage.totals.get(revision) or nothing())
+    lineage.since = dict(lineage.totals.get(revision) or uses.nothing())
     value = lineage.revisions[revision] if revision else intent
     if value is not None:
         setattr(lineage.holder, lineage.selector, value)

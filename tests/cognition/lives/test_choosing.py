@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.cognition.lives import choosing
-from batos.image import methods
+from batos.image import uses
 from batos.image.methods import Lineage
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
@@ -18,7 +18,7 @@ def lived(selector: str, calls: int, bad: int, since: int = 0) -> Lineage:
     """A lineage whose first revision was used so often, `since` of which were before it became active."""
     found = Lineage(UvmObject(), selector, Intent("say"))
     found.active = 1
-    found.totals[1] = methods.nothing()
+    found.totals[1] = uses.nothing()
     found.totals[1]["method"] |= {"calls": calls, "bad": bad}
     found.since["method"] |= {"calls": since, "bad": min(since, bad)}
     return found

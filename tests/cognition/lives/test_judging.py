@@ -60,17 +60,17 @@ def test_what_it_saves() -> None:
     assert set(judging.contribution(counts(), counts(10)).values()) == {None}
 
 
-uses = st.integers(0, 30)
+numbers = st.integers(0, 30)
 
 
-@given(uses, uses, uses, uses)
+@given(numbers, numbers, numbers, numbers)
 def test_a_method_like_its_control_is_never_worse(calls: int, bad: int, controls: int, least: int) -> None:
     """With the rates and the price of its control, and no fault of its own, nothing is held against it."""
     both = counts(calls, bad=min(bad, calls))
     assert judging.fault_of(both, both, least) == ""
 
 
-@given(uses, uses, uses)
+@given(numbers, numbers, numbers)
 def test_evidence_moves_the_rate(calls: int, bad: int, more: int) -> None:
     """A bad use never makes it better, a good one never worse, and no number of uses makes it certain."""
     before = counts(calls, bad=min(bad, calls))

@@ -10,7 +10,7 @@ from tests.cognition.lives.telling import NAME, receiver
 from tests.image.installing import CODER, provenance
 
 from batos.errors import CovenantViolation, NotFound, Refused
-from batos.image import methods, roots
+from batos.image import methods, roots, uses
 
 
 async def test_an_install_is_told_once() -> None:
@@ -250,5 +250,5 @@ async def test_the_active_set_returns_to_the_good_ones(seed: int) -> None:
         assert all(lines[name]["reason"] for name in SEEDED if name not in brick.acting())
         with brick.image.snapshot() as root:
             for lineage in root[roots.METHODS].values():
-                assert dict(lineage.totals) == methods.totals_of(lineage.ledger.values())
+                assert dict(lineage.totals) == uses.totals_of(uses.entries(lineage.ledger))
                 assert lineage.revisions[1].source == f"source of {lineage.selector}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from batos.image import methods
+from batos.image import uses
 from batos.image.methods import Lineage
 
 Counts: TypeAlias = Mapping[str, Any]
@@ -29,19 +29,19 @@ SECONDS: Final = (1.5, 0.25)
 
 def recent(lineage: Lineage) -> Counts:
     """The active revision's own uses since it became active."""
-    now = (lineage.totals.get(lineage.active) or methods.nothing())["method"]
-    return {name: now[name] - lineage.since["method"][name] for name in methods.COUNTED}
+    now = (lineage.totals.get(lineage.active) or uses.nothing())["method"]
+    return {name: now[name] - lineage.since["method"][name] for name in uses.COUNTED}
 
 
 def control(lineage: Lineage, revision: int = 0) -> Counts:
     """How the wish of a revision (0: of the active one) fared when it was interpreted, for any of its revisions."""
     number = revision or lineage.active
     if number == 0:
-        return methods.nothing()["control"]
+        return uses.nothing()["control"]
     wish = lineage.revisions[number].provenance["intent"]
     meant = [each.revision for each in lineage.revisions.values() if each.provenance["intent"] == wish]
     found = [lineage.totals[each]["control"] for each in meant if each in lineage.totals]
-    return {name: sum(each[name] for each in found) for name in methods.COUNTED}
+    return {name: sum(each[name] for each in found) for name in uses.COUNTED}
 
 
 def rate(counts: Counts) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from batos.cognition.lives import judging
 from batos.cognition.report import find_object
 from batos.errors import NotFound
-from batos.image import methods, roots
+from batos.image import methods, roots, uses
 from batos.image.methods import Lineage
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import shown
@@ -179,7 +179,7 @@ def _went(number: int, changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]
 
 def _account(lineage: Lineage, number: int) -> dict[str, Any]:
     """What the ledger says of a revision: in numbers as they are, and against its control as far as there is one."""
-    totals = lineage.totals.get(number) or methods.nothing()
+    totals = lineage.totals.get(number) or uses.nothing()
     method, control = totals["method"], totals["control"]
     checks = len(lineage.revisions[number].checks) if number else 0
     return {
