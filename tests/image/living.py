@@ -70,13 +70,13 @@ def say(*words: object) -> None:
 
 
 @contextmanager
-def child(script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A process that runs a script of this folder; its stderr is ours. It is dead afterwards."""
+def child(script: str | Path, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs a script, by its name one of this folder; its stderr is ours. It is dead afterwards."""
     source = Path(batos.__file__).parents[1]
     tests = Path(__file__).parents[2]
     paths = os.pathsep.join([str(source), str(tests), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)],
+        [sys.executable, str(Path(__file__).parent / script), *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
