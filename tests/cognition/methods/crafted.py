@@ -94,12 +94,12 @@ async def craft(uvm: UVM, **changes: Any) -> None:
 async def crafted(
     home: Path, respond: Callable[[Any], Any] | None = None, bridge: ScriptedBridge | None = None, **settings: Any
 ) -> AsyncIterator[Crafted]:
-    """A mind whose genesis is done; nothing is made of intents unless `settings` say so."""
+    """A mind whose genesis is done; nothing is made of intents, and no call is a control, unless `settings` say so."""
     script = Script()
     bridge = bridge or ScriptedBridge(respond or script)
     events: list[tuple[str, dict[str, Any]]] = []
     told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
-    async with scripted_uvm(home, bridge, events=told, **settings) as uvm:
+    async with scripted_uvm(home, bridge, events=told, **{"method_control": 0, **settings}) as uvm:
         yield Crafted(uvm, bridge, script, events)
 
 
