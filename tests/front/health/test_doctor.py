@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.front.ailing import (
@@ -22,13 +23,16 @@ from tests.front.ailing import (
 )
 from tests.front.health.test_house import HERE as ELSEWHERE
 from tests.front.processes import User
+from tests.image.questions import made
 from tests.inference.rawserver import reply, serving
 
+from batos.cognition.approving import reasons
 from batos.emulator.serve import Emulator, Options
 from batos.front.health.doctor import examine
 from batos.front.health.pages import page
 from batos.genesis.integrity import Finding
 from batos.inference.bridge import Bridge
+from batos.objects.method import Intent
 from batos.uvm import open_uvm
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "operating.md"
@@ -198,6 +202,27 @@ async def test_beside_its_owner(patient: Patient) -> None:
     assert [each for each in found.values() if not each.ok] == []
     assert "process" in found["image.held"].what
     assert "under way" in found["missions.waiting"].what
+
+
+async def test_what_waits_for_a_person_is_not_left_undone(patient: Patient) -> None:
+    """It is told beside, and nothing is wrong with it; a mission that was left behind is, as ever."""
+    wish = Intent("say hello", "say_(self)")
+    async with open_uvm(patient.settings) as uvm:
+        mission = await uvm.submit({"text": "Why?"})
+
+        def declare(root: Any) -> None:
+            root["traits_obj"].say_ = wish
+
+        await uvm.image.writer.apply(declare)
+        name = await uvm.approvals.ask(made("traits_obj", "say_", wish, "def say_(self):\n    return 1\n"), mission)
+        await uvm.image.move(mission, "waiting", reasons.needed([name], "say_"))
+    found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
+    assert found.ok
+    assert "1 mission that you are asked about" in found.what
+    async with open_uvm(patient.settings) as uvm:
+        await uvm.submit({"text": "And why not?"})
+    found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
+    assert (found.ok, found.what) == (False, "1 mission left undone")
 
 
 async def test_before_the_first_genesis(tmp_path: Path, patient: Patient) -> None:

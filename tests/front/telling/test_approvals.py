@@ -75,6 +75,14 @@ def test_what_a_guardian_refused_is_told_by_line() -> None:
     assert "mutants" not in text
 
 
+def test_a_whole_object_has_a_verdict_for_each_method() -> None:
+    """Each with its selector, and with what it reads and sends."""
+    verdicts = {name: {**WHOLE["verdict"], "sends": [f"{name}x_"]} for name in ("search_", "fetch_")}
+    text = whole_text({**WHOLE, "verdict": {"accepted": True, "methods": verdicts}})
+    for told in ("accepts it of search_, policy shipped-1", "sends    search_x_", "accepts it of fetch_"):
+        assert told in text
+
+
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_nothing_in_a_source_is_hidden(text: str) -> None:
     """Whatever a source holds, what a terminal would act on or not show is told by its number, and can be told back."""

@@ -20,7 +20,7 @@ from batos.genesis.codex import Codex
 from batos.genesis.daemon import Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
-from batos.image import roots
+from batos.image import approvals, roots
 from batos.image.looking import Faces, exists, looking
 from batos.image.storage import file_of, journal_uri
 from batos.image.tail import cuttings
@@ -209,13 +209,23 @@ def _cut(settings: Settings) -> Finding:
 
 
 def _missions(root: Any, faces: Faces) -> Iterator[Finding]:
-    waiting = len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0
+    asked = _asked(root) if roots.AWAITED in root else 0
+    waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked
     if waiting and faces.holder:
         yield Finding("missions.waiting", True, f"{counted(waiting, 'mission')} under way in {faces.holder}")
     elif waiting:
         yield Finding("missions.waiting", False, f"{counted(waiting, 'mission')} left undone", "Run `batos resume`.")
+    elif asked:
+        told = f"{counted(asked, 'mission')} that you are asked about: `batos approvals`"
+        yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
     else:
         yield Finding("missions.waiting", True, "no mission was left undone")
+
+
+def _asked(root: Any) -> int:
+    """How many missions wait for a person."""
+    asked = {mission for approval in approvals.awaited(root) for mission in approval.missions}
+    return sum(root[roots.MISSIONS][mission][1].word == "waiting" for mission in asked)
 
 
 def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:

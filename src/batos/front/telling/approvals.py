@@ -75,10 +75,24 @@ def _takes_the_place(found: Mapping[str, Any]) -> str:
 
 
 def _judged(found: Mapping[str, Any]) -> Iterator[str]:
-    """The guardian's verdict, the checks that it passed, and how sharp they are."""
+    """The guardian's verdict (a whole object has one for each method), the checks, and how sharp they are."""
     verdict, mutants = found["verdict"], found["mutants"]
+    several: Mapping[str, Any] = verdict.get("methods") or {}
+    for selector, each in several.items():
+        yield from _verdict(each, f" of {selector}")
+    if not several:
+        yield from _verdict(verdict, "")
+    yield f"checks   {counted(len(found['checks']), 'check')}, passed in a cell"
+    for check in found["checks"]:
+        yield f"         {visible(_plain(check))}"
+    if mutants.get("made"):
+        made, killed = mutants["made"], mutants.get("killed", 0)
+        yield f"mutants  its checks find {killed} of {made} broken variants ({100 * killed / made:.0f} %)"
+
+
+def _verdict(verdict: Mapping[str, Any], whose: str) -> Iterator[str]:
     said = "accepts it" if verdict.get("accepted") else "refuses it"
-    yield f"guardian {said}, policy {verdict.get('policy', '?')}"
+    yield f"guardian {said}{visible(whose)}, policy {verdict.get('policy', '?')}"
     for fault in verdict.get("faults", ()):
         yield f"         line {fault['line']}, {fault['rule']}: {visible(str(fault['why']))}"
     slots = verdict.get("slots") or {}
@@ -87,12 +101,6 @@ def _judged(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name.ljust(8)} {', '.join(map(visible, sorted(slots[name])))}"
     if verdict.get("sends"):
         yield f"sends    {', '.join(map(visible, sorted(verdict['sends'])))}"
-    yield f"checks   {counted(len(found['checks']), 'check')}, passed in a cell"
-    for check in found["checks"]:
-        yield f"         {visible(_plain(check))}"
-    if mutants.get("made"):
-        made, killed = mutants["made"], mutants.get("killed", 0)
-        yield f"mutants  its checks find {killed} of {made} broken variants ({100 * killed / made:.0f} %)"
 
 
 def _source(found: Mapping[str, Any]) -> Iterator[str]:

@@ -23,7 +23,7 @@ _MOST = 50
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> int:
-    """Print what makes a SHELL complete verbs, options, personas, and ids of missions where a server runs.
+    """Print what makes a SHELL complete verbs, options, personas, and ids where a server runs.
 
     \b
     bash   batos completion bash > ~/.local/share/bash-completion/completions/batos
