@@ -24,7 +24,7 @@ def entry(
 
 def test_order_and_pages() -> None:
     """Every use is there in the order in which it came, on pages that are full but for the last."""
-    ledger = IOBTree()
+    ledger: Any = IOBTree()
     wanted = [entry(number) for number in range(3 * uses.PAGE + 1)]
     for each in wanted:
         uses.write(ledger, each)
