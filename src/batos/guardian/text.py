@@ -15,11 +15,10 @@ from batos.guardian.verdict import Fault
 #: What Python reads as a declaration of another encoding (PEP 263), in the first two lines.
 _COOKIE: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
 _UTF_8: Final = frozenset({"utf-8", "utf8", "utf_8"})
+_QUOTED: Final = r"\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*"
+_STRINGS: Final = re.compile(_QUOTED, re.DOTALL)
 #: Strings, comments and brackets, so that what stands within the first two is not counted.
-_LEXEMES: Final = re.compile(
-    r"\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*|[()\[\]{}]",
-    re.DOTALL,
-)
+_LEXEMES: Final = re.compile(_QUOTED + r"|[()\[\]{}]", re.DOTALL)
 #: Operators in a row, which nest without brackets and so would exhaust the parser: `----x`, `lambda: lambda: x`.
 _PREFIXES: Final = re.compile(r"(?:[-+~][ \t\\\n]*){24}|(?:\b(?:not|await|yield|lambda[^:\n]{0,80}:)[ \t\\\n(]*){24}")
 _NO_BRACKET: Final = re.compile(r"[^()\[\]{}]+")
@@ -103,10 +102,9 @@ def _over(line: int, why: str) -> Fault:
 def _brackets(text: str, most: int) -> tuple[int, int]:
     """The most brackets open at once, and where; a string counts by itself, as an f-string is parsed by itself.
 
-    Brackets are first counted as if all stood in code, which is quick and mostly enough. (Brackets in strings can make
-    that too low: then it is the parser, which takes at most 200, and the bound on its tree, that refuse.)
+    They are first counted without the strings, and then as if all were code, which is quick and mostly enough.
     """
-    if _nested(_NO_BRACKET.sub("", text)) <= most:
+    if _nested(_NO_BRACKET.sub("", _STRINGS.sub("", text))) <= most and _nested(_NO_BRACKET.sub("", text)) <= most:
         return 0, 0
     depth = deepest = where = 0
     for found in _LEXEMES.finditer(text):
