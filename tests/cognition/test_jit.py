@@ -29,7 +29,7 @@ from batos.errors import (
 from batos.events import Events
 from batos.inference.bridge import ChatRequest
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import own_slots
+from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.testing import ScriptedBridge, author, emulated_uvm, plain_reply, scripted_uvm, wanted, written
 from batos.uvm import UVM, Seams
 
@@ -308,6 +308,27 @@ async def test_under_ask_a_person_decides(tmp_path: Path) -> None:
         assert mind.slot("guide_facet_") is Method
         third = await mind.uvm.ask(MESSAGE)
         assert third["provenance"]["methods"][0]["as"].startswith("method")
+
+
+async def test_what_comes_from_outside_is_asked_about(tmp_path: Path) -> None:
+    """A method of an object that was made from documents waits for a person, also where policy installs all others."""
+    async with learning(tmp_path) as mind:
+
+        def outside(root: Any) -> str:
+            brick = root["brick_prototype_obj"]
+            slots = {"lineage_trust": "external", "guide_facet_": own_slots(brick)["guide_facet_"]}
+            brick.gadget = UvmObject(slots, (brick,))
+            root._p_jar.add(brick.gadget)
+            return reference(brick.gadget)
+
+        name = await mind.uvm.image.writer.apply(outside)
+        mission = await mind.uvm.ask({**MESSAGE, "message": {**MESSAGE["message"], "receiver": name}})  # type: ignore[dict-item]
+        (asked,) = mind.names("approval.asked")
+        assert mission["provenance"]["generated"][0]["outcome"] == "asked"
+        assert mind.names("method.installed") == []
+        await mind.uvm.approvals.approve([asked["approval"]], "ada")
+        (installed,) = mind.names("method.installed")
+        assert installed["selector"] == "guide_facet_"
 
 
 async def test_under_ask_and_never_the_mission_waits(tmp_path: Path) -> None:

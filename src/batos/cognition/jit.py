@@ -80,6 +80,11 @@ class _Asks:
     log: str
     told: dict[str, Any]
 
+    @property
+    def policy(self) -> str:
+        """`auto` or `ask`: what comes from outside is asked about, whatever the mission's policy says."""
+        return "ask" if self.wanted.trust == "external" else self.running.install
+
 
 @dataclass(slots=True)
 class Jit:
@@ -169,8 +174,8 @@ class Jit:
 
     async def _learnt(self, asks: _Asks) -> Method | None:
         """Wait for the generation, begun now if it is not under way; then install, or ask whoever must say yes."""
-        running, log = asks.running, asks.log
-        if running.install == "ask":
+        log = asks.log
+        if asks.policy == "ask":
             pending = await self._asked(asks)
             if pending is not None:
                 self._pending(asks, pending)
@@ -214,13 +219,13 @@ class Jit:
             generation=asks.log,
         )
         made: Made = await self.flights.join(
-            wanted.key, lambda flight: self._fly(flight, wanted, asks.log, running.id), running.install
+            wanted.key, lambda flight: self._fly(flight, wanted, asks.log, running.id), asks.policy
         )
         return made if asks.told.get("began") else replace(made, spent=Spent())
 
     async def _settled(self, asks: _Asks, candidate: Candidate) -> Method | None:
         """A candidate that is not installed: install it, or ask."""
-        if asks.running.install == "auto":
+        if asks.policy == "auto":
             method = await self._install(candidate, rounds.opened(self.workshop.journal, asks.log))
             asks.told["outcome"] = "installed"
             return method
