@@ -435,6 +435,22 @@ async def test_a_person_redefines_a_method(tmp_path: Path) -> None:
             await mind.jit.redefine(name, selector, "ada", source="def guide_facet_(self, query):\n    return query\n")
 
 
+async def test_a_wish_may_be_given_again(tmp_path: Path) -> None:
+    """Who wishes the same once more wants another method: each time the coder is asked anew, also after it failed."""
+    coder = Refusing()
+    async with learning(tmp_path, coder) as mind:
+        await mind.uvm.check()
+        name, selector = "brick_prototype_obj", "guide_facet_"
+        for number in (1, 2):
+            with pytest.raises(CovenantViolation):
+                await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
+            assert coder.count == 4 * number
+        mind.bridge.respond = author(SPEAKS, SAID)
+        for number in (1, 2):
+            await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
+            assert len(mind.coded) == 8 + number
+
+
 async def test_a_source_needs_checks(tmp_path: Path) -> None:
     """What never had a method has no checks: a person who gives a source gives them too, and they are held to it."""
     async with learning(tmp_path) as mind:

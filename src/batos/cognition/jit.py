@@ -278,7 +278,7 @@ class Jit:
     async def _install(self, candidate: Candidate, opened: Round) -> Method:
         method = await self.lives.install(candidate)
         self._waiting.pop(opened.log, None)
-        await rounds.close(self.workshop.journal, opened, "installed", iso(self.workshop.clock()))
+        await self._close(opened, "installed")
         return method
 
     async def _fail(self, opened: Round, error: MethodFailed) -> None:
@@ -286,7 +286,10 @@ class Jit:
         failed = error.as_dict()
         if isinstance(error, CovenantViolation):
             failed["faults"] = [dict(fault) for fault in error.faults]
-        await rounds.close(self.workshop.journal, opened, "failed", iso(self.workshop.clock()), failed)
+        await self._close(opened, "failed", failed)
+
+    async def _close(self, opened: Round, ended: str, failed: Mapping[str, Any] | None = None) -> None:
+        await rounds.close(self.workshop.journal, opened, ended, iso(self.workshop.clock()), failed)
 
     def _remember(self, log: str, candidate: Candidate) -> None:
         self._waiting[log] = candidate
@@ -329,9 +332,13 @@ class Jit:
         async def work(flight: Flight[Made]) -> Made:
             opened = rounds.opened(self.workshop.journal, log)
             session = self.workshop.session(opened, flight.hold)
-            candidate = await self.workshop.make(wanted, opened, session, {"by": by})
-            # Whoever asks again wants another one.
-            await rounds.close(self.workshop.journal, opened, "installed", iso(self.workshop.clock()))
+            # Whoever asks again wants another one; what broke off otherwise is gone on with.
+            try:
+                candidate = await self.workshop.make(wanted, opened, session, {"by": by})
+            except (CovenantViolation, GenerationFailed) as error:
+                await self._close(opened, "failed", error.as_dict())
+                raise
+            await self._close(opened, "installed")
             return Made("made", spent(session), candidate)
 
         self._purse.take()
