@@ -17,7 +17,7 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
-from batos.errors import NotFound
+from batos.errors import NotFound, Refused
 from batos.front.verbs.deciding import STATUSES
 from batos.front.wire.shapes import Approvals
 from batos.guardian.policy import SHIPPED
@@ -251,6 +251,16 @@ def test_a_yes_is_no_word_against_the_guardian_of_today(root: Any) -> None:
     assert answer.word == "outdated"
     assert "line 2" in str(answer.why)
     assert isinstance(own_slots(root["traits_obj"])["ask_"], Intent)
+
+
+def test_what_comes_from_outside_needs_a_yes(root: Any) -> None:
+    """Whatever the policy says: by itself it is refused, with a person's word it is installed."""
+    external = replace(candidate(), provenance=installing.provenance(trust="external"))
+    with pytest.raises(Refused, match="nobody approved it"):
+        methods.install(root, external, AT)
+    approvals.ask(root, asking(external))
+    assert approved(root).word == "approved"
+    assert slot(root).provenance["trust"] == "external"
 
 
 def test_an_object_that_is_gone_takes_no_method(root: Any) -> None:

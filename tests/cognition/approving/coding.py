@@ -18,7 +18,7 @@ from batos.uvm import UVM
 BRICK, FACET = "brick_prototype_obj", "tamland_facet_"
 QUESTION = "How do I build a shed?"
 CYCLE = {"text": QUESTION, "persona": "BRICK", "effort": "cycle"}
-MESSAGE = {"text": "say it", "message": {"receiver": BRICK, "selector": FACET, "arguments": [QUESTION]}}
+MESSAGE: dict[str, Any] = {"text": "say it", "message": {"receiver": BRICK, "selector": FACET, "arguments": [QUESTION]}}
 
 
 class Days:

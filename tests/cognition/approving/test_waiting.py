@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cognition.approving.coding import BRICK, CYCLE, FACET, MESSAGE, Coding, Days, waiting, waits
+from tests.cognition.approving.coding import BRICK, CYCLE, FACET, MESSAGE, QUESTION, Coding, Days, waiting, waits
+from tests.cognition.methods.crafted import put
 
 from batos.errors import GenerationFailed, NotFound, Refused
 from batos.image.ids import iso
@@ -87,6 +88,37 @@ async def test_eight_missions_wait_for_one_answer(uvm: UVM, bridge: Coding) -> N
     ended = await asyncio.gather(*map(uvm.ended, missions))
     assert {each["status"] for each in ended} == {"done"}
     assert bridge.written == 1
+
+
+async def test_a_council_asks_for_all_at_once(uvm: UVM, bridge: Coding) -> None:
+    """Whatever its personas lack is asked about before it stops; one answer to all of it, and it runs to its end."""
+    mission = await waits(uvm, {"text": QUESTION, "effort": "council"})
+    names = [each["id"] for each in waiting(uvm)]
+    assert len(names) == bridge.written == 12
+    assert uvm.mission(mission)["reason"]["approvals"] == names
+    await uvm.approvals.approve(names, "ada")
+    done = await uvm.ended(mission)
+    assert done["status"] == "done"
+    assert {each["as"] for each in done["provenance"]["methods"]} == {"method"}
+    questions = [(str(request.messages), str(request.schema)) for request in bridge.history]
+    assert len(questions) == len(set(questions))
+
+
+async def test_no_method_catches_the_question(uvm: UVM) -> None:
+    """One that sends what must be approved first does not go on without: its mission waits like any other."""
+    source = """
+        async def outer_(self, text):
+            try:
+                return await self.tamland_facet_(text)
+            except Exception:
+                return "nobody needs to know"
+    """
+    await put(uvm, BRICK, outer_=source)
+    message = {**MESSAGE["message"], "selector": "outer_"}
+    mission = await waits(uvm, {"text": "say it", "message": message})
+    await uvm.approvals.approve([waiting(uvm)[0]["id"]], "ada")
+    done = await uvm.ended(mission)
+    assert (done["status"], "nobody" in done["answer"]) == ("done", False)
 
 
 async def test_a_rejected_method_fails_its_part_with_the_reason(uvm: UVM, bridge: Coding) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import structlog
 
@@ -26,6 +26,10 @@ _log = structlog.get_logger("batos")
 #: Called with the missions that waited for an answer that was given; gives those that now wait to be begun.
 Wake: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
 Settle: TypeAlias = Callable[[str, str], Awaitable[object]]
+
+
+#: Missions that are begun without letting anybody in between.
+_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ class Approvals:
 
         NotFound: there is no such question; then nothing is approved.
         """
-        self._check(names)
+        await asyncio.to_thread(self._check, names)
         at = iso(self._clock())
         return await self._answer(
             [partial(approvals.approve, name=name, by=by, at=at) for name in dict.fromkeys(names)]
@@ -137,7 +141,7 @@ class Approvals:
 
     async def reject(self, name: str, by: str, why: str) -> Answered:
         """Say no, for a reason. NotFound: there is no such question."""
-        self._check([name])
+        await asyncio.to_thread(self._check, [name])
         now = self._clock()
         moments = iso(now), iso(now + self._period)
         return await self._answer([partial(approvals.reject, name=name, by=by, why=why, moments=moments)])
@@ -157,7 +161,9 @@ class Approvals:
                 self._alarms.drop(answer.name)
                 self._events.emit("approval.answered", approval=answer.name, answer=answer.word, by=answer.by)
         woken = await self.wake([mission for answer in answers for mission in answer.missions])
-        for mission in woken:
+        for number, mission in enumerate(woken, 1):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
             with suppress(Refused):  # somebody brought it to a stand since
                 self._begin(mission)
         for answer in answers:

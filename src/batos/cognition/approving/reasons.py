@@ -12,11 +12,13 @@ from batos.image.approvals import Answer
 def needed(names: Sequence[str], what: str) -> ApprovalNeeded:
     """Why a mission waits: for a person to say yes to the first of these, and the others too."""
     first, *others = dict.fromkeys(names)
+    answer = f"`batos approve {first}` or `batos reject {first} --why ...`"
+    every = " or, all that match, `batos approve --all --matching PATTERN`" if others else ""
     return ApprovalNeeded(
         f"{what} waits for your approval: {', '.join((first, *others))}",
         first,
         others=tuple(others),
-        remedy=f"`batos approvals {first}` shows it; then `batos approve {first}` or `batos reject {first} --why ...`.",
+        remedy=f"`batos approvals {first}` shows it; then {answer}{every}.",
     )
 
 

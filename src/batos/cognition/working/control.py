@@ -161,26 +161,28 @@ class Control:
 
         One that cannot be settled is left as it is and logged: it goes on when it is resumed, or after a restart.
         """
-        woken = []
-        for mission in dict.fromkeys(missions):
-            try:
-                if await self._woken(mission):
-                    woken.append(mission)
-            except BatosError as error:  # no reason to leave the others
-                _log.warning("mission.unsettled", mission=mission, reason=error.as_dict())
+        each, woken = list(dict.fromkeys(missions)), list[str]()
+        for first in range(0, len(each), _TOGETHER):
+            batch = each[first : first + _TOGETHER]
+            found = await asyncio.gather(*map(self._woken, batch))
+            woken += [mission for mission, queued in zip(batch, found, strict=True) if queued]
         return woken
 
     async def _woken(self, mission: str) -> bool:
         if self._workers.has(mission):  # on its way, or being settled: it sees the answer by itself
             return False
-        seen = self._recovery.look(mission)
-        if seen.word != "waiting" or seen.awaits:
-            return False
-        with suppress(Refused):  # somebody brought it to a stand since
+        try:
+            seen = self._recovery.look(mission)
+            if seen.word != "waiting" or seen.awaits:
+                return False
             await self._image.move(mission, "queued", None, {"waiting"})
-            self._places[mission] = seen.place
-            return True
-        return False
+        except Refused:  # somebody brought it to a stand since
+            return False
+        except BatosError as error:  # no reason to leave the others
+            _log.warning("mission.unsettled", mission=mission, reason=error.as_dict())
+            return False
+        self._places[mission] = seen.place
+        return True
 
     async def _open(self, mission: str) -> StatusWord:
         """The status of a mission that has not ended; one whose process is gone is settled first. Else Refused."""

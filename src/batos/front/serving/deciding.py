@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from batos.cognition.approving import shown
@@ -29,7 +30,9 @@ async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:
         raise ProtocolError(
             "args: either approvals or matching is given", field="args.approvals", remedy="Name ids, or a pattern."
         )
-    names = given.approvals if given.approvals is not None else _matching(uvm, given.matching or "")
+    names = given.approvals
+    if names is None:
+        names = await asyncio.to_thread(_matching, uvm, given.matching or "")
     answered = await uvm.approvals.approve(names, given.user or uvm.settings.asker)
     refused = [answer for answer in answered.answers if not _said(answer, "approved")]
     if len(refused) == len(answered.answers):
