@@ -75,8 +75,10 @@ def daemon(scripted: str) -> Daemon:
 
 @pytest.fixture
 def learner(tmp_path: Path, daemon: Daemon, grown: Path) -> User:
-    """A user who has learnt nothing yet."""
-    return User(Path(shutil.copytree(grown, tmp_path / "home")), daemon.url)
+    """A user who has learnt nothing yet, and whose methods have no control: every use is the method's."""
+    home = Path(shutil.copytree(grown, tmp_path / "home"))
+    (home / "batos.toml").write_text("method_control = 0\n", encoding="utf-8")
+    return User(home, daemon.url)
 
 
 def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
@@ -188,6 +190,18 @@ def test_a_message_by_hand_learns_and_what_it_learnt_can_be_changed(learner: Use
         ("restored", 2, 1),
     ]
     assert "lighthouse" not in data(learner.run("method", "show", GUIDE, "--json"))["source"]
+
+
+def test_an_object_that_is_declared_is_made_whole(learner: User, daemon: Daemon) -> None:
+    """The first message to it makes all its methods in one dialogue; then they are tools, and the next makes none."""
+    before = daemon.written()
+    send = ("send", "--json", "web_search_agent", "search_", "harbours", "3")
+    found = data(learner.run(*send))
+    assert daemon.written() - before == Counter({"a whole object": 1})
+    assert [set(each) for each in json.loads(found["answer"])] == [{"title", "url", "excerpt"}]
+    assert data(learner.run(*send))["provenance"]["generated"] == []
+    tools = data(learner.run("tools", "--json"))["tools"]
+    assert [each["tool"] for each in tools] == ["web_search_agent.fetch_", "web_search_agent.search_"]
 
 
 def test_people_read_what_was_learnt(learner: User) -> None:
