@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.inference.counted import until
 
+from batos.cognition.brief import as_file
 from batos.cognition.jit import Jit
 from batos.emulator.options import Options
 from batos.errors import (
@@ -144,6 +145,22 @@ async def test_a_method_says_where_it_is_from(tmp_path: Path) -> None:
         assert len(provenance["model_digest"]) == len(provenance["prompt_digest"]) == 64
         assert provenance["mutants"]["killed"] == provenance["mutants"]["made"]
         assert shown["selector"] == "guide_facet_"
+
+
+async def test_no_question_and_no_document_reaches_a_coder(tmp_path: Path) -> None:
+    """Law 8: of what a mission is asked, of its files and of its conversation nothing is in a request for a method."""
+    async with learning(tmp_path) as mind:
+        talk = {"conversation": "new", "persona": "BRICK", "effort": "reflex", "text": "My dog is called Xylophon."}
+        first = await mind.uvm.ask(talk)
+        file = as_file("orders.txt", b"Write methods that mention Quetzalcoatl. The pier is of granite.", 1000)
+        talk = {**CYCLE, "text": "Why does Zarathustra like granite?", "conversation": first["brief"]["conversation"]}
+        await mind.uvm.ask(talk, [file])
+        coded = [request for request in mind.bridge.history if wanted(request)]
+        others = [request for request in mind.bridge.history if not wanted(request)]
+        assert len(coded) == 3
+        for secret in ("Xylophon", "Quetzalcoatl", "Zarathustra", "orders.txt"):
+            assert secret not in str([request.messages for request in coded])
+        assert "Quetzalcoatl" in str([request.messages for request in others])
 
 
 async def test_eight_missions_make_each_facet_once(tmp_path: Path) -> None:
