@@ -1,0 +1,124 @@
+"""Approvals as doors show them: what waits first, one whole, and which a pattern means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.image.questions import AFTER, AT, LATER, UNTIL, asking
+from tests.image.test_approvals import candidate, opened
+from ZODB.DB import DB
+from ZODB.MappingStorage import MappingStorage
+
+from batos.cognition.approving import shown
+from batos.errors import NotFound
+from batos.image import approvals, roots
+from batos.image.classes import class_factory
+from batos.objects.method import Intent
+from batos.objects.prototype import reference
+
+
+@pytest.fixture
+def root() -> Iterator[Any]:
+    """A root in which three sources for `say_` were asked about and one for `ask_`: one is approved, one rejected."""
+    database = DB(MappingStorage(), class_factory=class_factory)
+    connection = opened(database)
+    found = connection.root()
+    for number in range(3):
+        approvals.ask(found, asking(candidate(f"def say_(self):\n    return {number}\n"), f"m-{number}", f"a-{number}"))
+    approvals.ask(found, asking(candidate("def ask_(self):\n    return 'why'\n", "ask_"), None, "a-3"))
+    approvals.approve(found, "a-1", "ada", LATER)
+    approvals.reject(found, "a-2", "ada", "too loud", (LATER, UNTIL))
+    yield found
+    connection.transaction_manager.abort()
+    connection.close()
+    database.close()
+
+
+def names(found: dict[str, Any]) -> list[str]:
+    """The ids of a list, in its order."""
+    return [each["id"] for each in found["approvals"]]
+
+
+def test_what_waits_comes_first(root: Any) -> None:
+    """The oldest of it, then what was answered, the newest first; no more than were asked for."""
+    found = shown.listing(root, LATER, 9)
+    assert (names(found), found["waiting"]) == (["a-0", "a-3", "a-2", "a-1"], 2)
+    assert names(shown.listing(root, LATER, 3)) == ["a-0", "a-3", "a-2"]
+
+
+@pytest.mark.parametrize(
+    ("at", "status", "meant"),
+    [
+        (LATER, "asked", ["a-0", "a-3"]),
+        (LATER, "approved", ["a-1"]),
+        (LATER, "rejected", ["a-2"]),
+        (LATER, "expired", []),
+        (AFTER, "asked", []),
+        (AFTER, "expired", ["a-0", "a-3"]),
+    ],
+)
+def test_only_those_of_a_status(root: Any, at: str, status: str, meant: list[str]) -> None:
+    """As it is at that moment: what is over is shown so before anybody wrote it down, and waits no more."""
+    found = shown.listing(root, at, 9, status)
+    assert names(found) == meant
+    assert found["waiting"] == (2 if at == LATER else 0)
+
+
+def test_a_line_has_what_is_known(root: Any) -> None:
+    """Who answered what, when and with which revision; nothing of that while it is asked."""
+    approved = shown.line(root[roots.APPROVALS]["a-1"], LATER)
+    assert (approved["by"], approved["answered_at"], approved["revision"]) == ("ada", LATER, 1)
+    assert shown.line(root[roots.APPROVALS]["a-2"], LATER)["why"] == "too loud"
+    assert not {"by", "why", "answered_at", "revision"} & shown.line(root[roots.APPROVALS]["a-0"], AT).keys()
+
+
+def test_one_whole_has_its_intent_while_that_stands(root: Any) -> None:
+    """What was wished for is told as it was declared; where it is declared otherwise by now, it is not made up."""
+    assert shown.whole(root, "a-0", LATER)["intent"]["text"] == "say hello"
+    assert shown.whole(root, "a-3", LATER)["intent"]["text"] == "ask why"
+    root["traits_obj"].ask_ = Intent("ask how")
+    assert shown.whole(root, "a-3", LATER)["intent"] is None
+    root[roots.APPROVALS]["a-3"].candidate["holder"] = "oid:0xffff"
+    assert shown.whole(root, "a-3", LATER)["intent"] is None
+    with pytest.raises(NotFound, match="a-none"):
+        shown.whole(root, "a-none", LATER)
+
+
+def test_a_change_is_told_by_line(root: Any) -> None:
+    """Against the source that was active when it was asked."""
+    former = {"revision": 1, "source": "def say_(self):\n    return 1\n"}
+    changed = replace(candidate("def say_(self):\n    return 4\n"), former=former)
+    approvals.ask(root, asking(changed, None, "a-4", LATER))
+    told = shown.whole(root, "a-4", LATER)
+    assert told["former"] == 1
+    assert told["diff"][:2] == ["--- revision 1", "+++ asked"]
+    assert told["diff"][3:] == [" def say_(self):", "-    return 1", "+    return 4", " "]
+    assert shown.whole(root, "a-0", LATER)["diff"] is None
+
+
+@pytest.mark.parametrize(
+    "pattern", ["traits_obj.say_", "TRAITS.say_", "traits*.*", "*.s?y_", "*", "*.[s]ay_", "number.say_"]
+)
+def test_a_pattern_means_what_waits(root: Any, pattern: str) -> None:
+    """By any of the names of the object, in any case; what was answered is meant by none."""
+    pattern = pattern.replace("number", reference(root["traits_obj"]))
+    found = shown.matching(root, pattern, LATER)
+    assert found == (["a-0", "a-3"] if pattern in ("*", "traits*.*") else ["a-0"])
+    assert shown.matching(root, pattern, AFTER) == []
+
+
+@given(pattern=st.text(st.characters(codec="utf-8"), max_size=20))
+def test_any_text_is_a_pattern(pattern: str) -> None:
+    """Whatever somebody types means some of what waits, or nothing, and never raises."""
+    database = DB(MappingStorage(), class_factory=class_factory)
+    connection = opened(database)
+    approvals.ask(connection.root(), asking(candidate(), None, "a-0"))
+    assert set(shown.matching(connection.root(), pattern, AT)) <= {"a-0"}
+    connection.transaction_manager.abort()
+    connection.close()
+    database.close()
