@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cognition.lives.telling import seeded
 from tests.genesis.stages import BASE, Stage, models_of, registry_in
+from tests.test_events import Heard
 
 from batos.config import Settings
 from batos.emulator.serve import Emulator, Options
@@ -32,6 +34,28 @@ async def test_a_changed_codex_acts_at_the_next_mission(stage: Stage) -> None:
     assert "the warm heart" not in stage.prompt(first)
     assert "the warm heart" in stage.prompt(second)
     assert models_of(await stage.ask()) == models_of(second)
+
+
+async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) -> None:
+    """At the next mission the new intent is there, and that the method went is told; the other methods stay."""
+    await stage.ask()
+    uvm, told = stage.uvm, Heard()
+    for slot in ("sage_facet_", "joyful_spark_facet_"):
+        await uvm.lives.install(
+            seeded(uvm, "robin_prototype_obj", slot, "async def SELECTOR(self, query):\n    return query\n")
+        )
+    uvm.events.subscribe(told)
+    stage.edit("robin.toml", "Offer no solution, no technique, no lesson.", "Offer company.")
+    await stage.ask()
+    (gone,) = [keys for event, keys in told if event == "method.retired"]
+    assert (gone["receiver"], gone["selector"], gone["revision"]) == ("robin_prototype_obj", "sage_facet_", 1)
+    states = {line["selector"]: line["state"] for line in uvm.lives.listed("robin_prototype_obj")}
+    assert states == {"sage_facet_": "intent", "joyful_spark_facet_": "active"}
+    with uvm.image.snapshot() as root:
+        assert "Offer company." in root["robin_prototype_obj"].sage_facet_.text
+    changes = uvm.lives.history("robin_prototype_obj.sage_facet_")["changes"]
+    assert (changes[-1]["event"], changes[-1]["by"]) == ("declared", "genesis")
+    assert changes[-1]["at"]
 
 
 async def test_a_codex_that_changes_nothing_of_a_model(stage: Stage) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.genesis.conftest import Edit, HandDaemon
+from tests.image.installing import install
 from ZODB.Connection import Connection
 
 from batos.genesis import codex as codices
@@ -55,6 +56,24 @@ async def test_before_genesis(connection: Connection, codex: Codex, daemon: Hand
     assert set(found) == {"codex.digest", "image.root", "models.pull", "models.create"}
     assert found["image.root"] == "the image is empty yet"
     assert set(wrong(audit(connection.root(), codex, None))) == {"codex.digest", "image.root", "models.listed"}
+
+
+def test_learnt_methods_are_where_they_act(connection: Connection, codex: Codex) -> None:
+    """A persona with learnt methods is sound; a slot that holds another than the active one is found."""
+    root = connection.root()
+    graph.build(root, codex)
+    connection.transaction_manager.commit()
+    connection.transaction_manager.begin()
+    brick = root["brick_prototype_obj"]
+    first = install(root, brick, "guide_facet_", "one")
+    install(root, brick, "guide_facet_", "two")
+    findings = {finding.id: finding for finding in audit(root, codex, None)}
+    assert findings["image.methods"].ok
+    assert findings["image.methods"].what == "1 methods act, of 1 slots that ever had one"
+    assert findings["persona.brick"].ok
+    assert "1 of them learnt" in findings["persona.brick"].what
+    brick.guide_facet_ = first
+    assert "brick_prototype_obj.guide_facet_" in wrong(audit(root, codex, None))["image.methods"]
 
 
 def test_damage_is_found(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:

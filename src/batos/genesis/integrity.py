@@ -11,7 +11,7 @@ from batos.genesis.codex import PILLARS, Codex, Persona
 from batos.genesis.graph import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.plan import Plan, pruned
 from batos.genesis.prompts import FIRST_RATIO
-from batos.image import roots
+from batos.image import methods, roots
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, parents_of
 
@@ -44,6 +44,7 @@ def audit(
     if complete.ok:
         findings.append(_states(root["orchestrator_obj"]))
         findings.extend(_persona(root, persona) for persona in codex.personas.values())
+        findings.append(_methods(root))
     findings.extend(_window(codex, persona, profile) for persona in codex.personas.values())
     findings.extend(_models(root, plan, complete))
     return (*findings, *extra)
@@ -105,6 +106,18 @@ def _persona_faults(root: Any, persona: Persona) -> Iterator[str]:
     wanted = (root["pLLM_obj"], root["traits_obj"])
     if len(parents) != 2 or any(one is not other for one, other in zip(parents, wanted, strict=False)):
         yield "it does not delegate to pLLM_obj, then traits_obj"
+
+
+def _methods(root: Any) -> Finding:
+    """Each slot that ever had a method holds the revision that is active there, or its intent."""
+    lineages = list(root[roots.METHODS].values())
+    wrong = [f"{roots.named(root, each.holder)}.{each.selector}" for each in lineages if not methods.is_sound(each)]
+    if wrong:
+        what = f"{', '.join(wrong)}: what stands there is not the revision that is active"
+        remedy = "`batos method rollback OBJECT.SELECTOR --revision N` puts a revision there; 0 is the intent."
+        return Finding("image.methods", False, what, remedy)
+    active = sum(each.active > 0 for each in lineages)
+    return Finding("image.methods", True, f"{active} methods act, of {len(lineages)} slots that ever had one")
 
 
 def _window(codex: Codex, persona: Persona, profile: str) -> Finding:

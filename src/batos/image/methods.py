@@ -115,6 +115,12 @@ def lineages_of(root: Any, holder: UvmObject) -> Iterator[Lineage]:
     yield from root[roots.METHODS].values(start, f"{start[:-1]}!", excludemax=True)
 
 
+def is_sound(lineage: Lineage) -> bool:
+    """Whether the slot holds what the lineage says: the active revision, else the intent, else nothing."""
+    value = own_slots(lineage.holder).get(lineage.selector)
+    return value is (lineage.revisions[lineage.active] if lineage.active else lineage.intent)
+
+
 def holder_named(root: Any, name: str) -> UvmObject:
     """An object by root name, the name of a tool that was made, or `oid:0x2a`; NotFound."""
     found: Any = root.get(name) if name in roots.OBJECTS else tools.made(root, name)
