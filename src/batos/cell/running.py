@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from batos.cell.dumps import Dump
 from batos.cell.host import Host, Sent, Writes
 from batos.cell.limits import Limits
 from batos.cell.program import Program
@@ -91,11 +92,12 @@ class Run:
             del self._tasks[number]
         if dump is None and (turns := self._turns) is not None:
             return self._count(await self._work(turns, lambda: turns.answer(answers, turn.now)))
+        if dump is None:  # nothing is held and nothing was kept: there is no such turn
+            raise MethodFailed(f"{self._program.selector} lost its worker")
         resumed = await self._take()
-        loaded = dump or b""
-        return self._count(await self._work(resumed, lambda: resumed.load(loaded, answers, turn.now)))
+        return self._count(await self._work(resumed, lambda: resumed.load(dump, answers, turn.now)))
 
-    async def _wait(self, tasks: list[asyncio.Task[Sent]]) -> bytes | None:
+    async def _wait(self, tasks: list[asyncio.Task[Sent]]) -> Dump | None:
         """Wait until one is answered; a wait that is not over at once gives the worker back, and has its dump."""
         for _ in range(_PATIENCE):
             if any(task.done() for task in tasks):
@@ -103,7 +105,8 @@ class Run:
             await asyncio.sleep(0)
         dump = None
         if (turns := self._turns) is not None:
-            dump = await self._work(turns, turns.dump)
+            dumps = self._workers.dumps
+            dump = await self._work(turns, lambda: turns.dump(dumps))
             self._drop()
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         return dump

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from batos.cell.dumps import Dump, Dumps
 from batos.cell.host import Sent, Writes
 from batos.cell.limits import Limits
 from batos.cell.lowering.names import selector_allowed, slot_allowed
@@ -88,10 +89,10 @@ class Turns:
         inputs, collected = {"_cell_input": text}, self.worker.collected
         return self._turn(lambda: session.feed_start(code.text, inputs=inputs, print_callback=collected))
 
-    def load(self, dump: bytes, answers: Mapping[int, Sent], now: int | None) -> Turn:
+    def load(self, dump: Dump, answers: Mapping[int, Sent], now: int | None) -> Turn:
         """Go on from a dump, in a process of any kind of past."""
         self.worker.enter()
-        self._snapshot = self.worker.session.load_snapshot(dump, print_callback=self.worker.collected)
+        self._snapshot = self.worker.session.load_snapshot(dump.whole, print_callback=self.worker.collected)
         return self.answer(answers, now)
 
     def answer(self, answers: Mapping[int, Sent], now: int | None) -> Turn:
@@ -102,12 +103,12 @@ class Turns:
             return self._turn(lambda: snapshot.resume(results[now]))
         return self._turn(lambda: snapshot.resume(results))
 
-    def dump(self) -> bytes:
+    def dump(self, dumps: Dumps) -> Dump:
         """What is needed to go on elsewhere; the process goes back."""
-        found: bytes = self._snapshot.dump()
+        found = self._snapshot.dump()
         self._snapshot = None
         self.worker.leave()
-        return found
+        return dumps.pack(self.program.digest, found)
 
     def _settled(self, sent: Sent) -> dict[str, Any]:
         if sent.raised is not None:
@@ -231,7 +232,7 @@ class Turns:
             limit = self.worker.doomed or ("hang" if error.timed_out else "died")
             return CellKilled(f"{selector} was stopped: its worker {_DEATHS.get(limit, 'died')}", limit)
         text = said(str(error))
-        limit = _limit(text)
+        limit = _limit(text, self.limits)
         if limit:
             return CellKilled(f"{selector} went over its limit of {limit}: {text}", limit)
         line = self._line(error)
@@ -252,15 +253,18 @@ class Turns:
 _DEATHS: Final = {"hang": "did not answer in time", "given up": "was given up"}
 _LIMITS: Final = (
     ("time", re.compile(r"^TimeoutError: .*time limit exceeded|^TimeoutError: .*sleep")),
-    ("output", re.compile(r"^MemoryError: .*(print|output|collect)", re.IGNORECASE)),
     ("memory", re.compile(r"^MemoryError\b")),
     ("recursion", re.compile(r"^RecursionError: maximum recursion depth")),
     ("messages", re.compile(r"^RuntimeError: .*suspension")),
 )
 
 
-def _limit(text: str) -> str:
-    return next((name for name, pattern in _LIMITS if pattern.search(text)), "")
+def _limit(text: str, limits: Limits) -> str:
+    """The limit that an error is about, "" if it is the method's own."""
+    limit = next((name for name, pattern in _LIMITS if pattern.search(text)), "")
+    return (
+        "output" if limit == "memory" and f"> {limits.output} bytes" in text else limit
+    )  # printing has no other words
 
 
 def said(text: str) -> str:

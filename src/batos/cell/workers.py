@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from batos.cell.dumps import Dumps
 from batos.cell.limits import Limits
 from batos.errors import CellKilled, CellMissing
 
@@ -115,6 +116,7 @@ class Workers:
         binary: Path | None = None,
         load: Callable[[], ModuleType] = interpreter,
     ) -> None:
+        self.dumps = Dumps()
         self._count = max(count, 1)
         self._limits = limits
         self._binary = binary

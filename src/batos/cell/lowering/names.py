@@ -111,8 +111,10 @@ def _said(node: ast.AST) -> Iterator[str]:
 def _allow(name: str, node: ast.AST) -> None:
     if name.startswith(OURS):
         raise refused(node, f"the name {name!r}: names that begin with {OURS!r} are the cell's")
-    if isinstance(node, ast.Name) and (name in _FORBIDDEN or (name.startswith("__") and name.endswith("__"))):
+    if isinstance(node, ast.Name) and name in _FORBIDDEN:
         raise refused(node, f"the name {name!r}")
+    if isinstance(node, ast.Name | ast.Attribute) and name.startswith("__"):
+        raise refused(node, f"the name {name!r}: what begins with two underscores is Python's own")
 
 
 def refused(node: ast.AST, what: str) -> MethodFailed:

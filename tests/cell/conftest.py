@@ -1,0 +1,17 @@
+"""One pool of workers for a test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from batos.cell.cell import Cell
+
+
+@pytest.fixture
+async def cell() -> AsyncIterator[Cell]:
+    """A cell with two workers and the limits that ship."""
+    made = Cell(2)
+    yield made
+    await made.aclose()
