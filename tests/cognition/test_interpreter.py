@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +52,8 @@ async def test_a_method_is_refused_without_a_cell(mind: Mind) -> None:
     """Generated source is never run in the kernel: the part fails and says why, the others go on."""
     method = Method(SLOT, "def tamland_facet_(self, query): return 1/0")
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], SLOT, method))
+    conductor = (await mind.uvm.ready()).conductor
+    conductor.craft = replace(conductor.craft, cell=None)
     mind.script.woven = {**GOOD, "unanswered": [1]}
     shown = await ask(mind.uvm)
     failure = shown["voices"][0]["failure"]

@@ -13,7 +13,7 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.cell.values import same
-from batos.cognition.methods.plainness import MOST_TEXT, MOST_VALUES, data_of, is_record, replaced
+from batos.cognition.methods.plainness import MOST_TEXT, MOST_VALUES, Room, data_of, is_record, matches, replaced
 from batos.errors import MethodFailed
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject
@@ -67,6 +67,30 @@ def test_what_is_none_is_named(value: Any, why: str) -> None:
     with pytest.raises(MethodFailed, match="the slot") as raised:
         data_of(value, "the slot 'a'")
     assert why in raised.value.message
+
+
+@given(plain, plain)
+def test_a_value_matches_its_copy_and_nothing_else(value: Any, other: Any) -> None:
+    """As if both were copied and compared, type by type."""
+    assert matches(value, data_of(value, "it"))
+    assert matches(value, other) is same(value, other)
+
+
+def test_containers_of_other_kinds_match_what_they_are_shown_as() -> None:
+    """A tuple its list, a set its sorted list, the database's containers theirs; behaviour matches nothing."""
+    friend = UvmObject()
+    for value in ((1, (2,)), {3, 1}, PersistentMapping({"a": (friend,)}), OOTreeSet(["b", "a"])):
+        assert matches(value, data_of(value, "it"))
+    assert not matches(Intent("Sing."), None)
+    assert not matches((friend,), [UvmObject()])
+
+
+def test_bounds_are_for_all_that_is_shown_together() -> None:
+    """Two slots that would do alone are too much together."""
+    room = Room()
+    data_of([0] * (MOST_VALUES // 2), "a", room)
+    with pytest.raises(MethodFailed, match="b is too large"):
+        data_of([0] * (MOST_VALUES // 2), "b", room)
 
 
 def test_what_holds_itself_or_is_too_deep_is_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -19,9 +19,9 @@ from batos.objects.prototype import UvmObject
 #: None, bool, int, float, str, list, dict with text keys, and UvmObjects: what a slot that methods use may hold.
 Data: TypeAlias = Any
 
-#: How many values one slot may hold and still be shown to a method; looking at them all takes a few milliseconds.
-MOST_VALUES: Final = 20_000
-#: Characters of text that it may hold in all.
+#: How many values a method may be shown of its receiver, or leave in a slot; the loop looks at each several times.
+MOST_VALUES: Final = 5_000
+#: Characters of text that they may hold in all.
 MOST_TEXT: Final = 512 * 1024
 
 _MAPPINGS = (dict, PersistentMapping, OOBTree)
@@ -32,60 +32,66 @@ _RECORDS = (PersistentMapping, PersistentList, OOBTree, OOTreeSet, OOSet)
 
 
 @dataclass(slots=True)
-class _Room:
-    """What is left of the bounds while a value is looked at."""
+class Room:
+    """What is left of the bounds while values are looked at; `objects` once one of them was an object."""
 
-    what: str
     values: int = MOST_VALUES
     text: int = MOST_TEXT
-
-    def take(self, values: int = 1, text: int = 0) -> None:
-        self.values -= values
-        self.text -= text
-        if self.values < 0 or self.text < 0:
-            raise MethodFailed(
-                f"{self.what} is too large for a method: at most {MOST_VALUES:,} values and {MOST_TEXT:,} characters",
-                remedy="Keep less in one slot, or several objects.",
-            )
+    objects: bool = False
 
 
-def data_of(value: Any, what: str) -> Data:
+def data_of(value: Any, what: str, room: Room | None = None) -> Data:
     """A copy of a slot's value in exact types; tuples and sets become lists. MethodFailed: it holds something else.
 
     `what` names the slot for the error. Objects stay what they are: whoever shows the copy puts references for them.
     """
-    return _copied(value, _Room(what), ())
+    return _copied(value, what, room or Room(), ())
 
 
-def _copied(value: Any, room: _Room, above: tuple[int, ...]) -> Data:
-    room.take()
+def _copied(value: Any, what: str, room: Room, above: tuple[int, ...]) -> Data:
+    room.values -= 1
+    if room.values < 0:
+        raise _too_large(what)
     kind = type(value)
-    if value is None or kind is bool or kind is UvmObject:
-        return value
     if kind is str:
-        room.take(0, len(value))
+        return _text(value, what, room)
+    if value is None or kind is bool:
         return value
-    if kind is int and value.bit_length() <= INTEGER_BITS:
+    if kind is UvmObject:
+        room.objects = True
         return value
-    if kind is float and math.isfinite(value):
+    if (kind is int and value.bit_length() <= INTEGER_BITS) or (kind is float and math.isfinite(value)):
         return value
     if id(value) in above or len(above) >= DEPTH:
-        raise MethodFailed(f"{room.what} holds itself, or is nested more than {DEPTH} deep")
+        raise MethodFailed(f"{what} holds itself, or is nested more than {DEPTH} deep")
     above = (*above, id(value))
     if isinstance(value, _MAPPINGS):
-        return {_key(key, room): _copied(each, room, above) for key, each in value.items()}
+        return {_key(key, what, room): _copied(each, what, room, above) for key, each in value.items()}
     if isinstance(value, _SEQUENCES):
-        return [_copied(each, room, above) for each in value]
+        return [_copied(each, what, room, above) for each in value]
     if isinstance(value, _SETS):
-        return [_copied(each, room, above) for each in sorted(value, key=repr)]
-    raise _no_data(room.what, value)
+        return [_copied(each, what, room, above) for each in sorted(value, key=repr)]
+    raise _no_data(what, value)
 
 
-def _key(key: Any, room: _Room) -> str:
+def _text(value: str, what: str, room: Room) -> str:
+    room.text -= len(value)
+    if room.text < 0:
+        raise _too_large(what)
+    return value
+
+
+def _key(key: Any, what: str, room: Room) -> str:
     if type(key) is not str:
-        raise MethodFailed(f"{room.what} has a key that is a {type(key).__name__}: only text is one for a method")
-    room.take(0, len(key))
-    return key
+        raise MethodFailed(f"{what} has a key that is a {type(key).__name__}: only text is one for a method")
+    return _text(key, what, room)
+
+
+def _too_large(what: str) -> MethodFailed:
+    return MethodFailed(
+        f"{what} is too large for a method: it is shown at most {MOST_VALUES:,} values and {MOST_TEXT:,} characters",
+        remedy="Keep less in one object, or use several.",
+    )
 
 
 def _no_data(what: str, value: Any) -> MethodFailed:
@@ -93,6 +99,24 @@ def _no_data(what: str, value: Any) -> MethodFailed:
     if isinstance(value, Behaviour):
         return MethodFailed(f"{what} holds behaviour ({kind}): send it as a message instead of reading it")
     return MethodFailed(f"{what} holds {kind}, which is no plain data: a method cannot be shown it")
+
+
+def matches(value: Any, data: Data) -> bool:
+    """Whether a slot's value would be shown as this data, without making a copy of it."""
+    kind = type(value)
+    if kind is str or kind is int or value is None:
+        return kind is type(data) and bool(value == data)
+    if isinstance(value, _MAPPINGS):
+        return (
+            type(data) is dict
+            and len(value) == len(data)
+            and all(key in data and matches(each, data[key]) for key, each in value.items())
+        )
+    if isinstance(value, _SETS):
+        value = sorted(value, key=repr)
+    if isinstance(value, _SEQUENCES):
+        return type(data) is list and len(value) == len(data) and all(map(matches, value, data))
+    return same(value, data)
 
 
 def is_record(value: Any) -> bool:
@@ -107,8 +131,3 @@ def replaced(value: Data, change: Callable[[Any], Any], leaf: Callable[[Any], bo
     if type(value) is dict:
         return {key: replaced(each, change, leaf) for key, each in value.items()}
     return change(value) if leaf(value) else value
-
-
-def alike(one: Mapping[str, Data], other: Mapping[str, Data]) -> bool:
-    """Whether two sets of slots are the same, in value and in type; objects by identity."""
-    return same(dict(one), dict(other))

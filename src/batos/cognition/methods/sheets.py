@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from batos.cell.values import same
-from batos.cognition.methods.plainness import Data, data_of, replaced
-from batos.errors import MethodFailed
+from batos.cognition.methods.plainness import Data, Room, data_of, matches, replaced
 from batos.image.records import TRUST, least_trusted
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
 
@@ -76,10 +74,10 @@ class Sheet:
                 return held
         return None
 
-    def read(self, receiver: UvmObject, slot: str) -> Kept | None:
+    def read(self, receiver: UvmObject, slot: str, room: Room | None = None) -> Kept | None:
         """The slot as data, and noted: a run that ends is told whether it is still so. MethodFailed: it is no data."""
         held = self.find(receiver, slot)
-        data = None if held is None else data_of(held.value, f"the slot {slot!r} of {label(receiver)}")
+        data = None if held is None else data_of(held.value, f"the slot {slot!r} of {label(receiver)}", room)
         if (receiver, slot) not in self._seen and not self._own(receiver, slot):
             self._seen[receiver, slot] = _Seen(data, held is not None)
         return None if held is None else held._replace(value=data)
@@ -109,7 +107,7 @@ class Sheet:
         for (receiver, slot), seen in self._seen.items():
             held = below.find(receiver, slot)
             there = held is not None
-            if there is not seen.there or (held is not None and not _is(held.value, seen.data)):
+            if there is not seen.there or (held is not None and not matches(held.value, seen.data)):
                 return f"{slot!r} of {label(receiver)}"
         return None
 
@@ -147,26 +145,17 @@ def trust_of(slots: Mapping[str, Any], slot: str) -> str:
     return least_trusted("model", *(each for each in classes if each in TRUST))
 
 
-def _is(value: Any, data: Data) -> bool:
-    try:
-        return same(data_of(value, "a slot"), data)
-    except MethodFailed:  # it was data when it was read
-        return False
-
-
 def _applied(receiver: UvmObject, changes: Mapping[str, Written]) -> list[dict[str, Any]]:
     """Change the object itself; the slots that are other than before, with what they were."""
     slots, changed = own_slots(receiver), []
     trusts = dict(slots.get(SLOT_TRUST) or {})
     for slot, written in changes.items():
         had = slot in slots
+        if (not had and written.value is GONE) or (had and matches(slots[slot], written.value)):
+            continue
         former = data_of(slots[slot], f"the slot {slot!r}") if had else None
         if written.value is GONE:
-            if not had:
-                continue
             delattr(receiver, slot)
-        elif had and same(former, written.value):
-            continue
         else:
             setattr(receiver, slot, written.value)
         changed.append({"oid": reference(receiver), "slot": slot, "had": had, "former": pointed(former)})

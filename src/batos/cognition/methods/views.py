@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from batos.cell.host import Writes
 from batos.cell.values import Ref, Value
 from batos.cognition.methods.names import check_write
-from batos.cognition.methods.plainness import Data, data_of, replaced
+from batos.cognition.methods.plainness import Data, Room, data_of, replaced
 from batos.cognition.methods.sheets import GONE, Sheet, Written
 from batos.errors import MethodFailed
 from batos.image.records import least_trusted
@@ -58,15 +58,16 @@ class View:
     def shown(self) -> dict[str, Value]:
         """Every slot that is there, by delegation too, as it crosses. MethodFailed: one of them is no plain data."""
         found: dict[str, Value] = {}
+        room = Room()
         for slot in self._slots:
             held = self._sheet.find(self._receiver, slot)
             if held is not None and isinstance(held.value, Behaviour):
                 continue  # it is sent, not read
-            kept = self._sheet.read(self._receiver, slot)
+            kept = self._sheet.read(self._receiver, slot, room)
             if kept is not None:
                 self.trust = least_trusted(self.trust, kept.trust)
-                found[slot] = self.table.shown(kept.value)
-        return found
+                found[slot] = kept.value
+        return {slot: self.table.shown(value) for slot, value in found.items()} if room.objects else found
 
     def take(self, writes: Writes, trust: str) -> None:
         """Honoured writes onto the sheet, all or none of them. MethodFailed: a slot that no method may write."""
