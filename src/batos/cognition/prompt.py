@@ -135,6 +135,19 @@ def reflex_task(voice: Voice, question: str) -> str:
     return voice.prompt("reflex", query=question)
 
 
+def forge_task(voice: Voice, name: str, intent: str, answer: str) -> str:
+    """Ask what tool an answer holds; what the protocol's intent says of it stands in the persona's own codex."""
+    return f"""{voice.name}, this is your answer so far:
+{answer}
+
+Now apply {name} to it.
+{intent.strip()}
+
+Say what the tool is called, what it is given and what it answers, so that somebody who has never seen this answer could
+write it as one small function. It computes with what it is given and knows nothing else. Where the answer did nothing
+by hand that will be needed again, say that there is no such tool."""
+
+
 def protocol_task(voice: Voice, name: str, intent: str, answer: str) -> str:
     """Ask for the answer as a key protocol changes it."""
     return voice.prompt("protocol", name=name, intent=intent, answer=answer)

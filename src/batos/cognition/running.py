@@ -298,7 +298,14 @@ class Running:
 
     def strict(self) -> Running:
         """The same mind where no intent is interpreted: what it does is noted in this one."""
-        policy = (self.brief.policy or Policy()).model_copy(update={"interpret": "never"})
+        return self._under("never")
+
+    def lenient(self) -> Running:
+        """The same mind where an intent without a method is no failure, and nobody's yes is waited for."""
+        return self._under("allow")
+
+    def _under(self, interpret: Interpret) -> Running:
+        policy = (self.brief.policy or Policy()).model_copy(update={"interpret": interpret})
         return replace(self, brief=self.brief.model_copy(update={"policy": policy}))
 
     @property
@@ -327,6 +334,10 @@ class Interprets(Interpreter, Protocol):
 
     def within(self, running: Running, cycle: UvmObject) -> Interprets:
         """One that interprets for a mind within this one."""
+        ...
+
+    async def derive(self, change: Callable[[Any], Any]) -> Any:
+        """Change what missions share in a short commit of its own; durable when it returns."""
         ...
 
     def voiced(self, running: Running) -> Interprets:

@@ -132,7 +132,7 @@ def of_intent(
         arguments=args[: _parameters(intent.signature)],
         slots=tuple(sorted(_slots(holder))[:MOST]),
         messages=tuple(sorted(_messages(holder))[:MOST]),
-        trust=least_trusted("user", "model", *_lineage(holder)),
+        trust=least_trusted("user", sheets.trust_of(own_slots(holder), selector), *_lineage(holder)),
         coder=coder(root, digests),
         protected=names.protected(holder),
         given=_given(holder),

@@ -9,8 +9,9 @@ from batos.cognition.asking import answering, decisions, paths
 from batos.cognition.asking.calls import Question
 from batos.cognition.gate.ground import Ground
 from batos.cognition.intents import intent_of
+from batos.cognition.mind import forging
 from batos.cognition.mind.parts import FATAL
-from batos.cognition.running import Running, Said, Synthesis
+from batos.cognition.running import Interprets, Running, Said, Synthesis
 from batos.errors import BatosError, ObjectError
 from batos.genesis import when
 from batos.objects.message import Interpreter, send
@@ -33,7 +34,7 @@ def chosen(running: Running, synthesis: Synthesis) -> str | None:
     return None
 
 
-async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis, ground: Ground) -> None:
+async def apply(interpreter: Interprets, running: Running, synthesis: Synthesis, ground: Ground) -> None:
     """Let the chosen protocol change the answer. What fails, or has more faults than before, changes nothing."""
     slot, said, verdict = chosen(running, synthesis), synthesis.said, synthesis.verdict
     if slot is None or said is None or verdict is None:
@@ -41,25 +42,43 @@ async def apply(interpreter: Interpreter, running: Running, synthesis: Synthesis
     synthesis.protocol = told = {"slot": slot, "applied": False}
     answering.retract(running, paths.protocol(running.name, slot))
     try:
-        changed = await send(interpreter, running.persona, slot, said.answer)
-        if not isinstance(changed, str):
-            raise ObjectError(f"{slot!r} of {running.voice.name} answers no text but a {type(changed).__name__}")
+        changed = await _changed(interpreter, running, synthesis, slot)
     except FATAL:
         raise
     except BatosError as error:
         told["failure"] = error.as_dict()
     else:
-        after = replace(said, answer=changed.strip(), cut=len(changed) >= decisions.ANSWER)
+        cut = said.cut if "tool" in told else len(changed) >= decisions.ANSWER
+        after = replace(said, answer=changed.strip(), cut=cut)
         if running.seen:
             ground = answering.ground_of(running, synthesis)
         judged = await answering.judge(synthesis, after, ground)
         told["faults"] = [fault.as_dict() for fault in judged.faults]
-        told["applied"] = len(judged.faults) <= len(verdict.faults)
+        told["applied"] = len(judged.faults) <= len(verdict.faults) and told.get("tool", slot) is not None
         if told["applied"]:
             synthesis.said, synthesis.verdict = after, judged
             synthesis.drafts.append((after, judged))
     if not told["applied"]:
         _stream_again(running, slot, said)
+
+
+async def _changed(interpreter: Interprets, running: Running, synthesis: Synthesis, slot: str) -> str:
+    """The answer as the protocol leaves it: another text, or the same with what it made said at its end."""
+    said, intent = synthesis.said, intent_of(running.persona, slot)
+    assert said is not None
+    if intent is None or not intent.makes:
+        changed = await send(interpreter, running.persona, slot, said.answer)
+        if not isinstance(changed, str):
+            raise ObjectError(f"{slot!r} of {running.voice.name} answers no text but a {type(changed).__name__}")
+        return changed
+    forged = await forging.forge(interpreter, running, synthesis, (slot, intent))
+    assert synthesis.protocol is not None
+    synthesis.protocol["tool"] = None if forged is None else forged.tool
+    if forged is None:
+        return said.answer
+    answer = f"{said.answer}\n\n{forged.line}"
+    running.events.emit("mission.token", mission=running.id, path=paths.protocol(running.name, slot), text=answer)
+    return answer
 
 
 async def interpret(
