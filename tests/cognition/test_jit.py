@@ -3,110 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cognition.generating.learning import (
+    CYCLE,
+    FACETS,
+    MESSAGE,
+    NEVER,
+    SAID,
+    Clock,
+    Refusing,
+    learning,
+)
 from tests.inference.counted import until
 
 from batos.cognition.brief import as_file
-from batos.cognition.jit import Jit
 from batos.emulator.options import Options
 from batos.errors import (
     ApprovalNeeded,
     BatosError,
     CovenantViolation,
     GenerationFailed,
-    NotFound,
     ObjectError,
     OllamaUnreachable,
-    Refused,
-    UsageError,
 )
-from batos.events import Events
 from batos.inference.bridge import ChatRequest
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
-from batos.testing import ScriptedBridge, author, emulated_uvm, plain_reply, scripted_uvm, wanted, written
-from batos.uvm import UVM, Seams
-
-FACETS = ("tamland_facet_", "guide_facet_", "rogues_gallery_facet_")
-SPEAKS = "async def SELECTOR(self, query):\n    return await self.infer_(f'{self.name}: {query}')\n"
-SAID = tuple({"arguments": [each], "replies": {"infer_": ["So."]}, "result": "So."} for each in ("why?", "how?"))
-CYCLE = {"text": "Why is the pier made of granite?", "persona": "BRICK", "effort": "cycle"}
-MESSAGE = {
-    "text": "guide",
-    "message": {"receiver": "brick_prototype_obj", "selector": "guide_facet_", "arguments": ["Why is the sky blue?"]},
-}
-NEVER = {"policy": {"interpret": "never"}}
-
-
-@dataclass
-class Clock:
-    """A clock that goes on by itself, from wherever it is put."""
-
-    ahead: timedelta = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
-
-
-@dataclass
-class Learning:
-    """A mind that learns, with what its coder was asked and what it told."""
-
-    uvm: UVM
-    bridge: ScriptedBridge
-    told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
-
-    @property
-    def jit(self) -> Jit:
-        """Who makes methods."""
-        return self.uvm.jit
-
-    @property
-    def coded(self) -> list[str]:
-        """The selector of every request that the coder got, in order."""
-        return [selector for selector in map(wanted, self.bridge.history) if selector]
-
-    def names(self, event: str) -> list[Mapping[str, Any]]:
-        """The keys of each event of that name, in order."""
-        return [keys for name, keys in self.told if name == event]
-
-    def slot(self, selector: str) -> Any:
-        """The class of what BRICK's slot holds now: Method or Intent."""
-        with self.uvm.image.snapshot() as root:
-            return type(own_slots(root["brick_prototype_obj"])[selector])
-
-
-@asynccontextmanager
-async def learning(
-    home: Path, respond: Callable[[ChatRequest], str | BatosError] | None = None, **settings: Any
-) -> AsyncIterator[Learning]:
-    """A mind whose coder writes facets that think, unless `respond` says otherwise."""
-    bridge = ScriptedBridge(respond or author(SPEAKS, SAID))
-    told: list[tuple[str, Mapping[str, Any]]] = []
-    events = Events(lambda name, keys: told.append((name, keys)))
-    chosen = {"install": "auto", "method_control": 0, **settings}
-    async with scripted_uvm(home, bridge, events=events, **chosen) as uvm:
-        yield Learning(uvm, bridge, told)
-
-
-class Refusing:
-    """A coder whose every reply is wrong; it counts."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, request: ChatRequest) -> str | BatosError:
-        if not wanted(request):
-            return plain_reply(request)
-        self.count += 1
-        return written("def wrong_(self):\n    return 1\n", SAID)
+from batos.testing import emulated_uvm, plain_reply, wanted, written
+from batos.uvm import Seams
 
 
 async def test_a_facet_becomes_a_method_on_first_use(tmp_path: Path) -> None:
@@ -277,6 +205,25 @@ async def test_it_outlives_the_mission_that_began_it(tmp_path: Path) -> None:
             await first
 
 
+async def test_a_server_that_stops_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Closing while a coder is at work ends call and flight; the mission is queued, and the next start ends it."""
+    async with learning(tmp_path, memory=False) as mind:
+        asked = asyncio.Event()
+
+        async def endless(request: ChatRequest, *args: Any, **more: Any) -> Any:
+            asked.set()
+            await asyncio.Event().wait()
+
+        mind.bridge.think = endless  # type: ignore[method-assign]
+        await mind.uvm.begin(await mind.uvm.submit(MESSAGE))
+        await asked.wait()
+    async with learning(tmp_path, memory=False) as mind:
+        (mission,) = await mind.uvm.recover()
+        done = await mind.uvm.run(mission)
+        assert done["provenance"]["generated"][0]["outcome"] == "installed"
+        assert mind.coded == ["guide_facet_"]
+
+
 @pytest.mark.parametrize("interpret", ["allow", "never"])
 async def test_policy_never_makes_nothing(tmp_path: Path, interpret: str) -> None:
     """With install never no coder is asked; what cannot be interpreted either fails and says so."""
@@ -425,64 +372,6 @@ async def test_a_wish_that_changed_meanwhile_is_not_installed_over(tmp_path: Pat
         assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
         with mind.uvm.image.snapshot() as root:
             assert root["brick_prototype_obj"].guide_facet_.text == "Explain, and kindly."
-
-
-GOOD = "async def guide_facet_(self, query):\n    return await self.infer_(f'Kindly: {query}')\n"
-
-
-async def test_a_person_redefines_a_method(tmp_path: Path) -> None:
-    """Of a new wish the coder writes another method; a person's own source is audited and tried as a coder's is."""
-    async with learning(tmp_path) as mind:
-        await mind.uvm.ask(MESSAGE)
-        name, selector = "brick_prototype_obj", "guide_facet_"
-        wished = await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
-        assert wished.wish == {"text": "Explain it kindly."}
-        assert "Explain it kindly." in [r for r in mind.bridge.history if wanted(r)][-1].messages[1]["content"]
-        own = await mind.jit.redefine(name, selector, "ada", source=GOOD)
-        assert (own.source, own.provenance["by"], own.provenance["trust"]) == (GOOD, "ada", "user")
-        assert own.former is not None
-        assert own.former["revision"] == 1
-        method = await mind.uvm.lives.install(own)
-        assert method.revision == 2
-        with pytest.raises(CovenantViolation):
-            await mind.jit.redefine(
-                name, selector, "ada", source="import os\ndef guide_facet_(self, query):\n    pass\n"
-            )
-        with pytest.raises(GenerationFailed, match="does not pass"):
-            await mind.jit.redefine(name, selector, "ada", source="def guide_facet_(self, query):\n    return query\n")
-
-
-async def test_a_wish_may_be_given_again(tmp_path: Path) -> None:
-    """Who wishes the same once more wants another method: each time the coder is asked anew, also after it failed."""
-    coder = Refusing()
-    async with learning(tmp_path, coder) as mind:
-        await mind.uvm.check()
-        name, selector = "brick_prototype_obj", "guide_facet_"
-        for number in (1, 2):
-            with pytest.raises(CovenantViolation):
-                await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
-            assert coder.count == 4 * number
-        mind.bridge.respond = author(SPEAKS, SAID)
-        for number in (1, 2):
-            await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
-            assert len(mind.coded) == 8 + number
-
-
-async def test_a_source_needs_checks(tmp_path: Path) -> None:
-    """What never had a method has no checks: a person who gives a source gives them too, and they are held to it."""
-    async with learning(tmp_path) as mind:
-        name, selector = "brick_prototype_obj", "guide_facet_"
-        with pytest.raises(UsageError, match="no checks"):
-            await mind.jit.redefine(name, selector, "ada", source=GOOD)
-        own = await mind.jit.redefine(name, selector, "ada", source=GOOD, checks=SAID)
-        assert own.former is None
-        with pytest.raises(UsageError):
-            await mind.jit.redefine(name, selector, "ada", source=GOOD, checks=[{"argument": []}])
-        with pytest.raises(NotFound):
-            await mind.jit.redefine("nobody_obj", selector, "ada", source=GOOD, checks=SAID)
-        with pytest.raises(Refused):
-            await mind.jit.redefine(name, "name", "ada", source=GOOD, checks=SAID)
-        assert mind.coded == []
 
 
 async def test_people_see_that_it_learns(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.cognition.test_jit import MESSAGE, SAID, SPEAKS
+from tests.cognition.generating.learning import MESSAGE, SAID, SPEAKS
 from tests.image.living import say
 
 from batos.events import Events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cognition.test_jit import MESSAGE, learning
+from tests.cognition.generating.learning import MESSAGE, learning
 from tests.image.living import child, heard
 
 from batos.objects.method import Method
