@@ -33,6 +33,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "decision_ms",
         "embedder",
     ),
+    "cell.py": ("roundtrip_ms_p50", "rss_growth_mb", "kills_recovered", "healthy_lost"),
+    "guardian.py": ("hostile", "effects", "rejected", "by_category", "benign", "guardian_ms"),
     "mission_overhead.py": (
         "ratio",
         "cpu_ms_added",
@@ -70,14 +72,23 @@ def check_council(document: Mapping[str, Any]) -> None:
     assert all(math.isfinite(value) and value >= 1 for value in document["compared"].values())
 
 
+def check_guardian(document: Mapping[str, Any]) -> None:
+    """Of the samples of a quick run none has an effect, every one to be refused is, and the good ones are right."""
+    assert document["hostile"] > 10
+    assert document["effects"] == 0
+    assert document["rejected"] == 1.0
+    assert document["benign"] >= 0.95
+
+
 CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "mission_overhead.py": check_overhead,
     "council.py": check_council,
+    "guardian.py": check_guardian,
 }
 
 
 #: Benches that measure with the corpus that is kept beside the checkout.
-FED = frozenset({"routing.py"})
+FED = frozenset({"guardian.py", "routing.py"})
 
 
 @pytest.mark.parametrize("script", BENCHES)

@@ -262,9 +262,7 @@ _LIMITS: Final = (
 def _limit(text: str, limits: Limits) -> str:
     """The limit that an error is about, "" if it is the method's own."""
     limit = next((name for name, pattern in _LIMITS if pattern.search(text)), "")
-    return (
-        "output" if limit == "memory" and f"> {limits.output} bytes" in text else limit
-    )  # printing has no other words
+    return "output" if limit == "memory" and f"> {limits.output} bytes" in text else limit
 
 
 def said(text: str) -> str:
