@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tests.genesis.loras import gguf_adapter, halves, peft_adapter
+from tests.image.installing import install
 
 from batos.config import Settings
 from batos.front.wire import note
@@ -188,6 +189,16 @@ async def state_lost(patient: Patient) -> None:
     await patient.change(lambda root: delattr(root["orchestrator_obj"], "failed_state_obj"))
 
 
+async def method_lost(patient: Patient) -> None:
+    def change(root: Any) -> None:
+        brick = root["brick_prototype_obj"]
+        former = install(root, brick, "guide_facet_", "one")
+        install(root, brick, "guide_facet_", "two")
+        brick.guide_facet_ = former
+
+    await patient.change(change)
+
+
 async def left_behind(patient: Patient) -> None:
     async with open_uvm(patient.settings) as uvm:
         await uvm.submit({"text": "Why?"})
@@ -249,6 +260,7 @@ AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "image.cut": (torn_and_opened,),
     "image.root": (root_incomplete,),
     "image.states": (state_lost,),
+    "image.methods": (method_lost,),
     "missions.waiting": (left_behind,),
     "home.private": (open_home,),
     "home.files": (open_files,),

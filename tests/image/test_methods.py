@@ -247,6 +247,22 @@ def test_what_nothing_was_made_for_is_left_alone(root: Any) -> None:
     assert root["traits_obj"].say_.text == "say hello"
 
 
+@pytest.mark.parametrize("put", ["another", "nothing"])
+def test_a_slot_that_somebody_wrote_into_is_put_right(root: Any, put: str) -> None:
+    """Where the slot is not what the lineage says, the active revision can be put there again."""
+    holder = root["traits_obj"]
+    former = install(root, holder, "say_", "one")
+    active = install(root, holder, "say_", "two")
+    if put == "another":
+        holder.say_ = former
+    else:
+        del holder.say_
+    assert not methods.is_sound(lineage_of(root))
+    methods.restore(root, lineage_of(root), 2, AT, "tester")
+    assert holder.say_ is active
+    assert methods.is_sound(lineage_of(root))
+
+
 @pytest.mark.parametrize(("revision", "error"), [(3, NotFound), (-1, NotFound), (1, Refused)])
 def test_what_cannot_be_restored(root: Any, revision: int, error: type[BatosError]) -> None:
     """A revision that there is not, and the one that is active."""

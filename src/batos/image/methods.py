@@ -206,7 +206,7 @@ def restore(root: Any, lineage: Lineage, revision: int, at: str, by: str) -> Non
         raise NotFound(
             f"{slot} has no revision {revision}", field="revision", remedy=f"It has 1 to {made}; 0 is the intent."
         )
-    if revision == lineage.active:
+    if revision == lineage.active and is_sound(lineage):
         what = f"revision {revision} of {slot} is active" if revision else f"{slot} is its intent"
         raise Refused(f"{what} already", field="revision", remedy="`batos method history` lists its revisions.")
     intent = _wish_of(lineage, revision, _standing(lineage.holder, lineage.selector, lineage))
@@ -304,7 +304,7 @@ def _standing(holder: UvmObject, selector: str, lineage: Lineage | None) -> Inte
     value = own_slots(holder).get(selector)
     if isinstance(value, Intent):
         return value
-    if isinstance(value, Method) and lineage is not None and lineage.intent is not None:
+    if isinstance(value, Method | None) and lineage is not None and lineage.intent is not None:
         return lineage.intent
     raise Refused(
         f"{label(holder)}.{selector} is no declared intent",
