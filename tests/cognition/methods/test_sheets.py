@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from batos.cognition.methods.sheets import GONE, SLOT_TRUST, Sheet, Written, trust_of
+from batos.cognition.methods.sheets import GONE, Sheet, Written, trust_of
 from batos.errors import MethodFailed
-from batos.image.records import TRUST
+from batos.image.records import SLOT_TRUST, TRUST
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
 

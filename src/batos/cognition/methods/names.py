@@ -7,9 +7,10 @@ import unicodedata
 from typing import Final
 
 from batos.cognition.methods.plainness import is_record
-from batos.cognition.methods.sheets import SLOT_TRUST, Sheet
+from batos.cognition.methods.sheets import Sheet
 from batos.errors import MethodFailed
 from batos.genesis.graph import DIGESTS
+from batos.image.records import SLOT_TRUST
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, is_reserved, label, own_slots
 

@@ -14,11 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from batos.cognition.methods.plainness import Data, Room, data_of, matches, replaced
-from batos.image.records import TRUST, least_trusted
+from batos.image.records import SLOT_TRUST, TRUST, least_trusted
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
-
-#: The slot in which an object keeps which of its slots are less trusted than what a model says: {slot: class}.
-SLOT_TRUST: Final = "slot_trust"
 
 
 #: What is not said of a slot: nothing is more trusted there than what a model says.

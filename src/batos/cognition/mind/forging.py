@@ -17,12 +17,11 @@ from batos.cognition import prompt, provenance
 from batos.cognition.asking import paths
 from batos.cognition.asking.calls import Question, infer
 from batos.cognition.intents import intent_in
-from batos.cognition.methods.sheets import SLOT_TRUST
 from batos.cognition.running import Interprets, Running, Synthesis
 from batos.errors import BatosError, GenerationFailed
 from batos.guardian.policy import SHIPPED
 from batos.image import methods, roots
-from batos.image.records import least_trusted
+from batos.image.records import SLOT_TRUST, least_trusted
 from batos.inference.schema import Decision
 from batos.objects.method import Intent
 from batos.objects.prototype import Found, UvmObject, is_reserved, lookup, own_slots
