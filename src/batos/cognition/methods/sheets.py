@@ -17,7 +17,6 @@ from batos.cognition.methods.plainness import Data, Room, data_of, matches, repl
 from batos.image.records import SLOT_TRUST, TRUST, least_trusted
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
 
-
 #: What is not said of a slot: nothing is more trusted there than what a model says.
 _USUAL: Final = ("user", "model")
 
