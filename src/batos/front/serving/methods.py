@@ -39,6 +39,7 @@ class Whole(Protocol):
 
 def verbs(uvm: UVM, read: Reads, whole: Whole) -> Mapping[str, Verb]:
     """The verbs about methods, by name."""
+
     async def listed(given: MethodList, *_told: object) -> dict[str, Any]:
         return {"methods": await read(uvm.lives.listed, given.object)}
 
