@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from tests.cognition.generating.workshops import CHECKS, GOOD, RIGHT, bench, wish
@@ -14,6 +15,7 @@ from batos.errors import (
     ContextOverflow,
     CovenantViolation,
     GenerationFailed,
+    MethodFailed,
     ModelMissing,
     OllamaUnreachable,
     Runaway,
@@ -42,7 +44,10 @@ WRONG = {
     "another signature": (written(GOOD.replace("items)", "items, more)"), CHECKS), "(self, items) are wanted"),
     "a message that nobody answers": (written(ASKING, CHECKS), "`replies` has no answer"),
     "hostile": (written("import os\ndef add_up_(self, items):\n    return os.getcwd()\n", CHECKS), "os"),
-    "endless": (written(GOOD.replace("total += item", "while True:\n            total += item"), CHECKS), "failed"),
+    "endless": (
+        written(GOOD.replace("total += item", "while True:\n            total += item"), CHECKS),
+        "its limit of",
+    ),
 }
 
 
@@ -188,6 +193,31 @@ async def test_what_was_paid_for_is_not_paid_again() -> None:
         again = await found.make()
         assert len(found.asked) == 3
         assert again.digest == candidate.digest
+
+
+async def test_what_was_paid_for_is_found_whatever_is_said_of_it_now() -> None:
+    """A dialogue goes on by what was asked then: another guardian may tell the same faults in other words."""
+    wrong = [WRONG["a check that fails"][0], WRONG["a method that raises"][0]]
+    async with bench(*wrong, OllamaUnreachable("killed"), RIGHT) as found:
+        with pytest.raises(OllamaUnreachable):
+            await found.make()
+        found.workshop.cell = _Other(found.workshop.cell)  # type: ignore[assignment]
+        assert (await found.make()).source == GOOD
+        assert len(found.asked) == 4
+
+
+class _Other:
+    """A cell that tells a method that raises in other words."""
+
+    def __init__(self, cell: Any) -> None:
+        self._cell = cell
+
+    async def run(self, program: Any, call: Any, host: Any) -> Any:
+        """The same run; one that comes to 1 raises instead."""
+        outcome = await self._cell.run(program, call, host)
+        if outcome.result == 1:
+            raise MethodFailed("in other words")
+        return outcome
 
 
 async def test_an_author_that_fences_its_code_is_understood() -> None:

@@ -84,7 +84,7 @@ class Dialogue:
 
     async def _asked(self, step: Step) -> str:
         try:
-            return (await self.session.think(self._request(self._fitted()), step)).text
+            return (await self.session.think(self._request(self._paid(step) or self._fitted()), step)).text
         except ContextOverflow as overflow:
             lighter = self._messages(self._repairs[-1:])
             if len(self._repairs) < 2:
@@ -93,6 +93,13 @@ class Dialogue:
                 return (await self.session.think(self._request(lighter), step)).text
             except ContextOverflow as again:
                 raise self._too_long(again) from again
+
+    def _paid(self, step: Step) -> tuple[Message, ...]:
+        """What was asked at this step, if that was answered: what is wrong with a reply may be told otherwise now."""
+        for record in self.session.earlier:
+            if record.path == step.path and record.state == "done":
+                return tuple(record.request["messages"])
+        return ()
 
     def _fitted(self) -> tuple[Message, ...]:
         """All that was said, or with the last attempt alone where there is no room for the others."""

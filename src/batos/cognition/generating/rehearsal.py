@@ -13,7 +13,7 @@ from batos.cell.limits import Limits
 from batos.cell.program import Program
 from batos.cell.values import Plain, Ref, Value
 from batos.cognition.generating.checks import Check, shown
-from batos.errors import CellMissing, MethodFailed
+from batos.errors import CellKilled, CellMissing, MethodFailed
 
 #: The time that it is in every rehearsal, so that a check comes out the same whenever it is run.
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -103,6 +103,8 @@ class Rehearsal:
             outcome = await self.cell.run(program, call, host)
         except CellMissing:
             raise
+        except CellKilled as error:  # how far it went over is another number each time
+            return [f"called with {shown(list(check.arguments))} it was stopped at its limit of {error.limit}"]
         except MethodFailed as error:
             return [f"called with {shown(list(check.arguments))} it failed: {error.message}"]
         after = {**before, **outcome.writes.values}
