@@ -19,7 +19,7 @@ from batos.genesis import graph, modelname, options
 from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots
-from batos.image.records import least_trusted
+from batos.image.records import SLOT_TRUST, least_trusted
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
 
@@ -27,7 +27,7 @@ from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, 
 MOST: Final = 40
 LINE: Final = 200
 #: What genesis keeps in an object about itself: no part of what it is.
-_UNSEEN: Final = frozenset({graph.DIGESTS, sheets.SLOT_TRUST, "lineage_trust", "trust"})
+_UNSEEN: Final = frozenset({graph.DIGESTS, SLOT_TRUST, "lineage_trust", "trust"})
 #: Who an object is: slots that only the codex writes.
 IDENTITY: Final = ("name", "core_identity", "core_method")
 #: The sampling that code is written with; what belongs to the runner is the persona's, so that nothing reloads.
@@ -131,7 +131,7 @@ def of_intent(
         owner=_owner(root, holder),
         arguments=args[: _parameters(intent.signature)],
         slots=tuple(sorted(_slots(holder))[:MOST]),
-        messages=tuple(sorted(_messages(holder))[:MOST]),
+        messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
         trust=least_trusted("user", sheets.trust_of(own_slots(holder), selector), *_lineage(holder)),
         coder=coder(root, digests),
         protected=names.protected(holder),
@@ -218,6 +218,15 @@ def _messages(holder: UvmObject) -> Iterator[str]:
             if isinstance(value, Behaviour) and name not in seen:
                 seen.add(name)
                 yield _called(name, value)
+
+
+def _tools(holder: UvmObject) -> Iterator[str]:
+    """The tools that its methods can send to, as they are reached."""
+    found = lookup(holder, "tools")
+    shelf = None if found is None else found.value
+    for name, value in own_slots(shelf).items() if isinstance(shelf, UvmObject) and shelf is not holder else ():
+        if isinstance(value, Method):
+            yield f"tools.{_called(name, value)}"
 
 
 def _called(name: str, value: object) -> str:

@@ -29,7 +29,7 @@ _KERNELS: Final = frozenset(
     {
         DIGESTS, SLOT_TRUST, "name", "core_identity", "core_method", "persona_model", "charter", "house_rules",
         "lora_repository", "objects", "trust", "lineage_trust", "provenance", "contributions", "mission", "answer",
-        "voices", "route", "cost", "states",
+        "voices", "route", "cost", "states", "tools",
     }
 )  # fmt: skip
 
