@@ -176,6 +176,7 @@ def test_an_intent_put_back_by_a_person_stays(root: Any) -> None:
     install(root, holder, "say_", "one")
     methods.restore(root, lineage_of(root), 0, AT, "tester")
     assert isinstance(own_slots(holder)["say_"], Intent)
+    assert lineage_of(root).history[2]["reason"] == "the intent took the place of revision 1"
     assert not methods.may_generate(holder, "say_", "any coder")
     methods.restore(root, lineage_of(root), 1, AT, "tester")
     assert own_slots(holder)["say_"].source == "one"

@@ -213,7 +213,9 @@ def restore(root: Any, lineage: Lineage, revision: int, at: str, by: str) -> Non
     gone = lineage.retired.get(revision)
     lineage.retired = {number: why for number, why in lineage.retired.items() if number != revision}
     former = lineage.active
-    reason = f"rolled back from revision {former}" if former else "brought back"
+    reason = f"rolled back from revision {former}" if former and revision else "brought back"
+    if not revision:
+        reason = f"the intent took the place of revision {former}"
     _become(lineage, revision, intent, {"event": "restored", "at": at, "by": by, "reason": reason, "retired": gone})
     if not revision:
         lineage.barred = {"intent": digest_of(intent), "coders": None, "reason": "a person put the intent back"}

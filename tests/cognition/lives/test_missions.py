@@ -6,12 +6,13 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.cognition.lives.telling import seeded
 from tests.cognition.methods.crafted import crafted
 from tests.cognition.minds import BAD, LAMP, QUESTION, SLOTS, Script
 from tests.cognition.minds import GOOD as WELL
 
-from batos.errors import BatosError
+from batos.errors import BatosError, MethodFailed
 from batos.genesis.codex import PILLARS
 from batos.inference.bridge import ChatRequest
 from batos.uvm import UVM
@@ -85,3 +86,17 @@ async def test_the_good_ones_are_left(tmp_path: Path) -> None:
         shown = await ask(uvm, "BRICK")
         assert {each["as"] for each in shown["provenance"]["methods"]} == {"interpreted intent"}
         assert shown["provenance"]["gate"]["faults"] == []
+
+
+async def test_a_method_that_fails_its_missions_is_counted_all_the_same(tmp_path: Path) -> None:
+    """A mission that failed leaves no thought; what it used is in the ledger, and after enough the method goes."""
+    async with crafted(tmp_path / "home", install="never", method_control=0, method_uses=3) as mind:
+        await mind.uvm.lives.install(seeded(mind.uvm, BRICK, SLOTS[0], textwrap.dedent(SEEDED[SLOTS[0]])))
+        for number in range(3):
+            assert acting(mind.uvm, BRICK) == {SLOTS[0]}, number
+            with pytest.raises(MethodFailed):
+                await mind.send(SLOTS[0], "a shed")
+        (line,) = mind.uvm.lives.listed(BRICK)
+        assert (line["state"], line["calls"], line["faults"]) == ("retired", 3, 3)
+        found = await mind.send(SLOTS[0], "a shed")
+        assert [each["as"] for each in found["provenance"]["methods"]] == ["interpreted intent"]
