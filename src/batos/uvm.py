@@ -296,10 +296,10 @@ class UVM:
             return report.mission_lines(root, most, status, user)
 
     def prompts(self, mission: str) -> list[dict[str, Any]]:
-        """Every call of a mission with the exact prompt; raises NotFound."""
+        """Every call of a mission, and of the generations that it began, with the exact prompt; raises NotFound."""
         with self.image.snapshot() as root:
-            self.image.find(root, mission)
-        return report.prompts_report(self.journal.read([mission]))
+            logs = report.logs(mission, self.image.find(root, mission)[2])
+        return report.prompts_report(self.journal.read(logs))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
         """A conversation's turns by position (`last` is the newest), and what stands for its older ones in prompts.

@@ -75,6 +75,16 @@ async def test_a_method_says_where_it_is_from(tmp_path: Path) -> None:
         assert shown["selector"] == "guide_facet_"
 
 
+async def test_what_a_coder_was_asked_can_be_read(tmp_path: Path) -> None:
+    """A mission's calls are shown with those of the generations that it began; who only waited shows its own."""
+    async with learning(tmp_path) as mind:
+        first, second = await mind.uvm.ask(MESSAGE), await mind.uvm.ask(MESSAGE)
+        shown = mind.uvm.prompts(first["id"])
+        assert [each["path"] for each in shown if each["path"].startswith("generation#")] == ["generation#0/attempt0"]
+        assert "Selector: guide_facet_" in str(shown)
+        assert not any(each["path"].startswith("generation#") for each in mind.uvm.prompts(second["id"]))
+
+
 async def test_no_question_and_no_document_reaches_a_coder(tmp_path: Path) -> None:
     """Law 8: of what a mission is asked, of its files and of its conversation nothing is in a request for a method."""
     async with learning(tmp_path) as mind:

@@ -124,6 +124,12 @@ def mission_lines(root: Any, most: int, status: str | None, user: str | None) ->
     return list(islice(meant, most))
 
 
+def logs(mission: str, thought: UvmObject) -> list[str]:
+    """Where the journal has what a mission paid for: its own log, and those of the generations that it began."""
+    generated = (own_slots(thought).get("provenance") or {}).get("generated", ())
+    return [mission, *dict.fromkeys(each["generation"] for each in generated if each.get("began"))]
+
+
 def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Every call of a mission with the exact prompt that was sent."""
     return [
