@@ -13,7 +13,7 @@ def needed(names: Sequence[str], what: str) -> ApprovalNeeded:
     """Why a mission waits: for a person to say yes to the first of these, and the others too."""
     first, *others = dict.fromkeys(names)
     answer = f"`batos approve {first}` or `batos reject {first} --why ...`"
-    every = " or, all that match, `batos approve --all --matching PATTERN`" if others else ""
+    every = "; for several at once `batos approve --all --matching PATTERN`" if others else ""
     return ApprovalNeeded(
         f"{what} waits for your approval: {', '.join((first, *others))}",
         first,

@@ -80,11 +80,7 @@ class Teller:
         elif event == "connection.restored":
             self.console.say("The server is back.")
         elif event == "mission.status" and keys["status"] == "waiting":
-            # Told behind the state FAILED, in which the attempt ended: the mission has not.
-            self._close_line()
-            reason = keys.get("reason") or {}
-            again = "" if reason.get("code") == ApprovalNeeded.code else ", and is tried again"
-            self.console.say(f"It waits{again}: {reason.get('message', '')}")
+            self._waits(keys.get("reason") or {})
         elif event == "mission.routed":
             self.console.say(route_text(keys), dim=True)
         elif event == "mission.state":
@@ -95,6 +91,12 @@ class Teller:
         elif event == "method.generating":
             self._close_line()
             self.console.say(f"    learning {keys['selector']} ...", dim=True)
+
+    def _waits(self, reason: Mapping[str, Any]) -> None:
+        """Told behind the state FAILED, in which the attempt ended: the mission has not."""
+        self._close_line()
+        if reason.get("code") != ApprovalNeeded.code:  # that one ends the waiting for it, and is told then
+            self.console.say(f"It waits, and is tried again: {reason.get('message', '')}")
 
     def ended(self, mission: Mapping[str, Any]) -> int:
         """A mission that came to its end or stands still; gives the exit code that it deserves."""
