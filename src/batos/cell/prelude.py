@@ -9,6 +9,7 @@ from typing import Final
 
 from batos.cell.lowering.names import OURS
 from batos.cell.values import DEPTH, MARK
+from batos.guardian.policy import SHIPPED
 
 #: Host calls: answered at once, answered later, and the slot of another object.
 NOW: Final = OURS + "now"
@@ -260,10 +261,19 @@ def prelude(around: Around, body: str, libraries: Iterable[str]) -> str:
     if around.selectors or around.later or around.read:
         text.append(_MESSAGES)
     text += (_PARTS[name] for name in _PARTS if name in parts)
-    text += (f"def {OURS}get_{name}(x):\n    return {OURS}get(x, {name!r})\n" for name in sorted(around.read))
+    text += (_reader(name) for name in sorted(around.read))
     text.append(f"{OURS}changes = {sorted(around.changes)!r}\n{OURS}stored = {sorted(around.stored)!r}\n")
     text.append(_BEGIN)
     return "".join(text)
+
+
+def _reader(name: str) -> str:
+    """Reads an attribute of something; a method of a plain value, which the interpreter has only when called."""
+    text = f"def {OURS}get_{name}(x):\n"
+    if name in SHIPPED.plain_methods:
+        text += f"    if _cell_type(x) is not _cell_Object and not _cell_py_hasattr(x, {name!r}):\n"
+        text += f"        return lambda *a, **k: x.{name}(*a, **k)\n"
+    return text + f"    return {OURS}get(x, {name!r})\n"
 
 
 #: Builtins that the short form calls after the method's own names are bound.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol
@@ -85,7 +84,8 @@ def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selec
         name, is_async = method.name, isinstance(method, ast.AsyncFunctionDef)
         method.name = OURS + "method"
         statements = Statements(names, method.args.args[0].arg, SERVED)
-        tree = lower_waiting(lower_generators(tree), names)
+        tree = lower_generators(tree) if names.yields else tree
+        tree = lower_waiting(tree, names) if names.awaits else tree
         body, lines = _written(ast.fix_missing_locations(statements.visit(tree)))
     except RecursionError:
         raise MethodFailed("the source is nested too deep") from None
@@ -143,17 +143,27 @@ def _written(tree: ast.Module) -> tuple[str, tuple[int, ...]]:
     except ValueError as error:  # an f-string with every kind of quote
         raise MethodFailed(f"the source cannot be written again: {str(error)[:200]}") from None
     lines = [0] * text.count("\n")
-    for old, new in zip(ast.walk(tree), ast.walk(ast.parse(text)), strict=False):
-        if isinstance(new, ast.stmt | ast.expr) and isinstance(old, ast.stmt | ast.expr):
+    todo: list[tuple[ast.AST, ast.AST]] = [(tree, ast.parse(text))]
+    while todo:  # statements are enough, and a fraction of the nodes
+        old, new = todo.pop()
+        if isinstance(old, ast.stmt) and isinstance(new, ast.stmt):
             lines[new.lineno - 1] = lines[new.lineno - 1] or old.lineno
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            todo += zip(_blocks(old, part), _blocks(new, part), strict=False)
     return text, tuple(lines)
+
+
+def _blocks(node: ast.AST, part: str) -> list[ast.AST]:
+    found = getattr(node, part, None)
+    return found if isinstance(found, list) else []
 
 
 def _around(
     tree: ast.Module, names: Names, statements: Statements, *, view: frozenset[str], changes: frozenset[str]
 ) -> Around:
-    later = frozenset(each.removeprefix(LATER) for each in _attributes(tree) if each.startswith(LATER))
-    selectors = frozenset(names.called) & frozenset(_attributes(tree))
+    attributes = frozenset(node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    later = frozenset(each.removeprefix(LATER) for each in attributes if each.startswith(LATER))
+    selectors = frozenset(names.called) & attributes
     return Around(
         selectors=selectors,
         later=later,
@@ -176,10 +186,11 @@ def _is_simple(tree: ast.Module, body: str, around: Around, receiver: str) -> bo
     """Whether the short form does: it sends nothing, nothing of ours is used, no name hides a builtin of ours."""
     if around.selectors - SHIPPED.plain_methods or around.later or around.read or body.count(OURS) > 1:
         return False
-    slots = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    functions = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    nodes = list(ast.walk(tree))
+    slots = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    functions = (node.func for node in nodes if isinstance(node, ast.Call))
     called = {id(function.value) for function in functions if isinstance(function, ast.Attribute)}
-    for node in ast.walk(tree):  # the receiver is nothing but the holder of slots
+    for node in nodes:  # the receiver is nothing but the holder of slots
         if isinstance(node, ast.Name) and node.id == receiver and (id(node) in called or id(node) not in slots):
             return False
     bound = {node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)}
@@ -189,7 +200,3 @@ def _is_simple(tree: ast.Module, body: str, around: Around, receiver: str) -> bo
         elif not isinstance(node, Function | ast.Expr):
             return False
     return not bound & BUILTINS
-
-
-def _attributes(tree: ast.Module) -> Iterator[str]:
-    return (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute))

@@ -157,14 +157,15 @@ class Turns:
         kinds = self.worker.kinds
         if isinstance(snapshot, kinds.NameLookupSnapshot):
             return snapshot.resume()
-        if snapshot.is_os_function:
-            return snapshot.resume({"exc_type": "PermissionError", "message": "a method has no machine"})
         if snapshot.function_name == LATER_CALL:
             turn.asked.append(self._asked(snapshot))
             return snapshot.resume({"future": ...})
-        name = said(str(snapshot.args[0] if snapshot.function_name == "import" else snapshot.function_name))
         if snapshot.function_name == "import":
+            name = said(str(snapshot.args[0] if snapshot.args else ""))
             return snapshot.resume({"exc_type": "ModuleNotFoundError", "message": f"the cell has no module {name!r}"})
+        if snapshot.is_os_function:
+            return snapshot.resume({"exc_type": "PermissionError", "message": "a method has no machine"})
+        name = said(str(snapshot.function_name))
         return snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
 
     def _asked(self, snapshot: Any) -> Asked:

@@ -46,6 +46,8 @@ class Names:
     stored: set[str] = field(default_factory=set)  # attributes that are assigned or deleted, of anything
     deleted: set[str] = field(default_factory=set)  # attributes that are deleted
     own: set[str] = field(default_factory=set)  # methods of classes that the source defines
+    yields: bool = False  # whether anything does
+    awaits: bool = False
     awaited: set[str] = field(default_factory=set)  # local names whose value is awaited somewhere
 
     def is_module(self, node: ast.expr) -> bool:
@@ -64,7 +66,8 @@ class Names:
 def survey(tree: ast.Module) -> Names:
     """What the names of a source stand for; MethodFailed for one that it may not say."""
     names = Names()
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         for said in _said(node):
             _allow(said, node)
         if isinstance(node, ast.Import):
@@ -78,12 +81,15 @@ def survey(tree: ast.Module) -> Names:
             )
         elif isinstance(node, ast.Global):
             raise refused(node, "`global`: a method has no state but its receiver's slots")
-    _attributes(tree, names)
+        names.yields = names.yields or isinstance(node, ast.Yield | ast.YieldFrom)
+        names.awaits = names.awaits or isinstance(node, ast.AsyncFunctionDef)
+    names.awaits = names.awaits or "asyncio" in names.modules.values()
+    _attributes(nodes, names)
     return names
 
 
-def _attributes(tree: ast.Module, names: Names) -> None:
-    for node in ast.walk(tree):
+def _attributes(nodes: list[ast.AST], names: Names) -> None:
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if not names.is_module(node.func.value):
                 names.called.add(node.func.attr)

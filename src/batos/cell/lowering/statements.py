@@ -10,6 +10,9 @@ from batos.cell.lowering.names import OURS, Names, refused
 
 #: Builtins whose calls go through ours: they reach attributes by name.
 _BY_NAME: Final = frozenset({"getattr", "setattr", "hasattr", "delattr"})
+_TYPES: Final = frozenset({"str", "list", "dict", "set", "int", "float", "bytes", "tuple"})
+#: What is called on the type itself, and not on one of it.
+_OF_TYPES: Final = frozenset({"fromkeys", "fromhex", "maketrans", "from_bytes"})
 #: Builtins that the interpreter lacks.
 _SERVED: Final = frozenset({"callable"})
 
@@ -54,12 +57,20 @@ class Statements(ast.NodeTransformer):
         mine = isinstance(node.value, ast.Name) and node.value.id == self._receiver
         if not isinstance(node.ctx, ast.Load) or self._names.is_module(node.value):
             return node
+        if self._of_type(node):
+            return _unbound(node)
         if node.attr.startswith(OURS) or (mine and node.attr not in self._names.deleted):
             return node
         self.read.add(node.attr)
         return _call(OURS + "get_" + node.attr, [node.value], node)
 
+    def _of_type(self, node: ast.Attribute) -> bool:
+        """Whether it is a method of a builtin type, taken from the type: the interpreter has none of them as values."""
+        return isinstance(node.value, ast.Name) and node.value.id in _TYPES and node.attr not in _OF_TYPES
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Attribute) and self._of_type(node.func) and node.args:
+            node.func.value = node.args.pop(0)  # str.strip(text) is text.strip()
         if isinstance(node.func, ast.Attribute):  # a call is no read: the attribute itself stays
             node.func.value = self.visit(node.func.value)
             node.args = [self.visit(each) for each in node.args]
@@ -112,6 +123,14 @@ class Statements(ast.NodeTransformer):
                     node, f"`from {module} import {alias.name}`: it has {', '.join(sorted(self._served[module]))}"
                 )
         return _each(node, [_bind(alias.asname or alias.name, f"{OURS}{module}_{alias.name}") for alias in node.names])
+
+
+def _unbound(node: ast.Attribute) -> ast.expr:
+    one, rest = OURS + "one", OURS + "rest"
+    function = ast.parse(f"lambda {one}, *{rest}: {one}.{node.attr}(*{rest})", mode="eval").body
+    for each in ast.walk(function):
+        ast.copy_location(each, node)
+    return function
 
 
 def _flat(targets: list[ast.expr]) -> list[ast.expr]:
