@@ -13,11 +13,23 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from batos.cognition.asking import decisions
+from batos.cognition.generating.checks import parse
+from batos.cognition.generating.reply import REPLY
+from batos.cognition.generating.request import HEAD
 from batos.errors import BatosError, StreamCut
 from batos.genesis.codex import PILLARS
 from batos.inference.bridge import ChatRequest
 from batos.inference.schema import Decision
-from batos.testing import ScriptedBridge, emulated_uvm, instance, plain_reply, scripted_uvm, shipped_models
+from batos.testing import (
+    ScriptedBridge,
+    author,
+    emulated_uvm,
+    instance,
+    plain_reply,
+    scripted_uvm,
+    shipped_models,
+    wanted,
+)
 
 DECISIONS: tuple[Decision[Any], ...] = (
     decisions.PART,
@@ -110,3 +122,18 @@ async def test_an_emulator_in_the_process_takes_faults(tmp_path: Path) -> None:
         emulator.faults.add({"match": {"path": "/api/chat"}, "do": "status", "error": "the card fell out"})
         with pytest.raises(BatosError, match="the card fell out"):
             await uvm.ask({"text": "How does a lock gate close?", "effort": "reflex"})
+
+
+def test_an_author_writes_for_coders_alone() -> None:
+    """Whoever is asked for a method answers with it, under the selector that is wanted; any other request as before."""
+    respond = author("def SELECTOR(self):\n    return 1\n", [{"result": 1}, {"result": None}])
+    lines = "Owner:\nYou are BRICK.\n\nReceiver: x\nSelector: tick_\nSignature: tick_(self)"
+    asks = ({"role": "system", "content": f"{HEAD}\n\nand so on"}, {"role": "user", "content": lines})
+    coding = ChatRequest("coder", asks, {}, schema=REPLY.format)
+    reply = REPLY.parse(str(respond(coding)))
+    assert wanted(coding) == "tick_"
+    assert reply.source == "def tick_(self):\n    return 1\n"
+    checks, faults = parse(reply.checks)
+    assert ([each.result for each in checks], faults) == ([1, None], [])
+    other = ChatRequest("model", ({"role": "user", "content": "Selector: tick_"},), {})
+    assert (wanted(other), respond(other)) == ("", plain_reply(other))
