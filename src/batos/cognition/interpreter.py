@@ -100,6 +100,8 @@ class MissionInterpreter:
     def errand(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Chosen) -> Errand:
         """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
         synthesis = states.work(self.cycle)
+        # What a protocol is told was made from all that came before it; parts are asked beside one another.
+        before = self.running.trusts if selector.endswith("_protocol_") else ()
         return Errand(
             running=self.running,
             interpreter=self,
@@ -110,7 +112,7 @@ class MissionInterpreter:
             args=tuple(data_of(each, "an argument") for each in args),
             path=paths.method(self.running.name, selector),
             evidence=synthesis.evidence,
-            trust=provenance.lineage_trust(synthesis.recalled),
+            trust=least_trusted(provenance.lineage_trust(synthesis.recalled), *before),
             intent=choice.intent,
         )
 

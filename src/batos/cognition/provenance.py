@@ -43,6 +43,7 @@ def lineage_trust(recalled: Evidence) -> str:
 def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
     evidence, said = synthesis.evidence, synthesis.said
     assert said is not None
+    recalled = synthesis.recalled.joined(running.seen)
     return {
         "journal": list(running.session.keys),
         "models": running.session.models,
@@ -50,13 +51,13 @@ def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
         "methods": list(running.methods),
         "generated": list(running.learned),
         "changed": list(running.changed),
-        "recalled": _recalled(synthesis.recalled.joined(running.seen)),
+        "recalled": _recalled(recalled),
         "omitted": {
             "passages": evidence.omitted_passages,
             "turns": evidence.omitted_turns,
             "parts": synthesis.shortened,
         },
-        "citations": verbatim(said.citations, synthesis.recalled),
+        "citations": verbatim(said.citations, recalled),
         "unanswered": sorted(said.unanswered),
         "combined": synthesis.combined,
         "changes": changes.told(running, synthesis),

@@ -87,7 +87,7 @@ def keep(running: Running, synthesis: Synthesis, cycle: UvmObject) -> None:
     said, verdict = synthesis.said, synthesis.verdict
     if said is None or verdict is None:
         raise InternalError("an answer was not judged")
-    queries = max(1, len(synthesis.parts))
+    queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.joined(running.seen)
     setattr(
         cycle,
         PART_SLOT,
@@ -97,7 +97,7 @@ def keep(running: Running, synthesis: Synthesis, cycle: UvmObject) -> None:
             name=running.voice.name,
             query=running.question,
             answer=said.answer,
-            citations=tuple(each for each in said.citations if stands(each, synthesis.recalled)),
+            citations=tuple(each for each in said.citations if stands(each, recalled)),
             known=len([each for each in said.unanswered if each <= queries]) < queries,
             persona=running.voice.name,
             parts=synthesis.parts,
