@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tests.image.installing import Made, candidate, standing
@@ -59,11 +60,12 @@ class Receiver:
         self.asked += 1
         mission = f"m-{self.asked}"
         control = how.pop("control", self.lives.is_control(mission, selector))
-        told = {"holder": self.reference, "selector": selector, "revision": self.active(selector), "outcome": "ok"}
+        revision = how.pop("revision") if "revision" in how else self.active(selector)
+        told = {"holder": self.reference, "selector": selector, "revision": revision, "outcome": "ok"}
         spent = {"control": control, "seconds": 1.0, "tokens": 100, "calls": 1, "gate_faults": 0}
         await self.lives.count(mission, [{**told, **spent, **how}])
 
-    @property
+    @cached_property
     def reference(self) -> str:
         """The receiver's."""
         with self.image.snapshot() as root:
