@@ -126,3 +126,25 @@ async def test_a_contribution_that_nobody_folds_harms_no_other(tmp_path: Path) -
         with image.snapshot() as root:
             assert root[roots.STATISTICS]["sum"] == 1
             assert not image.find(root, strange)[1].published
+
+
+async def test_what_a_fold_has_to_tell_is_told_once_after_its_commit(tmp_path: Path) -> None:
+    """Also where its batch is taken apart and folded again; of what could not be committed nothing is told."""
+    async with living(tmp_path) as image:
+        told: list[tuple[str, int]] = []
+
+        def telling(root: Any, mission: str, payload: Any) -> list[Callable[[], None]]:
+            def tell() -> None:
+                with image.snapshot() as seen:
+                    told.append((payload, seen[roots.STATISTICS]["sum"]))
+
+            add(root, mission, 1)
+            return [tell]
+
+        publisher = Publisher(image.writer, {"add": add, "tell": telling}, utc_now)
+        strange = await committed(image, [("tell", "never"), ("dance", None)])
+        plain = await committed(image, [("tell", "first"), ("tell", "second")])
+        results = await asyncio.gather(publisher.fold(strange), publisher.fold(plain), return_exceptions=True)
+        assert isinstance(results[0], InternalError)
+        assert await publisher.fold(plain) is False
+        assert told == [("first", 2), ("second", 2)]
