@@ -21,6 +21,7 @@ from batos.config import Settings
 from batos.front import cli
 from batos.front.wire import protocol, shapes
 from batos.genesis import options
+from batos.guardian import dialect
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- generated: (\w+) \(make docs\) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -153,6 +154,7 @@ def protocol_schema() -> str:
 GENERATORS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "decisions": decisions_table,
+    "dialect": lambda: dialect.document().rstrip(),
     "errors": errors_table,
     "events": events_table,
     "options": options_table,

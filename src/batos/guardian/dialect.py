@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from batos.guardian.policy import SHIPPED, Policy
 
@@ -30,6 +31,45 @@ Call `getattr`, `setattr` and `hasattr` only on `self` and with a literal name.
 def text(policy: Policy = SHIPPED) -> str:
     """The dialect under a policy: the same for the same policy, short enough for a small window."""
     return "\n\n".join((_RULES.strip(), *_lists(policy)))
+
+
+def document(policy: Policy = SHIPPED) -> str:
+    """All of the dialect as Markdown: what a model is told, and every name and number of the policy."""
+    parts = [
+        f"Policy `{policy.version}`. A coder is told:",
+        "\n".join(f"> {line}".rstrip() for line in text(policy).splitlines()),
+        "### Syntax",
+        f"Statements: {_code(policy.statements)}.",
+        f"Expressions: {_code(policy.expressions)}.",
+        f"Parts of them: {_code(policy.parts)}.",
+        f"A `case` may name these classes, with one pattern in it: {_code(policy.pattern_classes)}.",
+        "### Names",
+        f"Builtins: {_code(policy.builtins)}. Only called, never handed on: {_code(policy.called_only)}.",
+        f"Refused wherever a name can stand: what `{policy.protected}` finds, and {_code(policy.introspection)}.",
+        f"Selectors that no method sends: what `{policy.kernel_selectors}` finds.",
+        f"Messages before which a change need not be marked: {_code(policy.primitives)}.",
+        f"Words of annotations, which are never evaluated: {_code(policy.annotations)}.",
+        "### Modules",
+        *(f"- `{module}`: {_code(names)}" for module, names in sorted(policy.modules.items())),
+        "### Methods of plain values",
+        *(f"- {kind}: {_code(names)}" for kind, names in sorted(policy.methods.items())),
+        f"Of these and their like, the following change what they are called on: {_code(policy.mutators)}.",
+        *(f"Taken from a type: {_code(f'{kind}.{name}' for name in names)}." for kind, names in policy.unbound.items()),
+        "### Bounds",
+        *(f"- {name}: {value}" for name, value in sorted(asdict(policy.bounds).items())),
+    ]
+    return "".join(_spaced(parts))
+
+
+def _spaced(parts: list[str]) -> Iterator[str]:
+    """Paragraphs with a blank line between them, but not between the items of a list."""
+    for index, part in enumerate(parts):
+        listed = part.startswith("- ") and index + 1 < len(parts) and parts[index + 1].startswith("- ")
+        yield part + ("\n" if listed or index + 1 == len(parts) else "\n\n")
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
 
 
 def _lists(policy: Policy) -> Iterator[str]:

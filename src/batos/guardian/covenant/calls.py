@@ -225,13 +225,6 @@ class Calls(Effects):
             self.write(node)
         return PLAIN
 
-    def stored(self, slot: str, value: Value) -> None:
-        """A value is stored in a slot of the receiver: it is part of that slot from now on."""
-        if value:
-            self.own(value, frozenset((slot,)))
-            for thing in self.slot(slot):
-                self.hold(thing, value | elements(value))
-
     def _foreign(self, node: ast.AST, owner: Value) -> Value:
         thing = self.made(node, elements(owner))
         thing.foreign = True

@@ -76,6 +76,7 @@ class Effects:
         self.last: ast.expr | None = None
         self._things: dict[tuple[object, int], Thing] = {}
         self._slots: dict[str, Thing] = {}
+        self._stored: dict[str, Value] = {}
 
     def step(self) -> None:
         """Count one step of the analysis; TooIntricate after the policy's bound."""
@@ -90,12 +91,12 @@ class Effects:
     # -- things
 
     def slot(self, name: str) -> Value:
-        """What `self.<name>` is: one thing a slot, whose elements are the slot too."""
+        """What `self.<name>` is: one thing a slot, whose elements are the slot too, and what was stored in it."""
         thing = self._slots.get(name)
         if thing is None:
             thing = self._slots[name] = Thing(frozenset((name,)))
             thing.elements = frozenset((thing,))
-        return frozenset((thing,))
+        return self._stored.get(name, PLAIN) | {thing}
 
     def made(self, node: object, held: Value = PLAIN, part: int = 0) -> Thing:
         """The thing that is made at a place of the source; what it may hold only grows."""
@@ -128,6 +129,18 @@ class Effects:
             if not slots <= thing.slots and not thing.function:
                 thing.slots |= slots
                 self.version += 1
+
+    def stored(self, slot: str, value: Value) -> None:
+        """A value is stored in a slot of the receiver: it is part of that slot from now on."""
+        known = self._stored.get(slot, PLAIN)
+        if not value <= known:
+            self._stored[slot] = known | value
+            self.version += 1
+            self.changes += 1
+        if value:
+            self.own(value, frozenset((slot,)))
+            for thing in self.slot(slot):
+                self.hold(thing, elements(value))
 
     # -- what happens
 
