@@ -286,10 +286,7 @@ def short(around: Around, is_async: bool) -> tuple[str, str]:
     Each call compiles its program, so what is not needed is left out: this halves the time of a small method. A result
     that JSON does not know at once (a set) is no use here: the run is begun again with the long form.
     """
-    before = (
-        "import json as _cell_json\nclass _cell_Object:\n    pass\n"
-        "_cell_in = _cell_json.loads(_cell_input)\n_cell_self = _cell_Object()\n"
-    )
+    before = "import json as _cell_json\nclass _cell_Object:\n    pass\n_cell_self = _cell_Object()\n"
     if around.view:
         before += "for _cell_n in _cell_in['view']:\n    setattr(_cell_self, _cell_n, _cell_in['view'][_cell_n])\n"
     changes, stored = sorted(around.changes), sorted(around.stored)

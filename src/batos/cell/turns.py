@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -86,7 +87,9 @@ class Turns:
         self.worker.enter()
         session = self.worker.session
         self._lines = code.lines
-        inputs, collected = {"_cell_input": text}, self.worker.collected
+        # The short form is given what the text says as values: decoding it there costs a tenth of a small call.
+        inputs = {"_cell_in": json.loads(text)} if code is self.program.short else {"_cell_input": text}
+        collected = self.worker.collected
         return self._turn(lambda: session.feed_start(code.text, inputs=inputs, print_callback=collected))
 
     def load(self, dump: Dump, answers: Mapping[int, Sent], now: int | None) -> Turn:

@@ -12,7 +12,7 @@ from typing import Any
 
 from batos.config import Settings
 from batos.errors import BatosError, OllamaUnfit, UsageError
-from batos.front.health import house
+from batos.front.health import cellcheck, house
 from batos.front.telling.console import counted, size
 from batos.genesis import adaptercheck, budgetcheck, codex, integrity, modelfile, outside, runnercheck
 from batos.genesis.adapters.shelf import Shelf
@@ -44,7 +44,7 @@ class _Asked:
 
 async def examine(settings: Settings, environ: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
     """Everything that can be looked at; what cannot is a finding too."""
-    findings = list(house.findings(settings))
+    findings = [*house.findings(settings), await cellcheck.runs()]
     async with _bridge(settings) as bridge:
         asked = await _ask(bridge) if bridge is not None else _Asked(findings=[_no_address(settings)])
         findings += [*asked.findings, _environment(settings, os.environ if environ is None else environ)]

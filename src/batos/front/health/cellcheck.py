@@ -1,0 +1,43 @@
+"""Whether the cell runs: without it no generated method does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batos.errors import BatosError, CellMissing
+from batos.genesis.integrity import Finding
+
+
+class _Nobody:
+    """No slots are used."""
+
+    reads = writes = mutates = deletes = frozenset[str]()
+
+
+async def runs(binary: Path | None = None) -> Finding:
+    """Runs a method that gives 42 in a worker of its own; nothing is left of it. `binary`: another interpreter."""
+    # Only who asks the doctor pays for loading the interpreter.
+    from batos.cell.cell import Call, Cell
+    from batos.cell.host import Sent
+    from batos.cell.program import prepare
+
+    class Silent:
+        async def send(self, *_: object) -> Sent:
+            return Sent()
+
+        async def read(self, *_: object) -> Sent:
+            return Sent()
+
+    cell = Cell(1, binary=binary)
+    try:
+        outcome = await cell.run(prepare("def answer(self):\n    return 6 * 7\n", _Nobody()), Call({}), Silent())
+    except BatosError as error:
+        return Finding("cell.runs", False, str(error), _REMEDY if isinstance(error, CellMissing) else error.remedy)
+    finally:
+        await cell.aclose()
+    if outcome.result != 42:
+        return Finding("cell.runs", False, f"the cell computes 6 * 7 = {outcome.result!r}", _REMEDY)
+    return Finding("cell.runs", True, "the cell runs: generated methods have their interpreter")
+
+
+_REMEDY = "Install it again: pip install --force-reinstall pydantic-monty. Until then intents are interpreted."
