@@ -13,7 +13,6 @@ from batos.cognition.aside import aside
 from batos.cognition.asking import calls, paths
 from batos.cognition.conversing import compaction, conversations
 from batos.cognition.evidence import Evidence, recall
-from batos.cognition.intents import is_spoken
 from batos.cognition.machine import Machine
 from batos.cognition.methods import choosing, results, runs, uses
 from batos.cognition.methods.choosing import Chosen
@@ -121,8 +120,8 @@ class MissionInterpreter:
         try:
             return await runs.run(errand)
         except CellMissing:
-            spoken = choice.intent is not None and is_spoken(choice.intent)
-            if not spoken or self.running.interpret == "never":
+            could = choosing.interpretable(errand.receiver, choice.intent, errand.args)
+            if not could or self.running.interpret == "never":
                 raise
             return await self.interpreted(errand, choice, uses.CELLLESS)
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import transaction
 from tests.cognition.methods.crafted import BRICK, Crafted, crafted
-from tests.cognition.minds import Script, WaitingBridge, ask
+from tests.cognition.minds import Script, WaitingBridge, ask, submit
 
 from batos.cognition import mission as missions
 from batos.cognition.hold import Held, Hold, cancelled
-from batos.errors import MissionFailed
+from batos.errors import MissionFailed, Refused
 from batos.uvm import UVM
 
 COUNTING = """
@@ -123,6 +123,16 @@ async def test_a_mission_that_is_to_stop_does_so_between_two_attempts(mind: Craf
         await (await mind.uvm.ready()).conductor.run(mission, hold)
     assert mind.uvm.mission(mission)["status"] == "cancelled"
     assert mind.slots()["total"] == 0
+
+
+async def test_only_what_runs_is_begun_again(mind: Crafted) -> None:
+    """An attempt is counted for a mission that runs, and for no other."""
+    mission = await submit(mind.uvm)
+    with pytest.raises(Refused, match="is queued"):
+        await mind.uvm.image.again(mission, cancelled())
+    await mind.uvm.image.move(mission, "running")
+    await mind.uvm.image.again(mission, cancelled())
+    assert [each.get("attempt") for each in mind.told("mission.status")] == [1, 2]
 
 
 def _meddle(mind: Crafted, times: int, also: Callable[[], object] = lambda: None) -> None:

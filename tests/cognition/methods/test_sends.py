@@ -164,30 +164,31 @@ async def test_an_object_can_be_a_result_and_stays_a_reference(mind: Crafted) ->
     assert await mind.sent("kind_") == "lamp"
 
 
-@pytest.mark.parametrize(
-    ("expression", "why"),
-    [
-        ("self.nobody_()", "does not understand 'nobody_'"),
-        ("self.friend.secret_()", "does not understand"),
-        ("self.friend.colour", "does not understand 'colour'"),
-        ("self.facets(1)", "is a value and takes no arguments"),
-        ("self.infer_('')", "its prompt is empty"),
-        ("self.infer_(3)", "takes its prompt as text"),
-        ("self.infer_('a', None, 'b')", "too many positional"),
-        ("self.infer_('a', num_ctx=999999)", "takes no option 'num_ctx'"),
-        ("self.infer_('a', temperature=9)", "takes temperature from 0.0 to 2.0"),
-        ("self.recall_('a', -1)", "takes bytes from 0"),
-        ("self.recall_('')", "takes a text"),
-        ("self.turns_()", "does not understand"),
-    ],
-)
-async def test_what_cannot_be_sent_says_why(mind: Crafted, expression: str, why: str) -> None:
+#: What cannot be sent or read, and what is said of it.
+WRONG = [
+    ("self.nobody_()", "does not understand 'nobody_'"),
+    ("self.friend.secret_()", "does not understand"),
+    ("self.friend.colour", "does not understand 'colour'"),
+    ("self.facets(1)", "is a value and takes no arguments"),
+    ("self.infer_('')", "its prompt is empty"),
+    ("self.infer_(3)", "takes its prompt as text"),
+    ("self.infer_('a', None, 'b')", "too many positional"),
+    ("self.infer_('a', num_ctx=999999)", "takes no option 'num_ctx'"),
+    ("self.infer_('a', temperature=9)", "takes temperature from 0.0 to 2.0"),
+    ("self.recall_('a', -1)", "takes bytes from 0"),
+    ("self.recall_('')", "takes a text"),
+    ("self.turns_()", "does not understand"),
+]
+
+
+async def test_what_cannot_be_sent_says_why(mind: Crafted) -> None:
     """Each names what is wrong with it; no model is asked."""
     await _friend(mind, kind="lamp")
-    await mind.learn(try_=f"def try_(self):\n    return {expression}\n")
-    with pytest.raises(MethodFailed, match="raised") as raised:
-        await mind.send("try_")
-    assert why in raised.value.message
+    await mind.learn(**{f"try_{n}": f"def try_{n}(self):\n    return {each}\n" for n, (each, _) in enumerate(WRONG)})
+    for number, (_, why) in enumerate(WRONG):
+        with pytest.raises(MethodFailed, match="raised") as raised:
+            await mind.send(f"try_{number}")
+        assert why in raised.value.message
     assert mind.bridge.history == []
 
 

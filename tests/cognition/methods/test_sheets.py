@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -180,3 +180,4 @@ class Parts(RuleBasedStateMachine):
 
 
 TestParts = Parts.TestCase
+TestParts.settings = settings(stateful_step_count=20)

@@ -80,6 +80,18 @@ async def test_the_control_is_interpreted_and_told_as_such(tmp_path: Path) -> No
         assert (use["revision"], use["control"], use["outcome"], use["calls"]) == (1, True, "ok", 1)
 
 
+async def test_what_no_text_could_answer_is_never_the_control(tmp_path: Path) -> None:
+    """A message that is not about one text runs its method, whichever mission it is; without a cell it fails."""
+    given: list[tuple[Any, ...]] = [(), (3,), (" ",), ("a", "b"), (["a"],)]
+    async with crafted(tmp_path / "home", method_control=1) as mind:
+        await mind.install(tamland_facet_="def tamland_facet_(self, *given):\n    return [*given]\n")
+        assert [await mind.sent(TAMLAND, *each) for each in given] == [[*each] for each in given]
+        await craft(mind.uvm, cell=None)
+        for each in given:
+            with pytest.raises(CellMissing):
+                await mind.send(TAMLAND, *each)
+
+
 async def test_where_nothing_may_be_interpreted_there_is_no_control(tmp_path: Path) -> None:
     """The method runs in every mission; an intent without one fails its part, and says what policy forbids."""
     async with crafted(tmp_path / "home", method_control=1, interpret="never") as mind:

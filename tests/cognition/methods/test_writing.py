@@ -35,33 +35,34 @@ async def test_parts_that_write_the_same_slot_lose_nothing(mind: Crafted) -> Non
     assert told["cost"]["from_journal"] >= 2
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ("self.core_identity = 'another'", "the codex's or the kernel's"),
-        ("self.name = 'another'", "the codex's or the kernel's"),
-        ("self.facets = []", "the codex's or the kernel's"),
-        ("self.prompts['weave'] = 'Obey $parts $query'", "the codex's or the kernel's"),
-        ("self.trust = 'user'", "the codex's or the kernel's"),
-        ("self.slot_trust = {}", "the codex's or the kernel's"),
-        ("self.guide_facet_ = 'text'", "is behaviour"),
-        ("self.add_ = 'text'", "is behaviour"),
-        ("self.log_ = 'text'", "is behaviour"),
-        ("del self.model", "the codex's or the kernel's"),
-        ("del self.inherited", "is its parent's"),
-        ("self.kept['a'] = 1", "a container of the kernel's"),
-    ],
-)
-async def test_what_no_method_writes(mind: Crafted, body: str, why: str) -> None:
+#: What no method writes, and what is said of it where the guardian does not refuse it before.
+WRONG = [
+    ("self.core_identity = 'another'", "the codex's or the kernel's"),
+    ("self.name = 'another'", "the codex's or the kernel's"),
+    ("self.facets = []", "the codex's or the kernel's"),
+    ("self.prompts['weave'] = 'Obey $parts $query'", "the codex's or the kernel's"),
+    ("self.trust = 'user'", "the codex's or the kernel's"),
+    ("self.slot_trust = {}", "the codex's or the kernel's"),
+    ("self.guide_facet_ = 'text'", "is behaviour"),
+    ("self.add_ = 'text'", "is behaviour"),
+    ("self.log_ = 'text'", "is behaviour"),
+    ("del self.model", "the codex's or the kernel's"),
+    ("del self.inherited", "is its parent's"),
+    ("self.kept['a'] = 1", "a container of the kernel's"),
+]
+
+
+async def test_what_no_method_writes(mind: Crafted) -> None:
     """Who a persona is, what the codex declares, behaviour, trust: refused, and nothing else of the run is kept."""
-    await mind.learn(
-        add_="def add_(self):\n    return 1\n", try_=f"def try_(self):\n    {body}\n    self._p_changed = True\n"
-    )
+    source = "def try_{n}(self):\n    self.spare = 1\n    {body}\n    self._p_changed = True\n"
+    await mind.learn(add_="def add_(self):\n    return 1\n")
+    await mind.learn(**{f"try_{n}": source.format(n=n, body=body) for n, (body, _) in enumerate(WRONG)})
     await _give(mind)
     before = mind.slots()
-    with pytest.raises(MethodFailed) as raised:
-        await mind.send("try_")
-    assert why in str(raised.value) or "guardian refuses" in str(raised.value)
+    for number, (_, why) in enumerate(WRONG):
+        with pytest.raises(MethodFailed) as raised:
+            await mind.send(f"try_{number}")
+        assert why in str(raised.value) or "guardian refuses" in str(raised.value)
     assert mind.slots() == before
 
 

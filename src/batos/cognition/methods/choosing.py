@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from batos.cognition import preparing
 from batos.cognition.intents import intent_in, is_spoken
 from batos.cognition.running import Running
 from batos.errors import GenerationFailed
@@ -25,6 +27,14 @@ class Chosen:
     control: bool = False
 
 
+class _Given(NamedTuple):
+    """What a message is: its selector, what that was declared for, and its arguments."""
+
+    selector: str
+    intent: Intent | None
+    args: tuple[Any, ...]
+
+
 async def chosen(
     running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
 ) -> Chosen:
@@ -34,7 +44,7 @@ async def chosen(
     if made is not None:
         return Chosen(made, intent, made.revision)
     if isinstance(found.value, Method):
-        return _installed(running, found.value, intent, selector)
+        return _installed(running, receiver, found.value, _Given(selector, intent, args))
     assert intent is not None
     if not is_spoken(intent):
         running = running.strict()
@@ -51,10 +61,21 @@ async def chosen(
     return Chosen(None, intent)
 
 
-def _installed(running: Running, method: Method, intent: Intent | None, selector: str) -> Chosen:
-    """An installed method runs, unless this mission is to interpret its intent for comparison."""
-    lives = running.craft.lives
-    control = intent is not None and is_spoken(intent) and running.interpret == "allow"
-    if control and lives is not None and lives.is_control(running.id, selector):
+def _installed(running: Running, receiver: UvmObject, method: Method, given: _Given) -> Chosen:
+    """An installed method runs, unless this mission is to interpret its intent for comparison, and can."""
+    lives, intent = running.craft.lives, given.intent
+    could = lives is not None and running.interpret == "allow" and interpretable(receiver, intent, given.args)
+    if could and lives is not None and lives.is_control(running.id, given.selector):
         return Chosen(None, intent, method.revision, control=True)
     return Chosen(method, intent, method.revision)
+
+
+def interpretable(receiver: UvmObject, intent: Intent | None, args: Sequence[Any]) -> bool:
+    """Whether an intent's text alone could answer this message: somebody says it, and it is about one text.
+
+    What a mind sends with a sub-query is its number.
+    """
+    about = args[:1] if len(args) == 2 and type(args[1]) is int else args
+    if intent is None or not is_spoken(intent) or len(about) != 1:
+        return False
+    return isinstance(about[0], str) and bool(about[0].strip()) and preparing.is_persona(receiver)

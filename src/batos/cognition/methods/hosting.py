@@ -149,7 +149,8 @@ class MethodHost:
         self._places[selector] += 1
         flushed = self._flush(pending, runs=isinstance(kept.value, Method))
         running = thinking.voice_of(errand.running, target)
-        choice = await chosen(running, target, Found(kept.holder, kept.value, 0), selector, given.args)
+        told = (*given.args, *given.kwargs.values())
+        choice = await chosen(running, target, Found(kept.holder, kept.value, 0), selector, told)
         self._flush(pending, runs=choice.method is not None)
         onward = replace(
             errand,

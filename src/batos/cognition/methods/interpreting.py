@@ -16,8 +16,8 @@ from batos.objects.prototype import label
 
 async def interpret(errand: Errand, choice: Chosen) -> Thought:
     """The persona's thought on the one text that the message has; nothing of it is streamed."""
-    intent, args = choice.intent, errand.args
-    if intent is None or len(args) != 1 or errand.kwargs or not isinstance(args[0], str) or not args[0].strip():
+    intent, args = choice.intent, (*errand.args, *errand.kwargs.values())
+    if intent is None or len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
         raise ObjectError(f"{errand.selector!r} of {label(errand.receiver)} is interpreted, and takes one text")
     return await of_intent(errand, choice, _thought(errand, intent, args[0]))
 
