@@ -75,4 +75,9 @@ step "3. The same mission, read back from the image by a new process"
 mission=$("$batos" missions --json | .venv/bin/python -c 'import json, sys; print(json.load(sys.stdin)["data"]["missions"][0]["id"])')
 shown show "$mission"
 
+step "4. What it has learnt by that: the facets it needed are methods now, which the next mission runs"
+shown method list
+learnt=$("$batos" method list --json | .venv/bin/python -c 'import json, sys; print(next((m["method"] for m in json.load(sys.stdin)["data"]["methods"] if m["active"]), ""))')
+[ -z "$learnt" ] || shown method show "$learnt"
+
 step "The image is in $BATOS_HOME; look around with: BATOS_HOME=$BATOS_HOME .venv/bin/batos inspect robin_prototype_obj"
