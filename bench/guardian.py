@@ -78,7 +78,7 @@ class Guard:
         return self.runner.run(self._outcome(sample))
 
     async def _outcome(self, sample: Sample) -> dict[str, Any]:
-        world = World.of(sample["meta"])
+        world = World.of(sample["meta"], self.harness.strictly_plain)
         out: dict[str, Any] = {"status": "ok", "result": None, "error": "", "before": world.shown()}
         verdict = self.verdicts[sample["name"]]
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,15 @@ class World:
     """A receiver with the objects in its slots, everything that was sent, and whether a method marked its changes."""
 
     receiver: Thing
+    plain: Callable[[Any], bool]  # the harness's word on what is plain data
     sent: list[str] = field(default_factory=list)
     bad_args: int = 0
     changed: bool = False
 
     @classmethod
-    def of(cls, meta: Meta) -> World:
+    def of(cls, meta: Meta, plain: Callable[[Any], bool]) -> World:
         """The world that a sample's second line describes."""
-        return cls(_thing(meta))
+        return cls(_thing(meta), plain)
 
     def shown(self) -> Any:
         """The receiver's slots as plain data, an object as {"$obj": its slots}."""
@@ -92,6 +93,7 @@ class Parent:
     ) -> Sent:
         """Note the message and answer as the corpus says."""
         self.world.sent.append(selector)
+        self.world.bad_args += not (self.world.plain(args) and self.world.plain(kwargs))
         receiver = self.world.receiver if to is None else self._object(to)
         if receiver is None:
             return Sent(raised=Raised("ValueError", "no such object"))
