@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cognition.methods.crafted import put
 
 from batos.cognition.brief import as_file
+from batos.cognition.generating import wanted as wants
 from batos.cognition.mind.forging import Tool, intent_of
 from batos.errors import BatosError, GenerationFailed, Refused
 from batos.image import roots
@@ -227,3 +229,20 @@ def test_any_wish_is_an_intent_or_refused(name: str, inputs: list[str], purpose:
     compile(f"def {intent.signature}: ...", "<signature>", "exec")
     assert intent.text.isprintable()
     assert (intent.kind, intent.may_learn) == ("tool", True)
+
+
+async def test_another_method_sends_to_it(tmp_path: Path) -> None:
+    """Every object reaches the tools, and who writes its methods is told which there are."""
+    mind = Mind()
+    async with scripted_uvm(tmp_path, mind.bridge, install="auto") as uvm:
+        await answered(uvm, brief())
+        twice = "async def twice_(self, text):\n    return 2 * await self.tools.seconds_of_(text)\n"
+        await put(uvm, "brick_prototype_obj", twice_=twice)
+        sent = {"receiver": "brick_prototype_obj", "selector": "twice_", "arguments": ["2 h"]}
+        done = await answered(uvm, {"message": sent})
+        assert done["answer"] == "14400"
+        assert [each["selector"] for each in done["provenance"]["methods"]] == ["twice_", "seconds_of_"]
+        with uvm.image.snapshot() as root:
+            found = wants.wanted(root, root["brick_prototype_obj"], "guide_facet_", (), {})
+        assert found is not None
+        assert "tools.seconds_of_(self, text)" in found.messages
