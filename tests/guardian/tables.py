@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "guardian"
 HEAD = re.compile(r"^=== (.+)\n", re.MULTILINE)
@@ -18,13 +15,3 @@ def table(name: str) -> dict[str, str]:
     named = dict(zip(parts[::2], parts[1::2], strict=True))
     assert len(named) == len(parts) // 2, "a name is used twice"
     return named
-
-
-def cases(name: str) -> list[Any]:
-    """The sources of one table as parameters with their names as ids."""
-    return [pytest.param(source, id=title) for title, source in table(name).items()]
-
-
-def titled(name: str) -> list[Any]:
-    """Names and sources of one table as parameters."""
-    return [pytest.param(title, source, id=title) for title, source in table(name).items()]

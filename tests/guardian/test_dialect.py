@@ -41,7 +41,7 @@ def test_the_document_names_all_that_the_policy_lists(names: frozenset[str]) -> 
 def test_the_document_names_every_rule() -> None:
     """A rule that a fault can have is explained in the document."""
     told = set(CODE.findall(DOCUMENT.read_text(encoding="utf-8")))
-    sources = [*table("covenant").values(), *table("form").values(), b"\xff", "x" * 40_000]
+    sources: list[str | bytes] = [*table("covenant").values(), *table("form").values(), b"\xff", "x" * 40_000]
     rules = {fault.rule for source in sources for fault in audit(source, Context(selector="no")).faults}
     assert rules - told == set()
 
