@@ -142,7 +142,8 @@ async def _made(running: Running, selector: str, intent: Intent) -> Forged:
     """Have the method made, or a person asked about it."""
     told: dict[str, Any] = {"object": roots.TOOLS, "selector": selector, "signature": intent.signature}
     told |= {"purpose": intent.text, "outcome": "made"}
-    line = f"Forged: `{selector}`: {intent.text} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
+    what = intent.text if intent.text.endswith((".", "!", "?")) else f"{intent.text}."
+    line = f"Forged: `{selector}`: {what} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
     assert running.jit is not None
     before = len(running.learned)
     holder: UvmObject = running.root[roots.TOOLS]
