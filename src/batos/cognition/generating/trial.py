@@ -62,7 +62,7 @@ class Trial:
 
     async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> Judged:
         """Try a source with its checks; `faults` were found before. CellMissing."""
-        verdict = self._audited(source)
+        verdict = await self._audited(source)
         found = [*map(str, verdict.faults), *faults]
         if verdict.listable and not faults:
             found += checking.weak(checks, verdict.slots.writes | verdict.slots.deletes)
@@ -79,15 +79,16 @@ class Trial:
         made = killed = 0
         for text in await asyncio.to_thread(mutants, judged.source):
             try:
-                program = programs.prepare(text, judged.verdict.slots, self.wanted.selector)
+                program = await self._prepared(text, judged.verdict)
             except MethodFailed:  # it is no method at all, so there is nothing for a check to find
                 continue
             made += 1
             killed += await self._kills(program, judged.checks)
         return {"made": made, "killed": killed}
 
-    def _audited(self, source: str) -> Verdict:
-        verdict = audit(source, Context(selector=self.wanted.selector, signature=self.wanted.signature))
+    async def _audited(self, source: str) -> Verdict:
+        context = Context(selector=self.wanted.selector, signature=self.wanted.signature)
+        verdict = await asyncio.to_thread(audit, source, context)
         self.events.emit(
             "guardian.verdict",
             selector=self.wanted.selector,
@@ -116,11 +117,15 @@ class Trial:
 
     async def _rehearsed(self, judged: Judged, verdict: Verdict) -> Judged:
         try:
-            program = programs.prepare(judged.source, verdict.slots, self.wanted.selector)
+            program = await self._prepared(judged.source, verdict)
         except MethodFailed as error:
             return Judged((error.message,), (), judged.source, verdict, judged.checks)
         faults = await self._rehearsal.all(program, judged.checks)
         return Judged(tuple(faults), (), judged.source, verdict, judged.checks, program)
+
+    async def _prepared(self, source: str, verdict: Verdict) -> Program:
+        """Lowered aside: a method of a hundred lines takes the better part of the time that a callback may use."""
+        return await asyncio.to_thread(programs.prepare, source, verdict.slots, self.wanted.selector)
 
     async def _kills(self, program: Program, checks: Sequence[Check]) -> bool:
         for check in checks:
