@@ -53,6 +53,7 @@ class Forms(Uses):
             ast.Compare: self._compare,
             ast.Subscript: self._subscript,
             ast.If: self._if,
+            ast.Expr: self._statement,
         }
         self.look = looks
         self._branches: dict[int, int] = {}

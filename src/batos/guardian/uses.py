@@ -98,6 +98,17 @@ class Uses(Walk):
             elif not _is_type_word(one, words):
                 self.fault(one, "annotation", "an annotation may only name types", "leave it out")
 
+    def _statement(self, node: ast.Expr, scope: Scope, depth: int) -> None:
+        """A primitive whose answer is dropped was meant to be awaited, or is paid for and not used."""
+        call = node.value
+        called = call.func if isinstance(call, ast.Call) else None
+        to_self = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)
+        selector = called.attr if isinstance(called, ast.Attribute) and to_self else ""
+        if selector in self.policy.primitives - {"log_"}:
+            why = f"`{selector}` is sent and its answer neither awaited nor used"
+            self.fault(node, "async", why, f"write `answer = await self.{selector}(...)`")
+        self.todo.append((call, scope, depth))
+
     def _annotated(self, node: ast.AnnAssign, scope: Scope, depth: int) -> None:
         self.annotation(node.annotation)
         if node.value is None and not isinstance(node.target, ast.Name):
@@ -183,6 +194,10 @@ class Uses(Walk):
             self.may_change |= called in ("setattr", "delattr")
             {"setattr": self.writes, "delattr": self.deletes}.get(called, self.reads).add(name)
             return
+        if called == "getattr" and name in self.policy.plain_methods:
+            self.may_change = True
+            why = f"the method `{name}` is taken without being called"
+            self.fault(text, "bound-method", why, f"write `value.{name}(...)` where it is called")
         if called in ("setattr", "delattr"):
             why = f"`.{name}` of another object is changed"
             self.fault(node, "foreign-write", why, "send it a message that asks it to change itself")

@@ -217,6 +217,9 @@ class Calls(Effects):
         self.may_raise()
         if slot is None or name in ("hasattr", "type"):
             return PLAIN
+        if name == "getattr" and not receiver and slot in self.policy.mutators:
+            self.change(owner, node)
+            return PLAIN
         if name == "getattr":
             return (self.slot(slot) if receiver else self._foreign(node, owner)).union(*others)
         if receiver and slot != self.policy.marker:
