@@ -18,7 +18,7 @@ from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
 from batos.emulator.schemas import grammars, instances, schema
 from batos.emulator.speech import language, sources, tokens
-from batos.emulator.speech.authoring import authors, orders
+from batos.emulator.speech.authoring import authors, gadgets, orders
 from batos.emulator.speech.authoring.authors import Reply, Roster
 from batos.emulator.templating import templates
 
@@ -201,7 +201,10 @@ def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:
         return language.answer(source)
     if form == "json":
         return json.dumps({"answer": language.answer(source)}, ensure_ascii=False)
-    return json.dumps(_drawn(form, source, sorted_keys=sorted_keys), ensure_ascii=False)
+    drawn = _drawn(form, source, sorted_keys=sorted_keys)
+    if isinstance(drawn, dict):
+        drawn |= gadgets.wish(form, source)
+    return json.dumps(drawn, ensure_ascii=False)
 
 
 def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: bool) -> Any:

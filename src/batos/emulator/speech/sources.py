@@ -17,7 +17,7 @@ _BLOCK = re.compile(r'<document id="(\d{1,9})"[^>\n]*?digest="([0-9A-Za-z]+)"[^>
 _MARKED = re.compile(r"<(question|query|sub_query|task)\b[^>\n]*>(.*?)</\1>", re.DOTALL)
 _LABELLED = re.compile(
     r"^(?:(?:the |your |this is the )?(?:message|question|query|request|task|problem|sub-?\w*|part\b)[^\n:]{0,40}"
-    r"|this is your \w+ so far):[ \t]*\n(.+?)(?:\n[ \t]*\n|\Z)",
+    r"|(?:\w+, )?this is your \w+ so far):[ \t]*\n(.+?)(?:\n[ \t]*\n|\Z)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
 # how to reply and when it was asked, as BAT OS ends its prompts: no question, and no evidence
