@@ -71,8 +71,8 @@ def _layers(text: bytes) -> list[Layer]:
     try:
         found = decode(_MANIFEST, exact(text)) or {}
     except GoError as fault:
-        text = str(fault)
-        raise Broken("unexpected end of JSON input" if text in (EMPTY, "unexpected EOF") else text) from None
+        why = str(fault)
+        raise Broken("unexpected end of JSON input" if why in (EMPTY, "unexpected EOF") else why) from None
     layers = found.get("layers") or ()
     if len(layers) > _MOST_LAYERS:
         raise Broken(f"a manifest of {len(layers)} layers is refused: this emulator takes up to {_MOST_LAYERS}")
