@@ -285,10 +285,7 @@ class UVM:
         """A mission as CONTRACT shows it; raises NotFound."""
         with self.image.snapshot() as root:
             found = report.mission_report(mission, *self.image.find(root, mission))
-        if "cost" not in found:
-            # It did not come to its end, and the journal knows what was paid all the same.
-            found["cost"] = report.paid(self.journal.read([mission]))
-        return found
+        return report.with_paid(found, self.journal)
 
     def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
         """The newest missions, a line each; only those of a status or a user, where one is named."""
@@ -297,9 +294,7 @@ class UVM:
 
     def prompts(self, mission: str) -> list[dict[str, Any]]:
         """Every call of a mission, and of the generations that it began, with the exact prompt; raises NotFound."""
-        with self.image.snapshot() as root:
-            logs = report.logs(mission, self.image.find(root, mission)[2])
-        return report.prompts_report(self.journal.read(logs))
+        return report.prompts_report(self.journal.read(report.logs(self.mission(mission))))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
         """A conversation's turns by position (`last` is the newest), and what stands for its older ones in prompts.

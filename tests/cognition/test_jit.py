@@ -252,6 +252,9 @@ async def test_without_interpretation_a_failed_generation_fails_the_part(tmp_pat
     async with learning(tmp_path, Refusing(), interpret="never") as mind:
         with pytest.raises(CovenantViolation):
             await mind.uvm.ask(MESSAGE)
+        failed = mind.uvm.mission(mind.uvm.missions()[0]["id"])
+        assert [(each["outcome"], each["calls"]) for each in failed["provenance"]["generated"]] == [("failed", 4)]
+        assert len(mind.uvm.prompts(failed["id"])) == 4  # what was paid for can be read, also where nothing came of it
         # The daemon has the answers of a cycle's other calls, and more than half of its parts have none.
         with pytest.raises(BatosError):
             await mind.uvm.ask(CYCLE)

@@ -138,6 +138,11 @@ class Jit:
             asks.told["failure"] = error.as_dict()
             _interpreted(running, error)
             return None
+        finally:
+            if asks.told["outcome"]:
+                rounds.tell(self.workshop.journal, running.id, asks.told)
+            else:  # whoever takes it up tells what came of it
+                asks.told["outcome"] = "left"
         if method is not None:
             running.generated[reference(found.holder), selector] = method
         return method

@@ -15,6 +15,7 @@ from ZODB.POSException import ConflictError
 from batos.cognition import preparing, provenance, sending, summoning
 from batos.cognition.conversing import conversations
 from batos.cognition.evidence import Evidence
+from batos.cognition.generating import rounds
 from batos.cognition.hold import Hold
 from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.machine import begin
@@ -78,8 +79,7 @@ class Attempt:
         if self.running is not None:
             shown["route"] = self.running.route.as_dict()
             shown["cost"] = self.running.session.cost.as_dict()
-            placements = provenance.placements(self.running.session)
-            shown["provenance"] = {"placements": placements} if placements else None
+            shown["provenance"] = provenance.of_attempt(self.running)
         return shown
 
 
@@ -286,7 +286,7 @@ class Conductor:
             name=council.NAME if route.effort == "council" else persona.name.lower(),
             craft=self.craft,
             generated=before.generated if before else {},
-            learned=before.learned if before else [],
+            learned=before.learned if before else rounds.told(self.journal, mission),
         )
 
     def _session(self, asked: preparing.Asked, attempt: Attempt, *, again: bool) -> Session:

@@ -33,6 +33,16 @@ def placements(session: Session) -> list[dict[str, Any]]:
     return [found.as_dict() for found in session.placements.values()]
 
 
+def of_attempt(running: Running) -> dict[str, Any] | None:
+    """What is known of an attempt that came to no answer: where models lay, what ran, and what was made or tried."""
+    shown = {
+        "placements": placements(running.session),
+        "methods": list(running.methods),
+        "generated": list(running.learned),
+    }
+    return {name: told for name, told in shown.items() if told} or None
+
+
 def lineage_trust(recalled: Evidence) -> str:
     """The least trusted of all that an answer was made from: the question, the model, and what was recalled."""
     turns = (*(each.trust for each in recalled.view), *(each.trust for each in recalled.turns))

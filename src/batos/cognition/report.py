@@ -10,13 +10,14 @@ from typing import Any
 
 from ZODB.POSException import POSKeyError
 
+from batos.cognition.generating import rounds
 from batos.errors import NotFound
 from batos.genesis import ledger
 from batos.genesis.absent import api_of
 from batos.image import roots, tools
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
-from batos.inference.journal import Record
+from batos.inference.journal import Journal, Record
 from batos.inference.session import Cost
 from batos.objects.mirror import Mirror, shown
 from batos.objects.prototype import UvmObject, lookup, own_slots, reference
@@ -124,10 +125,19 @@ def mission_lines(root: Any, most: int, status: str | None, user: str | None) ->
     return list(islice(meant, most))
 
 
-def logs(mission: str, thought: UvmObject) -> list[str]:
+def with_paid(found: dict[str, Any], journal: Journal) -> dict[str, Any]:
+    """A mission whole, also one that has not come to its end: the journal knows what was paid all the same."""
+    if "cost" in found:
+        return found
+    learned = rounds.told(journal, found["id"])
+    shown = {**found, "cost": paid(journal.read([found["id"]]))}
+    return shown | {"provenance": {"generated": learned}} if learned else shown
+
+
+def logs(found: Mapping[str, Any]) -> list[str]:
     """Where the journal has what a mission paid for: its own log, and those of the generations that it began."""
-    generated = (own_slots(thought).get("provenance") or {}).get("generated", ())
-    return [mission, *dict.fromkeys(each["generation"] for each in generated if each.get("began"))]
+    generated = (found.get("provenance") or {}).get("generated", ())
+    return [found["id"], *dict.fromkeys(each["generation"] for each in generated if each.get("began"))]
 
 
 def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:

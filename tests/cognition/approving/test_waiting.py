@@ -49,6 +49,7 @@ async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
     assert [each["missions"] for each in asked] == [[mission]] * 3
     assert not uvm.workers.has(mission)
     assert (bridge.written, bridge.thought) == (3, 1)
+    assert [each["calls"] for each in uvm.mission(mission)["provenance"]["generated"]] == [1] * 3
     await uvm.approvals.approve([each["id"] for each in asked[:2]], "ada")
     assert uvm.mission(mission)["status"] == "waiting"  # one is still asked
     answered = await uvm.approvals.approve([asked[2]["id"]], "ada")
@@ -58,6 +59,8 @@ async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
     assert [each["as"] for each in done["provenance"]["methods"]] == ["method"] * 3
     assert bridge.written == 3
     assert done["cost"]["from_journal"] == 1  # its decomposition
+    learnt = done["provenance"]["generated"]
+    assert [(each["outcome"], each["calls"]) for each in learnt] == [("asked", 1)] * 3  # of the attempt that waited
     questions = [str(request.messages) for request in bridge.history]
     assert len(questions) == len(set(questions))
 

@@ -11,6 +11,8 @@ from batos.inference.journal import Journal, Record
 
 #: How a round ended: installed, failed, or asked (a person has not answered: the round is gone through again).
 _ENDED: Final = frozenset({"installed", "failed"})
+#: The note of a mission that tells of a generation.
+LEARNED: Final = "learned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,19 @@ async def close(journal: Journal, round_: Round, ended: str, at: str, failed: Ma
     told: dict[str, Any] = {"round": round_.number, "ended": ended, "at": at}
     journal.note(round_.log, told if failed is None else {**told, "failed": dict(failed)})
     await journal.flush(round_.log)
+
+
+def tell(journal: Journal, mission: str, told: Mapping[str, Any]) -> None:
+    """Note what a mission has to tell of a generation, so that its next attempt and whoever looks at it know it too.
+
+    It is written with the mission's next call, or when it stops.
+    """
+    journal.note(mission, {LEARNED: dict(told)})
+
+
+def told(journal: Journal, mission: str) -> list[dict[str, Any]]:
+    """What a mission's attempts told of generations, in order; of one that is done, its provenance has the rest."""
+    return [dict(note[LEARNED]) for note in journal.notes(mission) if LEARNED in note]
 
 
 def _within(number: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from batos.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
 from batos.front.telling.console import Console, counted, size
+from batos.front.telling.learning import learnt_lines, ran_lines
 from batos.front.telling.voices import changes_lines, voices_lines
 from batos.front.wire.protocol import error_of
 
@@ -140,6 +141,8 @@ class Teller:
 
     def _ended(self, mission: Mapping[str, Any]) -> None:
         self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}.")
+        for line in learnt_lines(mission.get("provenance") or {}):
+            self.console.say(line)
         # What stands still goes on as it is: only what has ended needs another mission for what it paid for.
         cost = mission.get("cost", {})
         paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
@@ -222,9 +225,10 @@ def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     lines += [*_sources(provenance), *_gate(provenance)]
     if voices:
         lines += changes_lines(provenance)
+    lines += ran_lines(provenance)
     lines.append(f"route    {route_text(mission['route'])}")
     lines.append(f"spent    {cost_text(mission)}")
-    lines += placements(provenance)
+    lines += [*learnt_lines(provenance), *placements(provenance)]
     if mission["states"]:  # a message that is no cycle has none
         lines.append(f"states   {' > '.join(step['state'] for step in mission['states'])}")
     if "conversation" in mission["brief"]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from batos.front.telling.console import table, wrapped
+from batos.front.telling.learning import learnt_lines, ran_lines
 from batos.front.telling.mission import cost_text, notes_text, placements
 from batos.front.telling.voices import changes_lines
 
@@ -49,8 +50,8 @@ def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = Fal
         lines += [f"trust    {mission['trust']['answer']}, lineage {mission['trust']['lineage']}"]
         lines += [f"read at  {provenance['read_at']}"]
     else:
-        lines.append(f"spent    {cost_text(mission)}")
-        lines += placements(mission.get("provenance") or {})
+        known = mission.get("provenance") or {}
+        lines += [*ran_lines(known), f"spent    {cost_text(mission)}", *learnt_lines(known), *placements(known)]
         lines.append(f"states   {' > '.join(step['state'] for step in mission['states']) or 'none'}")
     return "\n".join([*lines, *_times(mission["states"]), *_calls(mission.get("prompts", ()))])
 
