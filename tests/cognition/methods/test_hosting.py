@@ -61,6 +61,28 @@ async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Cra
         assert dict(own_slots(opened.running.persona)) == before
 
 
+@pytest.mark.parametrize(
+    ("result", "writes"),
+    [
+        ([1] * 250_000, Writes()),
+        ("x" * 900_000, Writes()),
+        (None, Writes({"total": [[1]] * 120_000}, marked=True)),
+        (None, Writes({name: [1] * 2_000 for name in ("a", "b", "c")}, marked=True)),
+    ],
+)
+async def test_what_is_too_large_is_neither_a_result_nor_a_slot(mind: Crafted, result: Any, writes: Writes) -> None:
+    """What the cell lets through and the loop could not look at at once fails the run, and nothing of it is kept."""
+
+    async def flood(call: Any, host: Any) -> Any:
+        return result, writes
+
+    async with errands(mind.uvm) as (opened, given):
+        before = dict(own_slots(opened.running.persona))
+        with pytest.raises(MethodFailed, match="too large for a method"):
+            await runs.settled(given, FakeCell(flood), program("total", "a", "b", "c"))
+        assert dict(own_slots(opened.running.persona)) == before
+
+
 async def test_what_ends_a_run_ends_it_however_often_it_is_caught(mind: Crafted) -> None:
     """A mission that is held, a database that cannot be read: no message is answered any more."""
 

@@ -13,7 +13,7 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.cell.values import same
-from batos.cognition.methods.plainness import MOST_TEXT, MOST_VALUES, Room, data_of, is_record, matches, replaced
+from batos.cognition.methods.plainness import MOST_TEXT, MOST_VALUES, Room, data_of, fits, is_record, matches, replaced
 from batos.errors import MethodFailed
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject
@@ -118,3 +118,30 @@ def test_leaves_are_replaced_wherever_they_are() -> None:
 def test_the_kernels_containers_are_known(value: Any, record: bool) -> None:
     """A method reads them and replaces none."""
     assert is_record(value) is record
+
+
+@given(st.lists(plain, max_size=4))
+def test_what_fits_is_what_may_be_copied(value: list[Any]) -> None:
+    """Both count alike, so what was found to fit is never refused as too large."""
+    counted, copied = Room(), Room()
+    fits(value, "it", counted)
+    data_of(value, "it", copied)
+    assert (counted.values, counted.text) == (copied.values, copied.text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[0] * MOST_VALUES, [[0] * (MOST_VALUES // 2)] * 2, {"a": "x" * MOST_TEXT}, {"x" * (MOST_TEXT + 1): 0}],
+)
+def test_what_does_not_fit_is_not_walked_to_its_end(value: Any) -> None:
+    """The loop looks at what a method gives back: of what is too large it sees no more than that."""
+    with pytest.raises(MethodFailed, match="the result is too large"):
+        fits(value, "the result", Room())
+
+
+def test_values_share_one_room() -> None:
+    """Forty slots that are each just small enough are too large together."""
+    room = Room()
+    fits([0] * (MOST_VALUES // 2), "a", room)
+    with pytest.raises(MethodFailed, match="b is too large"):
+        fits([0] * (MOST_VALUES // 2), "b", room)

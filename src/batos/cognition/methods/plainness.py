@@ -89,7 +89,7 @@ def _key(key: Any, what: str, room: Room) -> str:
 
 def _too_large(what: str) -> MethodFailed:
     return MethodFailed(
-        f"{what} is too large for a method: it is shown at most {MOST_VALUES:,} values and {MOST_TEXT:,} characters",
+        f"{what} is too large for a method: at most {MOST_VALUES:,} values and {MOST_TEXT:,} characters",
         remedy="Keep less in one object, or use several.",
     )
 
@@ -99,6 +99,20 @@ def _no_data(what: str, value: Any) -> MethodFailed:
     if isinstance(value, Behaviour):
         return MethodFailed(f"{what} holds behaviour ({kind}): send it as a message instead of reading it")
     return MethodFailed(f"{what} holds {kind}, which is no plain data: a method cannot be shown it")
+
+
+def fits(value: Any, what: str, room: Room) -> None:
+    """Take plain data out of the room; MethodFailed as soon as it does not fit: what is too large is not walked."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        room.values -= 1
+        parts = each.values() if type(each) is dict else each if type(each) is list else ()
+        if len(waiting) + len(parts) > room.values:
+            raise _too_large(what)
+        waiting.extend(parts)
+        for text in (each,) if type(each) is str else each if type(each) is dict else ():
+            _text(text, what, room)
 
 
 def matches(value: Any, data: Data) -> bool:

@@ -65,7 +65,8 @@ async def _once(errand: Errand, cell: Runs, program: Program, sheet: Sheet) -> R
     call = Call(view.shown(), [*errand.args], dict(errand.kwargs), _seed(errand), _now(errand))
     outcome = await cell.run(program, call, host)
     host.take(outcome.writes)
-    return Ran(view.table.meant(outcome.result), tuple(host.thoughts), host.trust)
+    result = view.table.meant(outcome.result, f"the result of {errand.selector!r}")
+    return Ran(result, tuple(host.thoughts), host.trust)
 
 
 def _seed(errand: Errand) -> str:

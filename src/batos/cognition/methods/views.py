@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from batos.cell.host import Writes
 from batos.cell.values import Ref, Value
 from batos.cognition.methods.names import check_write
-from batos.cognition.methods.plainness import Data, Room, data_of, replaced
+from batos.cognition.methods.plainness import Data, Room, data_of, fits, replaced
 from batos.cognition.methods.sheets import GONE, Sheet, Written
 from batos.errors import MethodFailed
 from batos.image.records import least_trusted
@@ -33,8 +33,9 @@ class Table:
             self._numbers[obj] = len(self._objects)  # from 1: in the cell 0 is the receiver
         return Ref(self._numbers[obj])
 
-    def meant(self, value: Value) -> Data:
-        """What came back as data: each number is its object again."""
+    def meant(self, value: Value, what: str, room: Room | None = None) -> Data:
+        """What came back as data: each number is its object again. MethodFailed: it is too large, or means nothing."""
+        fits(value, what, room or Room())
         return replaced(value, self.object, lambda each: isinstance(each, Ref))
 
     def object(self, ref: Ref) -> UvmObject:
@@ -75,12 +76,14 @@ class View:
             check_write(self._sheet, self._receiver, slot)
             if slot not in self._slots:
                 raise MethodFailed(f"the method wrote {slot!r}, which its audit does not list")
-        changes = {slot: Written(self._taken(slot, value), trust) for slot, value in writes.values.items()}
+        room = Room()
+        changes = {slot: Written(self._taken(slot, value, room), trust) for slot, value in writes.values.items()}
         gone = {slot: Written(GONE, trust) for slot in writes.deleted if self._owned(slot)}
         self._sheet.write(self._receiver, changes | gone)
 
-    def _taken(self, slot: str, value: Value) -> Data:
-        return data_of(self.table.meant(value), f"the slot {slot!r} as the method left it")
+    def _taken(self, slot: str, value: Value, room: Room) -> Data:
+        what = f"the slot {slot!r} as the method left it"
+        return data_of(self.table.meant(value, what, room), what)
 
     def _owned(self, slot: str) -> bool:
         kept = self._sheet.find(self._receiver, slot)
