@@ -342,6 +342,21 @@ async def test_a_rejected_method_is_not_asked_about_again(tmp_path: Path) -> Non
         assert (len(mind.coded), len(mind.names("approval.asked"))) == (1, 1)
 
 
+async def test_a_rejected_method_serves_no_policy(tmp_path: Path) -> None:
+    """A no to a source stands for it under `auto` too, also in the next process; nothing is paid for again."""
+    for process in (1, 2):
+        async with learning(tmp_path, install="ask", memory=False) as mind:
+            if process == 1:
+                await mind.uvm.ask(MESSAGE)
+                (asked,) = mind.names("approval.asked")
+                await mind.uvm.approvals.reject(asked["approval"], "ada", "too long")
+            mission = await mind.uvm.ask({**MESSAGE, "policy": {"install": "auto"}})
+            assert "too long" in mission["provenance"]["generated"][0]["failure"]["message"]
+            assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
+            assert mind.slot("guide_facet_") is Intent
+            assert len(mind.coded) == (process == 1)
+
+
 @pytest.mark.parametrize(("budget", "made"), [({"mission_generations": 1}, 1), ({"hour_generations": 2}, 2)])
 async def test_generation_has_a_budget(tmp_path: Path, budget: Any, made: int) -> None:
     """As many are begun as a mission and an hour may; the rest is interpreted, and the mission says why."""

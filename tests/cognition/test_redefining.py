@@ -47,8 +47,19 @@ async def test_a_wish_may_be_given_again(tmp_path: Path) -> None:
             assert coder.count == 4 * number
         mind.bridge.respond = author(SPEAKS, SAID)
         for number in (1, 2):
-            await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
+            made = await mind.jit.redefine(name, selector, "ada", wish="Explain it kindly.")
             assert len(mind.coded) == 8 + number
+            await mind.jit.redefined(made)
+
+
+async def test_what_was_written_for_a_wish_is_not_paid_twice(tmp_path: Path) -> None:
+    """Where it could not be installed, or the process died before it was, the same wish gives the same method again."""
+    async with learning(tmp_path) as mind:
+        await mind.uvm.check()
+        first = await mind.jit.redefine("brick_prototype_obj", "guide_facet_", "ada", wish="Explain it kindly.")
+        again = await mind.jit.redefine("brick_prototype_obj", "guide_facet_", "ada", wish="Explain it kindly.")
+        assert (again.source, len(mind.coded)) == (first.source, 1)
+        assert (await mind.uvm.lives.install(again)).revision == 1
 
 
 async def test_a_source_needs_checks(tmp_path: Path) -> None:

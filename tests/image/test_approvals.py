@@ -221,13 +221,18 @@ def test_a_question_about_a_slot_is_found_whatever_its_source(root: Any) -> None
 def test_what_was_last_said_of_a_source(root: Any) -> None:
     """Asked and not answered is something else than never asked."""
     digest = candidate().digest
-    assert approvals.last_word(root, "traits_obj", "say_", digest, AT) is None
+
+    def said(at: str, digest: str = digest) -> str | None:
+        answer = approvals.last_said(root, "traits_obj", "say_", digest, at)
+        return None if answer is None else answer.word
+
+    assert said(AT) is None
     ask(root)
-    assert approvals.last_word(root, "traits_obj", "say_", digest, AT) == "asked"
-    assert approvals.last_word(root, "traits_obj", "say_", digest, UNTIL) == "expired"
+    assert said(AT) == "asked"
+    assert said(UNTIL) == "expired"
     approved(root)
-    assert approvals.last_word(root, "traits_obj", "say_", digest, LATER) == "approved"
-    assert approvals.last_word(root, "traits_obj", "say_", "0" * 64, AT) is None
+    assert said(LATER) == "approved"
+    assert said(AT, "0" * 64) is None
 
 
 def test_a_source_that_is_not_its_digest_is_never_installed(root: Any) -> None:

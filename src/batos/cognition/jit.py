@@ -51,6 +51,10 @@ class Approves(Protocol):
         """The id under which a slot's intent is asked about already."""
         ...
 
+    def heed(self, candidate: Candidate) -> None:
+        """GenerationFailed: a person said no to exactly this source."""
+        ...
+
 
 class Installs(Protocol):
     """Where a candidate becomes a method (cognition/lives)."""
@@ -230,8 +234,9 @@ class Jit:
 
     async def _settled(self, asks: _Asks, candidate: Candidate) -> Method | None:
         """A candidate that is not installed: install it, or ask."""
+        opened = rounds.opened(self.workshop.journal, asks.log)
         if asks.policy == "auto":
-            method = await self._install(candidate, rounds.opened(self.workshop.journal, asks.log))
+            method = await self._install(candidate, opened)
             asks.told["outcome"] = "installed"
             return method
         if self.approvals is None:
@@ -240,8 +245,7 @@ class Jit:
         try:
             approval = await self.approvals.ask(candidate, waits)
         except GenerationFailed as error:  # a person said no
-            self._waiting.pop(asks.log, None)
-            await self._fail(rounds.opened(self.workshop.journal, asks.log), error)
+            await self._fail(opened, error)
             raise
         self._pending(asks, approval)
         return None
@@ -281,12 +285,19 @@ class Jit:
         return Made("installed", spent(session), candidate, method)
 
     async def _install(self, candidate: Candidate, opened: Round) -> Method:
+        try:
+            if self.approvals is not None:
+                self.approvals.heed(candidate)
+        except GenerationFailed as error:
+            await self._fail(opened, error)
+            raise
         method = await self.lives.install(candidate)
         self._waiting.pop(opened.log, None)
         await self._close(opened, "installed")
         return method
 
     async def _fail(self, opened: Round, error: MethodFailed) -> None:
+        self._waiting.pop(opened.log, None)
         self._declined.add(opened.log, error)
         failed = error.as_dict()
         if isinstance(error, CovenantViolation):
@@ -320,7 +331,7 @@ class Jit:
         """
         with self.image.snapshot() as root:
             holder = methods.holder_named(root, name)
-            standing, kept = _standing(root, holder, selector)
+            standing, kept = wants.standing(root, holder, selector)
             intent = standing if wish is None else Intent(**{**standing.as_dict(), "text": wish})
             wanted = wants.of_intent(root, holder, selector, intent, digests=self.workshop.digests)
             given = kept if checks is None else tuple(map(Check.from_dict, checks))
@@ -331,19 +342,26 @@ class Jit:
         new = None if wish is None else {"text": wish}
         return replace(candidate, intent=methods.digest_of(standing), wish=new)
 
+    async def redefined(self, candidate: Candidate) -> None:
+        """A candidate of `redefine` is installed or asked about: who gives its wish again wants another one.
+
+        Until this is said the next one is given what was paid for.
+        """
+        log = str(candidate.provenance["generation"])
+        if log:
+            await self._close(rounds.opened(self.workshop.journal, log), "installed")
+
     async def _rewritten(self, wanted: Wanted, by: str) -> Candidate:
         log = wanted.log(f"{self.workshop.dialect_digest} redefine")
 
         async def work(flight: Flight[Made]) -> Made:
             opened = rounds.opened(self.workshop.journal, log)
             session = self.workshop.session(opened, flight.hold)
-            # Whoever asks again wants another one; what broke off otherwise is gone on with.
             try:
                 candidate = await self.workshop.make(wanted, opened, session, {"by": by})
             except (CovenantViolation, GenerationFailed) as error:
                 await self._close(opened, "failed", error.as_dict())
                 raise
-            await self._close(opened, "installed")
             return Made("made", spent(session), candidate)
 
         self._purse.take()
@@ -373,20 +391,3 @@ def _interpreted(running: Running, error: BatosError) -> None:
     """The intent is interpreted where policy lets it be; else the message ends in this."""
     if running.interpret == "never":
         raise error
-
-
-def _standing(root: Any, holder: UvmObject, selector: str) -> tuple[Intent, tuple[Check, ...]]:
-    """The wish that a slot's method serves, and the checks of its newest revision; Refused where there is no wish."""
-    value = own_slots(holder).get(selector)
-    lineage = methods.lineage_of(root, holder, selector)
-    newest = lineage.revisions[lineage.revisions.maxKey()].checks if lineage and lineage.revisions else ()
-    checks = tuple(map(Check.from_dict, newest))
-    if isinstance(value, Intent):
-        return value, checks
-    if isinstance(value, Method) and lineage is not None and lineage.intent is not None:
-        return lineage.intent, checks
-    raise Refused(
-        f"{selector!r} of {reference(holder)} is no declared intent",
-        field="selector",
-        remedy="Declare it in the codex first, then `batos genesis`.",
-    )

@@ -336,13 +336,12 @@ def closed(root: Any) -> Iterator[Approval]:
     return (root[roots.APPROVALS][name] for name in names if not _open(root, name))
 
 
-def last_word(root: Any, holder: str, selector: str, digest: str, at: str) -> Word | None:
-    """What was last said of a source for a slot, whatever the slot was then; None: it was never asked about."""
+def last_said(root: Any, holder: str, selector: str, digest: str, at: str) -> Answer | None:
+    """How it stands with the newest question about a source for a slot, whatever the slot was then; None: nobody asked."""
     start = f"{reference(methods.holder_named(root, holder))} {selector} "
     found = root[roots.ASKED].items(start, f"{start[:-1]}!", excludemax=True)
     names = [name for key, name in found if key.endswith(f" {digest}")]
-    approval = named(root, max(names)) if names else None
-    return None if approval is None else approval.standing(at)
+    return _answer(root[roots.APPROVALS][max(names)], at) if names else None
 
 
 def awaits(root: Any, reason: Mapping[str, Any] | None) -> bool:

@@ -116,10 +116,13 @@ class Approvals:
             )
         return None if answer is None else _id_of(answer)
 
-    def answer(self, holder: str, selector: str, digest: str) -> str | None:
-        """What was last said of a source for a slot: a `Word`, or None if nobody was ever asked."""
+    def heed(self, candidate: Candidate) -> None:
+        """GenerationFailed while a person's no to exactly this source stands: it serves no policy."""
+        at = iso(self._clock())
         with self._image.snapshot() as root:
-            return approvals.last_word(root, holder, selector, digest, iso(self._clock()))
+            said = approvals.last_said(root, candidate.holder, candidate.selector, candidate.digest, at)
+        if said is not None and said.word == "rejected" and said.until > at:
+            raise why_not(said)
 
     def awaits(self, mission: str) -> bool:
         """Whether a mission waits for a person who has not answered."""

@@ -12,9 +12,10 @@ from BTrees.OOBTree import OOBTree
 from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
+from batos.cognition.generating.checks import Check
 from batos.cognition.methods import names, sheets
 from batos.cognition.running import ratio
-from batos.errors import ObjectError
+from batos.errors import ObjectError, Refused
 from batos.genesis import graph, modelname, options
 from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
@@ -137,6 +138,23 @@ def of_intent(
         protected=names.protected(holder),
         given=_given(holder),
         former=_former(root, holder, selector),
+    )
+
+
+def standing(root: Any, holder: UvmObject, selector: str) -> tuple[Intent, tuple[Check, ...]]:
+    """The wish that a slot's method serves, and the checks of its newest revision; Refused where there is no wish."""
+    value = own_slots(holder).get(selector)
+    lineage = methods.lineage_of(root, holder, selector)
+    newest = lineage.revisions[lineage.revisions.maxKey()].checks if lineage and lineage.revisions else ()
+    checks = tuple(map(Check.from_dict, newest))
+    if isinstance(value, Intent):
+        return value, checks
+    if isinstance(value, Method) and lineage is not None and lineage.intent is not None:
+        return lineage.intent, checks
+    raise Refused(
+        f"{selector!r} of {reference(holder)} is no declared intent",
+        field="selector",
+        remedy="Declare it in the codex first, then `batos genesis`.",
     )
 
 

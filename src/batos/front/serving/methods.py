@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from batos.cognition.approving.reasons import needed
-from batos.errors import ProtocolError, Refused
+from batos.errors import GenerationFailed, ProtocolError, Refused
 from batos.front.wire.shapes import (
     MethodHistory,
     MethodList,
@@ -81,7 +81,8 @@ async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
     """A new revision of a wish, a source or both; the method as `method_show` has it.
 
     A person's own source is installed at once. What a model wrote for a wish is installed, asked about or refused as
-    the setting `install` says. ApprovalNeeded: it waits for an answer. Refused: by the setting. NotFound: no such slot.
+    the setting `install` says; of an object that was made from documents it is always asked about. ApprovalNeeded: it
+    waits for an answer. Refused: by the setting. NotFound: no such slot.
     GenerationFailed, CovenantViolation: nothing acceptable came of it; the method is what it was.
     """
     written, policy = given.source is None, uvm.settings.install
@@ -101,7 +102,17 @@ async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
     candidate = await uvm.crafts.jit.redefine(
         holder, selector, by, wish=given.wish, source=given.source, checks=given.checks
     )
-    if written and policy == "ask":
-        raise needed([await uvm.approvals.ask(candidate, None)], f"the new {given.method}")
-    await uvm.lives.install(candidate)
+    asks = written and (policy == "ask" or candidate.provenance["trust"] == "external")
+    approval = ""
+    try:
+        if asks:
+            approval = await uvm.approvals.ask(candidate, None)
+        else:
+            await uvm.lives.install(candidate)
+    except (GenerationFailed, Refused):  # it was rejected before, or is for another wish by now: the next one is anew
+        await uvm.crafts.jit.redefined(candidate)
+        raise
+    await uvm.crafts.jit.redefined(candidate)
+    if approval:
+        raise needed([approval], f"the new {given.method}")
     return uvm.lives.shown(given.method)
