@@ -368,16 +368,17 @@ async def test_generation_has_a_budget(tmp_path: Path, budget: Any, made: int) -
 
 
 async def test_a_coder_that_is_missing_hinders_nobody(tmp_path: Path) -> None:
-    """A coder that the daemon does not have makes no method: the intent is interpreted by its persona's model."""
-    async with learning(tmp_path) as mind:
+    """Without its coder the intent is interpreted by its persona's model, and the hour's budget is there for later."""
+    async with learning(tmp_path, hour_generations=1) as mind:
 
         def other(root: Any) -> None:
             root["pLLM_obj"].coder = "nobody-has-this:7b"
 
         await mind.uvm.image.writer.apply(other)
-        mission = await mind.uvm.ask(MESSAGE)
-        assert mission["status"] == "done"
-        assert mission["provenance"]["generated"][0]["failure"]["code"] == "model_missing"
+        for _ in range(2):
+            mission = await mind.uvm.ask(MESSAGE)
+            assert mission["status"] == "done"
+            assert mission["provenance"]["generated"][0]["failure"]["code"] == "model_missing"
 
 
 async def test_a_wish_that_changed_meanwhile_is_not_installed_over(tmp_path: Path) -> None:

@@ -274,6 +274,8 @@ class Jit:
             await self._fail(opened, error)
             return Made("failed", spent(session), error=error)
         except BatosError as error:  # Ollama, a budget of its own, or no cell: nothing is said about the wish
+            if not spent(session).tokens:
+                self._purse.give_back()
             return Made("failed", spent(session), error=error)
         if "auto" not in flight.wishes:
             self._remember(log, candidate)

@@ -34,6 +34,17 @@ def test_an_hour_has_so_many() -> None:
     assert "hour_generations" in purse.refusal(0)
 
 
+def test_what_cost_nothing_is_given_back() -> None:
+    """A coder that is away for an hour does not use up the hour that it is back in."""
+    purse = Purse(Allowance(hour=1), Clock())
+    purse.take()
+    purse.give_back()
+    assert purse.refusal(0) == ""
+    purse.give_back()
+    purse.take()
+    assert "hour_generations" in purse.refusal(0)
+
+
 def test_a_mission_has_so_many() -> None:
     """A mission that has begun as many as it may begins no more, whatever the hour has left."""
     purse = Purse(Allowance(mission=3), Clock())

@@ -55,3 +55,8 @@ class Purse:
     def take(self) -> None:
         """One begins."""
         self._begun.append(self.clock())
+
+    def give_back(self) -> None:
+        """One that began has cost nothing: the coder, Ollama or a cell was away, and that is not counted against it."""
+        if self._begun:
+            self._begun.pop()
