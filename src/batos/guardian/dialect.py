@@ -9,9 +9,9 @@ from batos.guardian.policy import SHIPPED, Policy
 
 _RULES = """
 A method is one function, `def` or `async def`, whose first parameter is `self`; imports stand before it, nothing else \
-does. No decorators, no classes, no `global`, no `with`, no `del` of a variable, no comments needed. `self` is the \
-object: `self.name` reads its slot `name`, `self.name = value` writes it, `del self.name` removes it. Slots hold plain \
-data: None, bool, int, float, str, list, dict with str keys. The method returns plain data.
+does. No decorators, no classes, no `global`, no `with`, no comments needed; after `del name` a variable is None. \
+`self` is the object: `self.name` reads its slot `name`, `self.name = value` writes it, `del self.name` removes it. \
+Slots hold plain data: None, bool, int, float, str, list, dict with str keys. The method returns plain data.
 
 The covenant: a method that changes a slot (also in place, as `self.items.append(x)` does) ends with \
 `self._p_changed = True`, on every path that returns after a change. After the marker may come only a `return` of an \
@@ -24,7 +24,7 @@ Messages: `await self.selector_(argument)` in an `async def` sends a message to 
 
 Names: none begins with an underscore but the marker and a lone `_`, and none is spelled in look-alike letters. No \
 `exec`, `eval`, `open`, no files, no network, no clock but `datetime.now()`. \
-Call `getattr`, `setattr` and `hasattr` only on `self` and with a literal name.
+Call `getattr`, `hasattr` and `setattr` with a literal name, and `setattr` only on `self`.
 """
 
 
