@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from batos.cell.cell import Call, Cell
+from batos.cell.host import Sent
+from batos.cell.program import prepare
 from batos.errors import BatosError, CellMissing
 from batos.genesis.integrity import Finding
 
@@ -14,23 +17,21 @@ class _Nobody:
     reads = writes = mutates = deletes = frozenset[str]()
 
 
+class _Silent:
+    """Nothing is sent by a method that only computes."""
+
+    async def send(self, *_: object) -> Sent:
+        return Sent()
+
+    async def read(self, *_: object) -> Sent:
+        return Sent()
+
+
 async def runs(binary: Path | None = None) -> Finding:
     """Runs a method that gives 42 in a worker of its own; nothing is left of it. `binary`: another interpreter."""
-    # Only who asks the doctor pays for loading the interpreter.
-    from batos.cell.cell import Call, Cell
-    from batos.cell.host import Sent
-    from batos.cell.program import prepare
-
-    class Silent:
-        async def send(self, *_: object) -> Sent:
-            return Sent()
-
-        async def read(self, *_: object) -> Sent:
-            return Sent()
-
     cell = Cell(1, binary=binary)
     try:
-        outcome = await cell.run(prepare("def answer(self):\n    return 6 * 7\n", _Nobody()), Call({}), Silent())
+        outcome = await cell.run(prepare("def answer(self):\n    return 6 * 7\n", _Nobody()), Call({}), _Silent())
     except BatosError as error:
         return Finding("cell.runs", False, str(error), _REMEDY if isinstance(error, CellMissing) else error.remedy)
     finally:
