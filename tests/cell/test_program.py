@@ -20,6 +20,26 @@ BODIES: dict[str, tuple[str, Any]] = {
         "def g():\n    yield 1\n    yield 2\na = g()\nreturn [next(a), next(a), next(a, None)]",
         [1, 2, None],
     ),
+    "next of a generator expression": (
+        "a = (x * 2 for x in [1, 2])\nreturn [next(a), next((x for x in [1, 5] if x > 4), None), next(a), next(a, 0)]",
+        [2, 5, 4, 0],
+    ),
+    "text of a failed assert": (
+        "try:\n    assert 3 > 5, 'small'\nexcept AssertionError as error:\n    return [str(error)]",
+        ["small"],
+    ),
+    "failed assert without a text": (
+        "try:\n    assert not 'a'\nexcept AssertionError as error:\n    return [str(error)]",
+        [""],
+    ),
+    "absent module": (
+        "try:\n    import os.path as path\nexcept ImportError:\n    return 'absent'\nreturn path.sep",
+        "absent",
+    ),
+    "absent module by its names": (
+        "try:\n    from sys import platform\nexcept ImportError:\n    return 'absent'\nreturn platform",
+        "absent",
+    ),
     "endless generator": (
         (
             "def g():\n    n = 0\n    while True:\n        yield n\n        n += 1\n"
@@ -199,6 +219,12 @@ async def test_helpers_stand_beside_the_method(cell: Cell) -> None:
         "def f(self):\n    return " + "(" * 300 + ")" * 300,
         "def f(self):\n    x = 0\n    if x:\n        pass\n"
         + "".join(f"    elif x == {n}:\n        pass\n" for n in range(3000)),
+        "def f(self):\n    import math as __builtins__",
+        "def f(self):\n    match {}:\n        case {**__builtins__}:\n            pass",
+        "def f(self):\n    match 1:\n        case int() as __class__:\n            pass",
+        "def f(self, *__class__):\n    pass",
+        "def f(self):\n    try:\n        pass\n    except Exception as __import__:\n        pass",
+        "def f(self):\n    return dict(__class__=1)",
         "def f(self):\n    return '" + "x" * LONGEST + "'",
     ],
 )

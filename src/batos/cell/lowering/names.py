@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from batos.errors import MethodFailed
+from batos.guardian.policy import SHIPPED
 
 #: Every name of ours inside the interpreter begins so; a method may not say one.
 OURS: Final = "_cell_"
@@ -17,6 +18,10 @@ MARKER: Final = "_p_changed"
 _FORBIDDEN: Final = frozenset(
     "eval exec compile globals locals vars dir open input breakpoint exit quit memoryview help".split()
 )
+#: Where a name that begins with two underscores has no business: all but methods of a class, and `__future__`.
+_NAMING: Final = (ast.Name, ast.Attribute, ast.alias, ast.arg, ast.keyword, ast.pattern, ast.ExceptHandler)
+#: The dialect's modules, and those that the interpreter knows beside them which reach nothing of the machine.
+MODULES: Final = frozenset({*SHIPPED.modules, "dataclasses", "time"})
 _FUNCTION: Final = ast.FunctionDef | ast.AsyncFunctionDef
 _SLOT: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 _PROTECTED: Final = re.compile(r"guardian|^parents?$|doesnotunderstand")
@@ -119,7 +124,7 @@ def _allow(name: str, node: ast.AST) -> None:
         raise refused(node, f"the name {name!r}: names that begin with {OURS!r} are the cell's")
     if isinstance(node, ast.Name) and name in _FORBIDDEN:
         raise refused(node, f"the name {name!r}")
-    if isinstance(node, ast.Name | ast.Attribute) and name.startswith("__"):
+    if isinstance(node, _NAMING) and name.startswith("__"):
         raise refused(node, f"the name {name!r}: what begins with two underscores is Python's own")
 
 

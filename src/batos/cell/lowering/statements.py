@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Final
 
-from batos.cell.lowering.names import OURS, Names, refused
+from batos.cell.lowering.names import MODULES, OURS, Names, refused
 
 #: Builtins whose calls go through ours: they reach attributes by name.
 _BY_NAME: Final = frozenset({"getattr", "setattr", "hasattr", "delattr"})
@@ -78,12 +78,26 @@ class Statements(ast.NodeTransformer):
             if self._names.member(node.func) == ("re", "sub") and node.args:
                 return _call(OURS + "re_sub", node.args, node, node.keywords)
             return node
+        if isinstance(node.func, ast.Name) and node.func.id == "next" and node.args:
+            node.args[0] = _iterator(node.args[0])
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if isinstance(node.ctx, ast.Load) and node.id in _BY_NAME | _SERVED:
             return ast.copy_location(ast.Name(id=OURS + node.id, ctx=ast.Load()), node)
         return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        """The interpreter adds the compared values to the text of an AssertionError, which Python does not."""
+        args = [node.msg] if node.msg is not None else []
+        error = ast.Call(func=ast.Name(id="AssertionError", ctx=ast.Load()), args=args, keywords=[])
+        failed = ast.UnaryOp(op=ast.Not(), operand=node.test)
+        made = ast.If(test=failed, body=[ast.Raise(exc=error)], orelse=[])
+        return self.generic_visit(ast.fix_missing_locations(ast.copy_location(made, node)))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        node.value = _iterator(node.value)
+        return self.generic_visit(node)
 
     def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
         return [ast.copy_location(self._deleted(target), node) for target in _flat(node.targets)]
@@ -105,6 +119,8 @@ class Statements(ast.NodeTransformer):
         return _each(node, [self._imported(alias) or ast.Import(names=[alias]) for alias in node.names])
 
     def _imported(self, alias: ast.alias) -> ast.stmt | None:
+        if alias.name not in MODULES:
+            return _missing(alias.name)
         if alias.name not in self._served:
             return None
         self.modules.add(alias.name)
@@ -114,6 +130,8 @@ class Statements(ast.NodeTransformer):
         module = node.module or ""
         if module == "__future__":
             return ast.copy_location(ast.Pass(), node)
+        if module not in MODULES or node.level:
+            return ast.copy_location(_missing("." * node.level + module), node)
         if module not in self._served:
             return node
         self.modules.add(module)
@@ -123,6 +141,21 @@ class Statements(ast.NodeTransformer):
                     node, f"`from {module} import {alias.name}`: it has {', '.join(sorted(self._served[module]))}"
                 )
         return _each(node, [_bind(alias.asname or alias.name, f"{OURS}{module}_{alias.name}") for alias in node.names])
+
+
+def _missing(module: str) -> ast.stmt:
+    """An import of a module that the cell has not, or not for methods: it fails as such an import does."""
+    error = ast.Call(
+        func=ast.Name(id="ModuleNotFoundError", ctx=ast.Load()),
+        args=[ast.Constant(f"the cell has no module {module!r}")],
+        keywords=[],
+    )
+    return ast.fix_missing_locations(ast.Raise(exc=error))
+
+
+def _iterator(node: ast.expr) -> ast.expr:
+    """A generator expression as what `next` takes: the interpreter makes a list of it."""
+    return _call(OURS + "iter", [node], node) if isinstance(node, ast.GeneratorExp) else node
 
 
 def _unbound(node: ast.Attribute) -> ast.expr:
