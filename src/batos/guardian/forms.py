@@ -146,7 +146,7 @@ class Forms(Uses):
         for default in (*node.defaults, *node.kw_defaults):
             if default is None:
                 continue
-            if not _is_constant(default) and (method or not isinstance(default, ast.Name)):
+            if not _is_constant(default) and (method or not (isinstance(default, ast.Name) or _is_empty(default))):
                 why = "a default that is no constant runs while the function is defined"
                 self.fault(default, "default", why, "use `None`, a number, a text or a tuple of them")
             self.todo.append((default, scope, depth))
@@ -237,3 +237,8 @@ def _is_constant(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.operand, ast.Constant)
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Tuple) and all(map(_is_constant, node.elts)))
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """`[]` or `{}`: of a helper it is made anew at each call of the method, and so keeps nothing between two."""
+    return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys)

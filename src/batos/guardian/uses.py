@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import string
 from typing import Final
 
@@ -11,6 +12,11 @@ from batos.guardian.scopes import Scope
 from batos.guardian.walking import ALLOWED, Walk
 
 _FORMATTER: Final = string.Formatter()
+#: An annotation in quotes.
+_TYPE_TEXT: Final = re.compile(r"[A-Za-z\[\], |]{1,80}")
+_TYPE_WORD: Final = re.compile(r"[A-Za-z]+")
+#: Their results hold nothing of what `key` gives, so that it may be a `get` of a dict.
+_KEYED: Final = frozenset({"max", "min", "sorted"})
 
 
 class Uses(Walk):
@@ -132,6 +138,8 @@ class Uses(Walk):
     def _call_by_name(self, node: ast.Call, name: str) -> None:
         if name in ("map", "filter", "reduce", "partial") and node.args:
             self.handed_on.append(node.args[0])
+        elif name in _KEYED:
+            self.keys.update((id(one.value), name) for one in node.keywords if one.arg == "key")
         elif name in self.policy.exceptions and (len(node.args) > 1 or node.keywords):
             why = f"`{name}` is made of more than one text"
             self.fault(node, "exception", why, 'say it in one text: ValueError(f"{name}: {value}")')
@@ -208,6 +216,8 @@ class Uses(Walk):
         if not isinstance(node, ast.Attribute) or node.attr not in self.policy.plain_methods:
             return
         base = node.value
+        if node.attr == "get" and self.keys.get(id(node), self.policy.receiver) not in self.bound:
+            return  # max(scores, key=scores.get)
         of_module = isinstance(base, ast.Name) and base.id in self.imports
         of_type = isinstance(base, ast.Name) and base.id in self.policy.functions and base.id not in self.bound
         if not (of_module or of_type or self._of_module(base)):
@@ -335,6 +345,9 @@ def _bad_field(text: str, depth: int = 0) -> str:
 
 def _is_type_word(node: ast.expr, words: frozenset[str]) -> bool:
     if isinstance(node, ast.Constant):
-        return node.value is None or node.value is ... or (isinstance(node.value, str) and node.value in words)
+        if isinstance(node.value, str):  # `"dict[str, int | None]"`: nothing but words and brackets
+            said = _TYPE_TEXT.fullmatch(node.value) is not None
+            return said and all(one in words or one == "None" for one in _TYPE_WORD.findall(node.value))
+        return node.value is None or node.value is ...
     name = node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
     return name in words or (isinstance(node, ast.Name) and node.id in words)

@@ -64,6 +64,8 @@ class Walk:
         self.compared: set[int] = set()
         #: What is given to something that will call it.
         self.handed_on: list[ast.expr] = []
+        #: What is given as `key` to a builtin that sorts or picks, and to which.
+        self.keys: dict[int, str] = {}
         self.binds: dict[str, list[ast.AST]] = {}
 
     def fault(self, node: ast.AST, rule: str, why: str, remedy: str = ALLOWED) -> None:

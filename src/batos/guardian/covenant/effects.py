@@ -117,7 +117,19 @@ class Effects:
         return frozenset((self.made(node, held),))
 
     def hold(self, thing: Thing, held: Value) -> None:
-        if not held <= thing.elements:
+        if not (held <= thing.elements and (thing.fields is None or held <= thing.others)):
+            thing.elements |= held
+            thing.others |= held
+            self.version += 1
+            if thing.slots:
+                self.own(held, thing.slots)
+
+    def put(self, thing: Thing, key: ast.expr | None, held: Value) -> None:
+        """A thing holds something under a key; a dict that is written out keeps constant ones apart from the others."""
+        if thing.fields is None or not isinstance(key, ast.Constant):
+            self.hold(thing, held)
+        elif not held <= thing.fields.get(key.value, PLAIN):
+            thing.fields[key.value] = thing.fields.get(key.value, PLAIN) | held
             thing.elements |= held
             self.version += 1
             if thing.slots:
@@ -172,15 +184,15 @@ class Effects:
             self.fault(node, "write-before-send", why, _MARK_FIRST)
         self.pass_by()
 
-    def change(self, value: Value, node: ast.AST, held: Value = PLAIN) -> None:
-        """The containers that a value may be are changed in place, and hold `held` from now on."""
+    def change(self, value: Value, node: ast.AST, held: Value = PLAIN, key: ast.expr | None = None) -> None:
+        """The containers that a value may be are changed in place, and hold `held` from now on (under `key`)."""
         slots: set[str] = set()
         self.changes += 1
         for thing in value:
             slots |= thing.slots
             if thing.foreign:
                 self.fault(node, "foreign-write", "this changes a copy of another object's slot", _FOREIGN)
-            self.hold(thing, held)
+            self.put(thing, key, held)
         if slots:
             self.mutates |= slots
             self.write(node)

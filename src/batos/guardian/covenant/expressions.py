@@ -16,6 +16,7 @@ from batos.guardian.covenant.things import (
     State,
     Value,
     elements,
+    field,
     joined,
     made_before,
 )  # fmt: skip
@@ -90,7 +91,7 @@ class Expressions(Calls):
                     self.eval(part)
             return self.container(node, elements(owner)) if owner else PLAIN
         self.eval(node.slice)
-        return elements(owner)
+        return field(owner, node.slice.value) if isinstance(node.slice, ast.Constant) else elements(owner)
 
     def _binary(self, node: ast.BinOp) -> Value:
         left, right = self.eval(node.left), self.eval(node.right)
@@ -137,14 +138,14 @@ class Expressions(Calls):
         return self.container(node, held)
 
     def _dictionary(self, node: ast.Dict) -> Value:
-        held: Value = PLAIN
+        made = self.made(node)
+        made.fields = made.fields or {}
         for key, one in zip(node.keys, node.values, strict=True):
-            if key is None:
-                held |= elements(self.eval(one))
-            else:
+            if key is not None:
                 self.eval(key)
-                held |= self.eval(one)
-        return self.container(node, held)
+            value = self.eval(one)
+            self.put(made, key, elements(value) if key is None else value)
+        return frozenset((made,))
 
     def _compare(self, node: ast.Compare) -> Value:
         for one in (node.left, *node.comparators):

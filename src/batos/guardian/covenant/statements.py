@@ -22,6 +22,8 @@ from batos.guardian.covenant.things import (
 _MARK_LAST: Final = "let `self._p_changed = True` be the last statement of this path"
 #: Operators that change a list or a dict in place.
 _IN_PLACE: Final = (ast.Add, ast.Mult, ast.BitOr)
+#: What can be joined in place to nothing but a container.
+_CONTAINERS: Final = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
 _NUMBERS: Final = frozenset({"abs", "float", "int", "len", "round", "ord", "str", "repr", "chr", "format"})
 
 
@@ -40,6 +42,13 @@ def is_marker(node: ast.AST, receiver: str, marker: str) -> bool:
     )
 
 
+def _is_still(node: ast.stmt) -> bool:
+    """Whether nothing can go wrong in a statement: no `except` is entered from it."""
+    if isinstance(node, ast.Return):
+        return node.value is None or isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Pass | ast.Break | ast.Continue)
+
+
 class Statements(Paths):
     """Statements; each says whether what follows it can be reached."""
 
@@ -51,7 +60,8 @@ class Statements(Paths):
             if is_marker(node, receiver, marker):
                 self.mark()
                 continue
-            self.may_raise()
+            if not _is_still(node):
+                self.may_raise()
             follow = _FOLLOW.get(type(node))
             if follow is None:
                 self._other(node)
@@ -121,7 +131,7 @@ class Statements(Paths):
             owner = self.eval(target.value)
             self.eval(target.slice)
             sliced = isinstance(target.slice, ast.Slice)
-            self.change(owner, node, elements(value) if sliced else value)
+            self.change(owner, node, elements(value) if sliced else value, target.slice)
         elif isinstance(target, ast.Starred):
             self.bind(target.value, self.container(target, value), node)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -156,6 +166,8 @@ class Statements(Paths):
             elif not receiver:
                 self.change(owner, node)
             return True
+        if isinstance(node.op, _IN_PLACE) and isinstance(node.value, _CONTAINERS):
+            self.change(self.eval(target), node, elements(given))  # `known["rows"] += [row]`: the list stays the same
         self.bind(target, given, node)
         return True
 

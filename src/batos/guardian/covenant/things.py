@@ -25,10 +25,11 @@ class Thing:
 
     `slots` are the slots it may be (part of), `elements` what it may hold, `effect` the bits of what happens when it is
     called, awaited or iterated, `bound` what a bound method changes, `foreign` whether it is a copy of another object's
-    slot, `keyed` whether it is a pair whose first is a key or a number.
+    slot, `keyed` whether it is a pair whose first is a key or a number. Of a dict that is written out, `fields` are its
+    elements by key and `others` those that it was given since, under whatever key.
     """
 
-    __slots__ = ("bound", "effect", "elements", "foreign", "function", "keyed", "number", "slots")
+    __slots__ = ("bound", "effect", "elements", "fields", "foreign", "function", "keyed", "number", "others", "slots")
 
     def __init__(self, slots: frozenset[str] = frozenset(), effect: int = 0) -> None:
         self.slots = slots
@@ -38,6 +39,8 @@ class Thing:
         self.function: Function | None = None
         self.foreign = False
         self.keyed = False
+        self.fields: dict[object, Value] | None = None
+        self.others: Value = PLAIN
         self.number = next(_numbers)
 
 
@@ -115,6 +118,15 @@ def elements(value: Value) -> Value:
     if len(value) == 1:
         return next(iter(value)).elements
     return PLAIN.union(*(thing.elements for thing in value))
+
+
+def field(value: Value, key: object) -> Value:
+    """What a value may give under a key that stands there as a constant."""
+    found = PLAIN
+    for thing in value:
+        known = thing.fields
+        found |= thing.elements if known is None or thing.slots else known.get(key, PLAIN) | thing.others
+    return found
 
 
 def made_before(thing: Thing) -> int:
