@@ -65,15 +65,16 @@ async def test_a_done_mission_has_all_of_the_contract(mind: Mind) -> None:
 
 
 async def test_a_failed_mission_has_its_reason_and_what_it_cost(mind: Mind) -> None:
-    """No answer, but route, states and cost: what was spent is told."""
+    """No answer, but route, states and cost: what was spent is told, and what ran."""
     mind.bridge.respond = lambda request: StreamCut("cut") if kind(request) == "part" else mind.script(request)
     mission = await submit(mind.uvm)
     with pytest.raises(StreamCut):
         await mind.uvm.run(mission)
     shown = mind.uvm.mission(mission)
-    assert shown.keys() == ALWAYS | {"reason", "route"}
+    assert shown.keys() == ALWAYS | {"reason", "route", "provenance"}
     assert shown["reason"].keys() == {"code", "message", "remedy", "retry"}
     assert shown["cost"]["calls"] == 4
+    assert [each["as"] for each in shown["provenance"]["methods"]] == ["interpreted intent"] * 3
     json.dumps(shown)
 
 
