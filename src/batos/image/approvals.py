@@ -337,7 +337,7 @@ def closed(root: Any) -> Iterator[Approval]:
 
 
 def last_said(root: Any, holder: str, selector: str, digest: str, at: str) -> Answer | None:
-    """How it stands with the newest question about a source for a slot, whatever the slot was then; None: nobody asked."""
+    """How the newest question about a source for a slot stands, whatever the slot was then; None: nobody asked."""
     start = f"{reference(methods.holder_named(root, holder))} {selector} "
     found = root[roots.ASKED].items(start, f"{start[:-1]}!", excludemax=True)
     names = [name for key, name in found if key.endswith(f" {digest}")]
