@@ -93,7 +93,7 @@ class MissionInterpreter:
         errand = replace(errand, number=number)
         if choice.method is None:
             return await self.interpreted(errand, choice)
-        ran = await self.ran(errand, choice)
+        ran = await self.ran(errand, choice, results.taken)
         return self._result(errand, ran) if isinstance(ran, Ran) else ran
 
     def errand(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Chosen) -> Errand:
@@ -115,10 +115,10 @@ class MissionInterpreter:
             intent=choice.intent,
         )
 
-    async def ran(self, errand: Errand, choice: Chosen) -> Any:
+    async def ran(self, errand: Errand, choice: Chosen, takes: runs.Takes = runs.anything) -> Any:
         """What the method gave (a Ran). Where there is no cell, what its intent gives, if policy lets that be."""
         try:
-            return await runs.run(errand)
+            return await runs.run(errand, takes)
         except CellMissing:
             could = choosing.interpretable(errand.receiver, choice.intent, errand.args)
             if not could or self.running.interpret == "never":

@@ -9,7 +9,7 @@ import pytest
 from tests.cognition.methods.crafted import BRICK, Always, Crafted, craft, crafted, methods
 from tests.cognition.minds import BAD, SLOTS, ask
 
-from batos.errors import CellMissing, GenerationFailed, StreamCut
+from batos.errors import CellMissing, GenerationFailed, Refused, StreamCut
 from batos.image import uses
 from batos.image.methods import lineage_of
 
@@ -58,6 +58,29 @@ async def test_uses_of_a_mission_that_failed_reach_the_ledger(mind: Crafted) -> 
     with pytest.raises(StreamCut):
         await ask(mind.uvm)
     assert [each["outcome"] for each in ledger(mind)] == ["fault"]
+
+
+async def test_an_answer_that_nobody_can_take_is_a_fault_and_leaves_nothing(mind: Crafted) -> None:
+    """Its part failed: what it had written is not there, and the ledger says so, or it would never go."""
+    await mind.write(total=1)
+    writes = "    self.total = 2\n    self._p_changed = True\n    return None\n"
+    await mind.install(tamland_facet_=f"def tamland_facet_(self, query):\n{writes}")
+    shown = await ask(mind.uvm)
+    (failed,) = [each["failure"]["code"] for each in shown["voices"] if "failure" in each]
+    assert (failed, mind.slots()["total"]) == ("method_failed", 1)
+    assert [each["outcome"] for each in ledger(mind)] == ["fault"]
+
+
+async def test_who_spent_a_missions_calls_is_counted(mind: Crafted) -> None:
+    """A method that asks without end fails each mission that it is in, and goes for it; those beside it do not."""
+    flood = "    for number in range(100):\n        await self.infer_(f'{query} {number}')\n    return query\n"
+    await mind.install(
+        tamland_facet_=f"async def tamland_facet_(self, query):\n{flood}", guide_facet_=ECHO.replace(TAMLAND, GUIDE)
+    )
+    with pytest.raises(Refused, match="has spent its 40 calls"):
+        await ask(mind.uvm)
+    assert [(each["outcome"], each["calls"] > 30) for each in ledger(mind)] == [("fault", True)]
+    assert [each["outcome"] for each in ledger(mind, GUIDE)] == ["ok"]
 
 
 async def test_what_ollama_did_is_no_fault_of_the_methods(mind: Crafted) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from batos.cognition.asking.decisions import QUOTE
 from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import Quoted, stands
-from batos.cognition.methods.errands import Ran, Thought
+from batos.cognition.methods.errands import Errand, Ran, Thought
 from batos.cognition.methods.plainness import Data
 from batos.cognition.methods.sheets import pointed
 from batos.cognition.mind.facets import SubQuery
@@ -53,6 +53,16 @@ def part(running: Running, ran: Ran, asked: SubQuery, evidence: Evidence) -> Par
         persona=running.voice.name,
         gist=_gist(answer, ran.thoughts) if votes else "",
     )
+
+
+def taken(errand: Errand, ran: Ran) -> None:
+    """MethodFailed: a mind can take nothing from a slot of that kind that is answered so."""
+    if errand.selector.endswith("_facet_"):
+        given = _fields(ran.value, errand.selector)
+        text(given["answer"], errand.selector)
+        _quoted(given.get("citations"), errand.selector)
+    elif errand.selector.endswith("_protocol_"):
+        text(ran.value, errand.selector)
 
 
 def _fields(value: Data, selector: str) -> Mapping[str, Any]:

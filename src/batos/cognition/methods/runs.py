@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from batos.cell.cell import Call
 from batos.cell.program import Program
@@ -22,32 +23,42 @@ from batos.objects.prototype import label
 MOST_RUNS: Final = 12
 
 
-async def run(errand: Errand) -> Ran:
+#: Raises MethodFailed where whoever sent the message can take nothing from what came of it.
+Takes: TypeAlias = Callable[[Errand, Ran], None]
+
+
+def anything(errand: Errand, ran: Ran) -> None:
+    """A method and `batos send` take whatever a method gives."""
+
+
+async def run(errand: Errand, takes: Takes = anything) -> Ran:
     """Run a method to its end; what it wrote is in the image, or on the sheet below, when this returns, and only then.
 
-    MethodFailed, CovenantViolation, CellKilled: it failed, and wrote nothing. CellMissing: there is no cell. And what
-    its messages may not catch: a spent budget, a mission that is held, a daemon that is away.
+    What `takes` refuses is its failure like any other. MethodFailed, CovenantViolation, CellKilled: it failed, and
+    wrote nothing. CellMissing: there is no cell. And what its messages may not catch: a spent budget, a mission that is
+    held, a daemon that is away.
     """
     cell = errand.running.craft.cell
     if cell is None:
         raise CellMissing(
             f"{errand.selector!r} of {label(errand.receiver)} is a method, and there is no cell to run it in"
         )
-    return await of_method(errand, _run(errand, cell))
+    return await of_method(errand, _run(errand, cell, takes))
 
 
-async def _run(errand: Errand, cell: Runs) -> Ran:
+async def _run(errand: Errand, cell: Runs, takes: Takes) -> Ran:
     assert errand.method is not None
-    return await settled(errand, cell, await program_of(errand.method))
+    return await settled(errand, cell, await program_of(errand.method), takes)
 
 
-async def settled(errand: Errand, cell: Runs, program: Program) -> Ran:
+async def settled(errand: Errand, cell: Runs, program: Program, takes: Takes = anything) -> Ran:
     """What the first run gives that rests on what is there when it ends; its changes are laid down with that."""
     for _ in range(MOST_RUNS):
         sheet = Sheet(errand.below)
         ran = await _once(errand, cell, program, sheet)
         moved = sheet.moved()
         if moved is None:
+            takes(errand, ran)
             # No await since it was looked at: what is laid now rests on what is there.
             errand.running.changed.extend(sheet.lay())
             if errand.below is None:

@@ -9,11 +9,13 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from batos.cognition.methods.choosing import Chosen
 from batos.cognition.methods.errands import Errand
 from batos.cognition.running import Running, Use
-from batos.errors import CellMissing, MethodFailed, ObjectError
+from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
 from batos.objects.prototype import UvmObject, label, reference
 
 T = TypeVar("T")
+#: Calls of one use, and a quarter of its mission's, that make a spent budget its fault.
+MANY: Final = 8
 Outcome: TypeAlias = Literal["ok", "fault"]
 
 #: How an intent was interpreted: because there is no method, for comparison with it, or because no cell could run it.
@@ -82,6 +84,12 @@ class _Use:
             raise
         except (MethodFailed, ObjectError):
             went("fault")
+            raise
+        except Refused as error:
+            # Nobody may catch that, and the mission fails: who spent it is counted, or it would fail every one.
+            spent = session.spent(self._path)[0] - calls
+            if (error.field or "").startswith("budget.") and spent > MANY and 4 * spent >= session.cost.calls:
+                went("fault")
             raise
         went("ok")
         return found
