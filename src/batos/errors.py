@@ -370,7 +370,7 @@ class TimedOut(BatosError):
 
 
 class ApprovalNeeded(BatosError):
-    """What is to be done waits for a person; `approval` is the id under which it is asked, `others` are more of them."""
+    """What is to be done waits for a person; `approval` is the id under which it is asked, `others` are more ids."""
 
     exit_code = 7
     remedy = "See it with `batos approvals`, then `batos approve ID` or `batos reject ID`."
