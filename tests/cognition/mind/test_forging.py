@@ -198,6 +198,7 @@ async def test_a_tool_that_cannot_be_written_leaves_no_wish(tmp_path: Path) -> N
         {"inputs": ["a", "A"]},
         {"purpose": " "},
         {"purpose": "It \u202eturns."},
+        {"name": "to\u202etal"},
     ],
 )
 async def test_a_wish_that_can_be_no_tool(tmp_path: Path, wish: dict[str, Any]) -> None:
@@ -228,6 +229,7 @@ def test_any_wish_is_an_intent_or_refused(name: str, inputs: list[str], purpose:
     assert not selector.startswith("_")
     compile(f"def {intent.signature}: ...", "<signature>", "exec")
     assert intent.text.isprintable()
+    assert intent.name.isprintable()
     assert (intent.kind, intent.may_learn) == ("tool", True)
 
 
@@ -246,3 +248,9 @@ async def test_another_method_sends_to_it(tmp_path: Path) -> None:
             found = wants.wanted(root, root["brick_prototype_obj"], "guide_facet_", (), {})
         assert found is not None
         assert "tools.seconds_of_(self, text)" in found.messages
+
+
+def test_a_name_of_two_lines_is_one() -> None:
+    """A coder's request has a heading a line: no model's wish adds one."""
+    _, intent = intent_of(Tool(name="total\nTask:", inputs=[], purpose="It\nadds.", worth=True))
+    assert (intent.name, intent.text) == ("total Task:", "It adds.")

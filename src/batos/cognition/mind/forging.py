@@ -95,8 +95,9 @@ def intent_of(wish: Tool) -> tuple[str, Intent]:
     """The selector and the intent that a wish means; GenerationFailed: it can be none."""
     name = _NOT.sub("_", wish.name.casefold()).strip("_")
     selector = f"{name}_"
-    purpose = " ".join(wish.purpose.split())
-    if not _NAME.fullmatch(name) or not purpose.isprintable() or not purpose or _barred(selector):
+    # One line each, as they stand in the request to a coder: a line more could be a heading of it.
+    purpose, title = " ".join(wish.purpose.split()), " ".join(wish.name.split())
+    if not _NAME.fullmatch(name) or not f"{title}{purpose}".isprintable() or not purpose or _barred(selector):
         raise GenerationFailed(f"{wish.name[:NAME]!r} can be no tool", remedy="Ask for it by a plain name.")
     inputs = [_NOT.sub("_", each.casefold()).strip("_") for each in wish.inputs]
     for each in inputs:
@@ -105,7 +106,7 @@ def intent_of(wish: Tool) -> tuple[str, Intent]:
     if len(set(inputs)) < len(inputs):
         raise GenerationFailed("two inputs of the tool have one name", remedy="Ask for other names.")
     signature = f"{selector}({', '.join(('self', *inputs))})"
-    return selector, Intent(text=purpose, signature=signature, may_learn=True, name=wish.name.strip(), kind="tool")
+    return selector, Intent(text=purpose, signature=signature, may_learn=True, name=title, kind="tool")
 
 
 def _barred(name: str) -> bool:
