@@ -35,7 +35,12 @@ def journal() -> Iterator[Journal]:
 
 def record(path: str, **more: Any) -> Record:
     """An answered call of the log."""
-    request: dict[str, Any] = {"messages": [{"role": "system", "content": path}], "format": None, "think": False, "options": {}}
+    request: dict[str, Any] = {
+        "messages": [{"role": "system", "content": path}],
+        "format": None,
+        "think": False,
+        "options": {},
+    }
     return Record(path, LOG, path, "coder", "d" * 64, request, "done", iso(AT), **more)
 
 
