@@ -320,14 +320,25 @@ async def test_under_ask_and_never_the_mission_waits(tmp_path: Path) -> None:
         assert asked["approval"] in mission["reason"]["message"]
 
 
-async def test_what_waits_is_installed_by_who_may(tmp_path: Path) -> None:
-    """A mission whose brief lets it install takes what another's has had made, and pays for no call."""
+async def test_a_brief_may_install_no_more_than_is_configured(tmp_path: Path) -> None:
+    """Where a person is to be asked, no brief can say that nobody is: what waits goes on waiting, and is paid once."""
     async with learning(tmp_path, install="ask") as mind:
+        for policy in ({}, {"policy": {"install": "auto"}}):
+            mission = await mind.uvm.ask({**MESSAGE, **policy})
+            assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
+        assert mind.slot("guide_facet_") is Intent
+        assert (mind.coded, len(mind.names("approval.asked"))) == (["guide_facet_"], 1)
+
+
+async def test_what_waits_is_installed_where_nobody_is_asked_any_more(tmp_path: Path) -> None:
+    """A process that may install by itself takes what an earlier one had made, and pays for no call."""
+    async with learning(tmp_path, install="ask", memory=False) as mind:
         await mind.uvm.ask(MESSAGE)
-        mission = await mind.uvm.ask({**MESSAGE, "policy": {"install": "auto"}})
+    async with learning(tmp_path, install="auto", memory=False) as mind:
+        mission = await mind.uvm.ask(MESSAGE)
         assert mission["provenance"]["generated"][0]["outcome"] == "installed"
         assert mission["provenance"]["generated"][0]["calls"] == 0
-        assert mind.coded == ["guide_facet_"]
+        assert mind.coded == []
 
 
 async def test_a_rejected_method_is_not_asked_about_again(tmp_path: Path) -> None:
@@ -344,13 +355,13 @@ async def test_a_rejected_method_is_not_asked_about_again(tmp_path: Path) -> Non
 
 async def test_a_rejected_method_serves_no_policy(tmp_path: Path) -> None:
     """A no to a source stands for it under `auto` too, also in the next process; nothing is paid for again."""
-    for process in (1, 2):
-        async with learning(tmp_path, install="ask", memory=False) as mind:
+    for process, policy in enumerate(("ask", "auto"), 1):
+        async with learning(tmp_path, install=policy, memory=False) as mind:
             if process == 1:
                 await mind.uvm.ask(MESSAGE)
                 (asked,) = mind.names("approval.asked")
                 await mind.uvm.approvals.reject(asked["approval"], "ada", "too long")
-            mission = await mind.uvm.ask({**MESSAGE, "policy": {"install": "auto"}})
+            mission = await mind.uvm.ask(MESSAGE)
             assert "too long" in mission["provenance"]["generated"][0]["failure"]["message"]
             assert mission["provenance"]["methods"][0]["as"].startswith("interpreted intent")
             assert mind.slot("guide_facet_") is Intent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from batos.cell.cell import Call, Outcome
 from batos.cell.host import Host
@@ -23,6 +23,9 @@ from batos.inference.session import Session
 from batos.objects.message import Interpreter
 from batos.objects.method import Method
 from batos.objects.prototype import Found, UvmObject
+
+#: Policies of installing, each allowing less than the one before.
+LESS_AND_LESS: Final[tuple[Install, ...]] = ("auto", "ask", "never")
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +289,9 @@ class Running:
 
     @property
     def install(self) -> Install:
-        """Whether intents become methods: as the brief says, else as configured."""
-        policy = self.brief.policy
-        return (policy and policy.install) or self.craft.install
+        """Whether intents become methods: as configured, or less if the brief says so; it may not ask for more."""
+        asked = self.brief.policy.install if self.brief.policy is not None else None
+        return max(asked or self.craft.install, self.craft.install, key=LESS_AND_LESS.index)
 
     @property
     def interpret(self) -> Interpret:

@@ -29,7 +29,7 @@ async def bridge() -> Coding:
 @pytest.fixture
 async def uvm(tmp_path: Path, bridge: Coding) -> AsyncIterator[UVM]:
     """A mind in memory that is there to work."""
-    async with scripted_uvm(tmp_path, bridge) as uvm:
+    async with scripted_uvm(tmp_path, bridge, install="ask") as uvm:
         uvm.approvals.keep(uvm.control.begin)
         yield uvm
 
@@ -150,7 +150,7 @@ async def test_a_rejected_message_fails_its_mission(uvm: UVM) -> None:
 async def test_what_nobody_answers_fails_in_its_time(tmp_path: Path) -> None:
     """The part fails because nobody answered; whoever asks after that is asked about anew."""
     clock = Days()
-    async with scripted_uvm(tmp_path, Coding(), seams=Seams(clock=clock)) as uvm:
+    async with scripted_uvm(tmp_path, Coding(), install="ask", seams=Seams(clock=clock)) as uvm:
         uvm.approvals.keep(uvm.control.begin)
         mission = await waits(uvm, MESSAGE)
         name = uvm.mission(mission)["reason"]["approval"]
@@ -196,7 +196,7 @@ async def test_a_deadline_ends_the_wait(tmp_path: Path) -> None:
     """It fails, timed out; the question stays, and its answer wakes nobody."""
     clock = Days()
     deadline = iso(clock.now + timedelta(hours=1))
-    async with scripted_uvm(tmp_path, Coding(), seams=Seams(clock=clock)) as uvm:
+    async with scripted_uvm(tmp_path, Coding(), install="ask", seams=Seams(clock=clock)) as uvm:
         mission = await waits(uvm, {**MESSAGE, "deadline": deadline})
         clock.pass_(1)
         uvm.workers.alarms.set(mission, deadline)  # as when the clock is looked at
@@ -210,10 +210,10 @@ async def test_a_deadline_that_passed_while_nobody_was_there_ends_the_wait(tmp_p
     """The next process fails it, although a person may still answer."""
     clock = Days()
     deadline = iso(clock.now + timedelta(hours=1))
-    async with scripted_uvm(tmp_path, Coding(), memory=False, seams=Seams(clock=clock)) as uvm:
+    async with scripted_uvm(tmp_path, Coding(), install="ask", memory=False, seams=Seams(clock=clock)) as uvm:
         mission = await waits(uvm, {**MESSAGE, "deadline": deadline})
     clock.pass_(1)
-    async with scripted_uvm(tmp_path, Coding(), memory=False, seams=Seams(clock=clock)) as uvm:
+    async with scripted_uvm(tmp_path, Coding(), install="ask", memory=False, seams=Seams(clock=clock)) as uvm:
         assert await uvm.recover() == []
         assert uvm.mission(mission)["reason"]["code"] == "timed_out"
         assert len(waiting(uvm)) == 1
@@ -237,11 +237,11 @@ async def test_an_answer_that_comes_while_the_mission_is_on_its_way_out_is_heard
 async def test_after_a_restart_it_waits_on(tmp_path: Path) -> None:
     """No work is done for it; it goes on with the answer, whichever process is there then."""
     bridge = Coding()
-    async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
+    async with scripted_uvm(tmp_path, bridge, install="ask", memory=False) as uvm:
         mission = await waits(uvm, CYCLE)
         await uvm.approvals.approve([waiting(uvm)[0]["id"]], "ada")
     spent = len(bridge.history)
-    async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
+    async with scripted_uvm(tmp_path, bridge, install="ask", memory=False) as uvm:
         assert await uvm.recover() == []
         assert not uvm.workers.has(mission)
         assert (await uvm.ended(mission))["status"] == "waiting"
@@ -249,7 +249,7 @@ async def test_after_a_restart_it_waits_on(tmp_path: Path) -> None:
         assert answered.woken == (mission,)
         assert uvm.mission(mission)["status"] == "queued"  # nobody works in a process that only answers
         assert len(bridge.history) == spent
-    async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
+    async with scripted_uvm(tmp_path, bridge, install="ask", memory=False) as uvm:
         assert await uvm.recover() == [mission]
         await uvm.begin(mission)
         assert (await uvm.ended(mission))["status"] == "done"
@@ -259,10 +259,10 @@ async def test_after_a_restart_it_waits_on(tmp_path: Path) -> None:
 async def test_what_lapsed_while_nobody_was_there_is_told_after_the_restart(tmp_path: Path) -> None:
     """The mission is among those that are to be begun, and fails with the reason."""
     clock = Days()
-    async with scripted_uvm(tmp_path, Coding(), memory=False, seams=Seams(clock=clock)) as uvm:
+    async with scripted_uvm(tmp_path, Coding(), install="ask", memory=False, seams=Seams(clock=clock)) as uvm:
         mission = await waits(uvm, MESSAGE)
     clock.pass_(8)
-    async with scripted_uvm(tmp_path, Coding(), memory=False, seams=Seams(clock=clock)) as uvm:
+    async with scripted_uvm(tmp_path, Coding(), install="ask", memory=False, seams=Seams(clock=clock)) as uvm:
         assert await uvm.recover() == [mission]
         await uvm.begin(mission)
         assert "nobody answered in time" in (await uvm.ended(mission))["reason"]["message"]

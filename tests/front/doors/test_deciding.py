@@ -38,7 +38,7 @@ class Deciding(ABC):
     @asynccontextmanager
     async def opened(self, home: Path) -> AsyncIterator[tuple[Door, UVM]]:
         """The door to a mind whose coder is good."""
-        async with scripted_uvm(home, Coding()) as uvm, self.through(uvm) as way:
+        async with scripted_uvm(home, Coding(), install="ask") as uvm, self.through(uvm) as way:
             yield way, uvm
 
     async def waiting(self, way: Door, brief: Mapping[str, Any] = MESSAGE) -> tuple[dict[str, Any], list[str]]:
