@@ -165,6 +165,7 @@ async def opened(folder: Path, parallel: int) -> AsyncIterator[tuple[UVM, Daemon
             image="memory://bench",
             ollama_host=url,
             parallel=parallel,
+            install="never",  # the calls of a council are counted, not those of who writes methods
             vram="48GiB",  # room for as many slots as are said to be there
         )
         async with open_uvm(settings) as uvm:

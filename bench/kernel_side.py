@@ -118,7 +118,9 @@ class KernelSide:
         count_fsyncs()
         # The null server answers whatever comes at once, as the other sides take it to; the card has room for it.
         daemon = {"ollama_host": url, "parallel": 8, "vram": "48GiB"}
-        settings = Settings.model_validate({"home": home, "missions": missions, "user": "bench", **daemon})
+        settings = Settings.model_validate(
+            {"home": home, "missions": missions, "user": "bench", "install": "never", **daemon}
+        )
         async with AsyncExitStack() as stack:
             uvm = await stack.enter_async_context(open_uvm(settings))
             await uvm.genesis()

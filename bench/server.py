@@ -55,6 +55,7 @@ async def serving(home: Path, ollama: str, slots: int) -> AsyncIterator[int]:
     """A home after genesis and its server as a process: its pid, once it listens."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": ollama, "BATOS_MISSIONS": str(slots)}
+    environ["BATOS_INSTALL"] = "never"  # the null daemon writes no methods
     batos = (sys.executable, "-m", "batos")
     made = await asyncio.create_subprocess_exec(*batos, "genesis", "-q", env=environ)
     if await made.wait():

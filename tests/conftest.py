@@ -10,6 +10,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import structlog
 
 from batos.loopwatch import Blocked, WatchedLoop
 
@@ -61,6 +62,14 @@ def loop_is_never_blocked(request: pytest.FixtureRequest) -> Iterator[None]:
     _watched.clear()
     if blocked and request.node.get_closest_marker("blocks_loop") is None:
         pytest.fail("the event loop was blocked:\n" + "\n".join(f"  {one}" for one in blocked), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def plain_tracebacks() -> None:
+    """What is logged looks plain, as the program's own logs do: where `rich` is there, structlog lets it draw every
+    local of every frame, which takes up to half a second on the loop of whoever logs."""
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
 @pytest.fixture(autouse=True)

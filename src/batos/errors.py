@@ -373,7 +373,7 @@ class ApprovalNeeded(BatosError):
     """What is to be done waits for a person; `approval` is the id under which it is asked, `others` are more ids."""
 
     exit_code = 7
-    remedy = "See it with `batos approvals`, then `batos approve ID` or `batos reject ID`."
+    remedy = "See it with `batos approvals`, then `batos approve ID`, or `batos reject ID --why TEXT`."
 
     def __init__(self, message: str, approval: str, *, others: tuple[str, ...] = (), remedy: str = "") -> None:
         super().__init__(message, field="approval", remedy=remedy)

@@ -197,15 +197,15 @@ async def test_a_redefined_prompt_acts_from_the_next_mission(mind: Mind) -> None
 
 
 def test_messages_are_made_in_one_module() -> None:
-    """No other module of cognition writes a message with a role."""
+    """A mind's messages are all composed in one module, a coder's in its two requests."""
     makers = set()
     for path in Path(str(cognition.__path__[0])).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Dict) and any(
                 isinstance(key, ast.Constant) and key.value == "role" for key in node.keys
             ):
-                makers.add(path.name)
-    assert makers == {"prompt.py"}
+                makers.add(path.relative_to(cognition.__path__[0]).as_posix())
+    assert makers == {"prompt.py", "generating/request.py", "generating/whole.py"}
 
 
 def test_a_measured_ratio_of_nothing_divides_nothing() -> None:

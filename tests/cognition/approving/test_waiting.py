@@ -29,7 +29,7 @@ async def bridge() -> Coding:
 @pytest.fixture
 async def uvm(tmp_path: Path, bridge: Coding) -> AsyncIterator[UVM]:
     """A mind in memory that is there to work."""
-    async with scripted_uvm(tmp_path, bridge, install="ask") as uvm:
+    async with scripted_uvm(tmp_path, bridge, install="ask", method_control=0) as uvm:
         uvm.approvals.keep(uvm.control.begin)
         yield uvm
 
