@@ -61,7 +61,7 @@ async def main(home: Path, point: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     seams = Seams(opening=lambda given: replace(given, image_factory=storage))
-    async with scripted_uvm(home, Coding(), memory=False, seams=seams) as uvm:
+    async with scripted_uvm(home, Coding(), memory=False, install="ask", seams=seams) as uvm:
         uvm.events.subscribe(told)
         names = [each["id"] for each in waiting(uvm)]
         say(len(names))

@@ -35,12 +35,12 @@ def approved(uvm: UVM) -> dict[str, str]:
 async def test_a_yes_and_its_method_are_one(tmp_path: Path, point: str, whole: bool) -> None:
     """Whatever was reached; the mission that waited goes on in the next process, and nothing is made again."""
     bridge = Coding()
-    async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
+    async with scripted_uvm(tmp_path, bridge, memory=False, install="ask") as uvm:
         mission = await waits(uvm, CYCLE)
     with child("approving.py", tmp_path, point) as process:
         assert await heard(process) == "3"
         assert await asyncio.to_thread(process.wait) == -signal.SIGKILL
-    async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
+    async with scripted_uvm(tmp_path, bridge, memory=False, install="ask") as uvm:
         assert installed(uvm) == approved(uvm)
         assert len(installed(uvm)) == (3 if whole else 0)
         assert len(waiting(uvm)) == (0 if whole else 3)
