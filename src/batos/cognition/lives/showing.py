@@ -72,15 +72,22 @@ def listed(root: Any, holder: UvmObject | None) -> list[dict[str, Any]]:
 def _line(root: Any, lineage: Lineage) -> dict[str, Any]:
     number = lineage.active or _last(lineage)
     return {
+        **_head(root, lineage),
+        "revisions": len(lineage.revisions),
+        **_account(lineage, number),
+        "reason": lineage.retired.get(number, {}).get("reason"),
+    }
+
+
+def _head(root: Any, lineage: Lineage) -> dict[str, Any]:
+    """Which method it is, and how it stands."""
+    return {
         "method": _name(root, lineage),
         "object": roots.named(root, lineage.holder),
         "selector": lineage.selector,
         "kind": lineage.kind,
         "state": _state(lineage),
         "active": lineage.active,
-        "revisions": len(lineage.revisions),
-        **_account(lineage, number),
-        "reason": lineage.retired.get(number, {}).get("reason"),
     }
 
 
@@ -116,12 +123,7 @@ def whole(root: Any, lineage: Lineage, revision: int | None = None) -> dict[str,
         )
     method = lineage.revisions[number]
     return {
-        "method": _name(root, lineage),
-        "object": roots.named(root, lineage.holder),
-        "selector": lineage.selector,
-        "kind": lineage.kind,
-        "state": _state(lineage),
-        "active": lineage.active,
+        **_head(root, lineage),
         "revision": number,
         "revisions": len(lineage.revisions),
         "source": method.source,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -31,12 +32,9 @@ def method() -> None:
 def list_(called: Called, object: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
     found = run(asked(door(called), "method_list", {"object": object} if object else {}))
-    if called.console.as_json:
-        called.console.document(found)
-    elif found["methods"]:
-        called.console.write(telling.list_text(found["methods"]))
-    else:
-        called.console.say("Nothing was learnt yet: a declared intent becomes a method when it is sent a message.")
+    if found["methods"] or called.console.as_json:
+        return _told(called, found, lambda told: telling.list_text(told["methods"]))
+    called.console.say("Nothing was learnt yet: a declared intent becomes a method when it is sent a message.")
     return 0
 
 
@@ -54,12 +52,7 @@ def show(called: Called, name: str, revision: int | None) -> int:
 @reaching
 def history(called: Called, name: str) -> int:
     """Show every revision of a method, why each came and went, and every change of its slot."""
-    found = run(asked(door(called), "method_history", {"method": name}))
-    if called.console.as_json:
-        called.console.document(found)
-    else:
-        called.console.write(telling.history_text(found))
-    return 0
+    return _told(called, run(asked(door(called), "method_history", {"method": name})), telling.history_text)
 
 
 @method.command(short_help="Let a former revision be active again.")
@@ -107,20 +100,18 @@ def redefine(called: Called, name: str, wish: str | None, path: str | None, chec
 def tools(called: Called) -> int:
     """List the tools: methods that go on being usable, each with how it is called."""
     found = run(asked(door(called), "tools", {}))
-    if called.console.as_json:
-        called.console.document(found)
-    elif found["tools"]:
-        called.console.write(telling.tools_text(found["tools"]))
-    else:
-        called.console.say("There are no tools yet: BRICK's Gadget Generation makes them.")
+    if found["tools"] or called.console.as_json:
+        return _told(called, found, lambda told: telling.tools_text(told["tools"]))
+    called.console.say("There are no tools yet: BRICK's Gadget Generation makes them.")
     return 0
 
 
-def _told(called: Called, found: dict[str, Any]) -> int:
+def _told(called: Called, found: dict[str, Any], text: Callable[[dict[str, Any]], str] = telling.method_text) -> int:
+    """What came, as a document or in words."""
     if called.console.as_json:
         called.console.document(found)
     else:
-        called.console.write(telling.method_text(found))
+        called.console.write(text(found))
     return 0
 
 
