@@ -90,7 +90,9 @@ def verbs_help() -> str:
         if isinstance(command, click.Group):
             named |= {f"{name} {inner}": each for inner, each in command.commands.items()}
         for full, each in named.items():
-            context = click.Context(each, info_name=f"batos {full}", terminal_width=100)
+            each._help_option = None  # click keeps the first that was asked for, whoever asked in this process
+            names = cli.batos.context_settings["help_option_names"]
+            context = click.Context(each, info_name=f"batos {full}", terminal_width=100, help_option_names=names)
             parts.append(f"{'###' if ' ' in full else '##'} {full}\n\n```\n{each.get_help(context)}\n```")
     return "\n\n".join(parts)
 
