@@ -21,34 +21,28 @@ from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM
 
-AGENT = "web_search_agent"
+AGENT = "text_agent"
 
-SEARCH = """async def search_(self, query, limit):
-    found = await self.infer_(f"Name pages about {query}, one a line, at most {limit}.")
-    return [{"title": line, "url": "", "excerpt": ""} for line in found.splitlines()[:limit]]
+#: One that asks the model and one that computes: both are what a coder may write.
+WORDS = """async def words_(self, text):
+    split = await self.infer_(f"Split this text, one word a line: {text}")
+    return len(split.splitlines())
 """
-FETCH = """def fetch_(self, url):
-    return {"url": url, "title": "", "text": ""}
+OFTEN = """def often_(self, text, part):
+    return text.count(part)
 """
-WRITES = """def fetch_(self, url):
-    self.last = url
-    return {"url": url, "title": "", "text": ""}
+WRITES = """def often_(self, text, part):
+    self.last = part
+    return text.count(part)
 """
-NOTHING = """def fetch_(self, url):
+NOTHING = """def often_(self, text, part):
     return None
 """
-
-
-def page(title: str) -> dict[str, str]:
-    """One thing found."""
-    return {"title": title, "url": "", "excerpt": ""}
-
-
-SEARCHED = [
-    {"arguments": ["sea", 2], "replies": {"infer_": ["a\nb\nc"]}, "result": [page("a"), page("b")]},
-    {"arguments": ["salt", 1], "replies": {"infer_": ["d"]}, "result": [page("d")]},
+COUNTED = [
+    {"arguments": ["a b c"], "replies": {"infer_": ["a\nb\nc"]}, "result": 3},
+    {"arguments": ["d"], "replies": {"infer_": ["d"]}, "result": 1},
 ]
-FETCHED = [{"arguments": [url], "result": {"url": url, "title": "", "text": ""}} for url in ("x", "y")]
+FOUND = [{"arguments": ["aab", part], "result": many} for part, many in (("a", 2), ("b", 1))]
 
 
 def one(selector: str, source: str, checks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -58,28 +52,28 @@ def one(selector: str, source: str, checks: Sequence[Mapping[str, Any]]) -> dict
     return {"selector": selector, "source": source, "checks": texts}
 
 
-def reply(search: str = SEARCH, fetch: str = FETCH, searched: Any = SEARCHED, fetched: Any = FETCHED) -> str:
+def reply(words: str = WORDS, often: str = OFTEN, counted: Any = COUNTED, found: Any = FOUND) -> str:
     """A coder's reply with both methods."""
-    return json.dumps({"methods": [one("search_", search, searched), one("fetch_", fetch, fetched)]})
+    return json.dumps({"methods": [one("words_", words, counted), one("often_", often, found)]})
 
 
 GOOD = reply()
 #: Replies that fail for one method alone, and what of it is told.
 WRONG = {
-    "the second does not mark what it writes": (reply(fetch=WRITES), "`fetch_`: "),
+    "the second does not mark what it writes": (reply(often=WRITES), "`often_`: "),
     "a check of the first fails": (
-        reply(searched=[*SEARCHED[:1], {**SEARCHED[1], "result": []}]),
-        "`search_`: check 2",
+        reply(counted=[*COUNTED[:1], {**COUNTED[1], "result": 0}]),
+        "`words_`: check 2",
     ),
     "one is given twice": (
-        json.dumps({"methods": [one("fetch_", FETCH, FETCHED)] * 2}),
-        "`search_` is missing",
+        json.dumps({"methods": [one("often_", OFTEN, FOUND)] * 2}),
+        "`words_` is missing",
     ),
-    "one alone": (json.dumps({"methods": [one("fetch_", FETCH, FETCHED)]}), "methods"),
+    "one alone": (json.dumps({"methods": [one("often_", OFTEN, FOUND)]}), "methods"),
     "no JSON": (GOOD[:200], "stops in the middle"),
     "checks that doing nothing passes": (
-        reply(fetch=NOTHING, fetched=[{"arguments": [url], "result": None} for url in ("x", "y")]),
-        "`fetch_`: 0 of its 2 checks",
+        reply(often=NOTHING, found=[{**each, "result": None} for each in FOUND]),
+        "`often_`: 0 of its 2 checks",
     ),
 }
 
@@ -97,14 +91,14 @@ class Coder:
         if request.messages[0]["content"].startswith(whole.HEAD):
             self.asked.append(request)
             return self.replies[min(len(self.asked), len(self.replies)) - 1]
-        if "Name pages about" in request.messages[-1]["content"]:
+        if "Split this text" in request.messages[-1]["content"]:
             return json.dumps({"answer": "One\nTwo\nThree", "known": True})
         return plain_reply(request)
 
 
-def brief(selector: str = "search_", *arguments: Any, receiver: str = AGENT, **policy: str) -> dict[str, Any]:
+def brief(selector: str = "words_", *arguments: Any, receiver: str = AGENT, **policy: str) -> dict[str, Any]:
     """A message as a door hands it in."""
-    message = {"receiver": receiver, "selector": selector, "arguments": list(arguments or ("sea", 2))}
+    message = {"receiver": receiver, "selector": selector, "arguments": list(arguments or ("One two three",))}
     return {
         "user": "tester",
         "attachments": [],
@@ -125,32 +119,32 @@ async def test_it_is_made_whole_and_answers(tmp_path: Path) -> None:
         shown = uvm.inspect(AGENT)
         assert (shown["state"], [each["selector"] for each in shown["methods"]]) == (
             "declared, absent",
-            ["search_", "fetch_"],
+            ["words_", "often_"],
         )
         done = await answered(uvm, brief())
-        assert json.loads(done["answer"]) == [page("One"), page("Two")]
+        assert json.loads(done["answer"]) == 3
         (told,) = done["provenance"]["generated"]
         assert (told["selector"], told["outcome"], told["calls"]) == (AGENT, "installed", 1)
         assert len(coder.asked) == 1
         with uvm.image.snapshot() as root:
             made = tools.made(root, AGENT)
             assert made is not None
-            assert all(isinstance(own_slots(made)[each], Method) for each in ("search_", "fetch_"))
-        fetched = await answered(uvm, brief("fetch_", "https://x.example"))
-        assert json.loads(fetched["answer"])["url"] == "https://x.example"
+            assert all(isinstance(own_slots(made)[each], Method) for each in ("words_", "often_"))
+        counted = await answered(uvm, brief("often_", "high tide, low tide", "tide"))
+        assert json.loads(counted["answer"]) == 2
         assert len(coder.asked) == 1
         assert uvm.inspect(AGENT)["slots"]["name"] == AGENT
-        assert {line["tool"] for line in uvm.lives.tools()} == {f"{AGENT}.search_", f"{AGENT}.fetch_"}
+        assert {line["tool"] for line in uvm.lives.tools()} == {f"{AGENT}.words_", f"{AGENT}.often_"}
 
 
 async def test_the_request_says_what_cannot_be_done(tmp_path: Path) -> None:
     """The whole API, no argument of the message, and that no method reaches a network."""
     coder = Coder()
     async with scripted_uvm(tmp_path, coder.bridge, install="auto") as uvm:
-        await answered(uvm, brief("search_", "a secret question", 2))
+        await answered(uvm, brief("words_", "a secret text"))
     text = "\n".join(message["content"] for message in coder.asked[0].messages)
-    assert "`search_(self, query, limit)`, `fetch_(self, url)`" in text
-    assert "Both only read." in text
+    assert "`words_(self, text)`, `often_(self, text, part)`" in text
+    assert "Both compute, from what they are given alone." in text
     assert "No method reaches a network" in text
     assert "secret" not in text
 
@@ -180,8 +174,8 @@ async def test_eight_missions_make_it_once(tmp_path: Path) -> None:
     """They wait for one dialogue, and each is answered."""
     coder = Coder()
     async with scripted_uvm(tmp_path, coder.bridge, install="auto", missions=8) as uvm:
-        done = await asyncio.gather(*(answered(uvm, brief("fetch_", f"x{at}")) for at in range(8)))
-        assert [json.loads(each["answer"])["url"] for each in done] == [f"x{at}" for at in range(8)]
+        done = await asyncio.gather(*(answered(uvm, brief("often_", "x" * at, "x")) for at in range(8)))
+        assert [json.loads(each["answer"]) for each in done] == list(range(8))
         assert len(coder.asked) == 1
 
 
@@ -195,17 +189,17 @@ async def test_a_person_is_asked_once_for_all_of_it(tmp_path: Path) -> None:
         needed = await uvm.run(mission)
         assert (needed["status"], needed["reason"]["code"]) == ("waiting", "approval_needed")
         assert uvm.inspect(AGENT)["state"] == "declared, absent"
-        other = await uvm.submit(brief("fetch_", "x"))
+        other = await uvm.submit(brief("often_", "x", "x"))
         again = await uvm.run(other)
         assert again["reason"]["approval"] == needed["reason"]["approval"]
         answers = await uvm.approvals.approve([needed["reason"]["approval"]], "ada")
         assert [each.word for each in answers.answers] == ["approved"]
         assert set(answers.woken) == {mission, other}
-        assert json.loads((await uvm.run(mission))["answer"]) == [page("One"), page("Two")]
-        assert json.loads((await uvm.run(other))["answer"])["url"] == "x"
+        assert json.loads((await uvm.run(mission))["answer"]) == 3
+        assert json.loads((await uvm.run(other))["answer"]) == 1
         assert len(coder.asked) == 1
         installed = [keys["selector"] for event, keys in heard if event == "method.installed"]
-        assert sorted(installed) == ["fetch_", "search_"]
+        assert sorted(installed) == ["often_", "words_"]
 
 
 async def test_policy_may_let_nothing_be_made(tmp_path: Path) -> None:
@@ -222,8 +216,8 @@ async def test_what_nobody_declared_costs_nothing(tmp_path: Path) -> None:
     coder = Coder()
     async with scripted_uvm(tmp_path, coder.bridge, install="auto") as uvm:
         with pytest.raises(NotFound):
-            await answered(uvm, brief(receiver="web_fetch_agent"))
+            await answered(uvm, brief(receiver="web_agent"))
         with pytest.raises(MessageNotUnderstood) as unknown:
             await answered(uvm, brief("find_", "sea"))
-        assert "search_(self, query, limit)" in unknown.value.remedy
+        assert "words_(self, text)" in unknown.value.remedy
     assert not [request for request in coder.bridge.history if request.schema]

@@ -14,17 +14,17 @@ from tests.genesis.conftest import Edit
 from batos.genesis import codex as codices
 from batos.genesis.absent import MOST, api_of
 
-HEAD = '[[objects]]\nname = "web_search_agent"\napi = """\n'
-SEARCH = "search_(query, limit) answers"
+HEAD = '[[objects]]\nname = "text_agent"\napi = """\n'
+WORDS = "words_(text) answers"
 
 
 def test_the_shipped_object_has_its_methods() -> None:
     """The lines that begin with a call are its methods; what is said of both stands with each."""
     (absent,) = codices.parse(codices.shipped()).sound().objects
-    assert [each.selector for each in absent.methods] == ["search_", "fetch_"]
-    assert [each.signature for each in absent.methods] == ["search_(self, query, limit)", "fetch_(self, url)"]
-    assert absent.methods[0].text.startswith("answers a list of {title, url, excerpt}, best first")
-    assert all(each.text.endswith("an empty list or an empty text.") for each in absent.methods)
+    assert [each.selector for each in absent.methods] == ["words_", "often_"]
+    assert [each.signature for each in absent.methods] == ["words_(self, text)", "often_(self, text, part)"]
+    assert absent.methods[0].text.startswith("answers how many words `text` has")
+    assert all(each.text.endswith("where there is nothing to count.") for each in absent.methods)
 
 
 def test_indented_lines_go_on() -> None:
@@ -88,7 +88,7 @@ def test_an_api_that_is_none(folder: Path, edit: Edit, line: str, why: str) -> N
 )
 def test_a_name_that_is_none(folder: Path, edit: Edit, name: str, why: str) -> None:
     """What an absent object is called is a plain name of its own."""
-    edit("mind.toml", 'name = "web_search_agent"', f'name = "{name}"')
+    edit("mind.toml", 'name = "text_agent"', f'name = "{name}"')
     assert [why in fault.message for fault in codices.read(folder).faults] == [True]
 
 

@@ -108,7 +108,7 @@ REFUSALS = [
     ("mind.toml", 'default_model = "llama3.1:8b-instruct-q4_K_M"', 'default_model = "kimi:Cloud"', "cloud"),
     ("mind.toml", 'model = "llama3.2:3b-instruct-q4_K_M"', 'model = "mine:local"', "reserved"),
     ("mind.toml", 'model = "llama3.2:3b-instruct-q4_K_M"', 'model = "two words"', "not a model's name"),
-    ("mind.toml", 'name = "web_search_agent"', 'name = "web search"', "cannot be an object's name"),
+    ("mind.toml", 'name = "text_agent"', 'name = "text agent"', "cannot be an object's name"),
     ("robin.toml", '"sage_facet_"', '"sage_protocol_"', "not a facet's slot"),
     ("robin.toml", '"lantern_protocol_"', '"lantern"', "not a protocol's slot"),
     ("robin.toml", '"lantern_protocol_"', '"sages_koan_protocol_"', "declared twice"),

@@ -96,12 +96,12 @@ def test_tools_are_reached_from_everywhere(connection: Connection, codex: Codex,
     graph.build(root, codex)
     holder = root[roots.TOOLS]
     assert all(root[name].tools is holder for name in roots.OBJECTS if name != "genesis_obj")
-    assert holder.web_search_agent.kind == "prototype"
-    assert set(getattr(holder, graph.DIGESTS)) == {"web_search_agent"}
-    edit("mind.toml", "Both only read.", "Both read, and that is all.")
+    assert holder.text_agent.kind == "prototype"
+    assert set(getattr(holder, graph.DIGESTS)) == {"text_agent"}
+    edit("mind.toml", "Both compute,", "Both compute, and that is all,")
     changes = graph.build(root, codices.load(folder))
-    assert sorted(changes) == ["genesis.codex_digest recorded", "tools_obj.web_search_agent changed"]
-    assert "that is all" in holder.web_search_agent.text
+    assert sorted(changes) == ["genesis.codex_digest recorded", "tools_obj.text_agent changed"]
+    assert "that is all" in holder.text_agent.text
 
 
 def test_second_run_writes_nothing(connection: Connection, codex: Codex) -> None:

@@ -22,7 +22,7 @@ _SELECTOR = re.compile(r"[a-z][a-z0-9_]{0,78}_")
 _CALL = re.compile(r"(\w+)\(")
 _TAKEN: Final = frozenset((*roots.OBJECTS, *roots.RECORDS, "name", "tools"))
 #: What every object that is made understands already.
-_INHERITED: Final = frozenset({"log_", "recall_", "infer_", "embed_"})
+_INHERITED: Final = frozenset({"log_", "recall_", "infer_"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class AbsentObject:
 def api_of(text: str) -> tuple[tuple[Declared, ...], tuple[tuple[str, str], ...]]:
     """The methods that the text of an API declares, and each fault as (what, remedy).
 
-    A line that begins with a call, `search_(query, limit)`, declares one; the rest of that line and the indented lines
+    A line that begins with a call, `often_(text, part)`, declares one; the rest of that line and the indented lines
     below it say what it does. All other lines are about every one of them, and stand at the end of each text.
     """
     found: list[tuple[str, str, list[str]]] = []
@@ -104,7 +104,7 @@ def _split(line: str) -> tuple[str, str]:
 
 def _declared(selector: str, call: str) -> tuple[str, list[tuple[str, str]]]:
     """The signature of a method that is called like this, and what is wrong with it."""
-    example = "Write it as `search_(query, limit)`, at the beginning of a line."
+    example = "Write it as `often_(text, part)`, at the beginning of a line."
     if not _SELECTOR.fullmatch(selector):
         return call, [
             (
@@ -142,7 +142,7 @@ def _between(selectors: list[str]) -> list[tuple[str, str]]:
         return [
             (
                 "the api declares no method",
-                "Begin a line with each: `search_(query, limit) answers a list of {title, url}`.",
+                "Begin a line with each: `words_(text) answers how many words it has`.",
             )
         ]
     twice = sorted({each for each in selectors if selectors.count(each) > 1})

@@ -6,7 +6,7 @@ import json
 
 from tests.front.processes import User
 
-AGENT = "web_search_agent"
+AGENT = "text_agent"
 
 
 def test_an_absent_object_is_made_by_its_first_message(user: User) -> None:
@@ -14,20 +14,21 @@ def test_an_absent_object_is_made_by_its_first_message(user: User) -> None:
     absent = user.run("inspect", AGENT, "--json").document["data"]
     assert (absent["state"], [each["selector"] for each in absent["methods"]]) == (
         "declared, absent",
-        ["search_", "fetch_"],
+        ["words_", "often_"],
     )
     wrong = user.run("send", AGENT, "find_", '"x"', "--json")
     assert (wrong.code, wrong.document["error"]["code"]) == (1, "message_not_understood")
-    assert "search_(self, query, limit)" in wrong.document["error"]["remedy"]
+    assert "words_(self, text)" in wrong.document["error"]["remedy"]
 
-    sent = user.run("send", AGENT, "search_", "x", "3", "--json")
+    sent = user.run("send", AGENT, "often_", "high tide, low tide", "tide", "--json")
     assert sent.code == 0, sent.err
     (told,) = sent.document["data"]["provenance"]["generated"]
     assert (told["receiver"], told["selector"], told["outcome"]) == ("tools_obj", AGENT, "installed")
     made = user.run("inspect", AGENT, "--json").document["data"]
-    assert {"search_", "fetch_", "api", "name"} <= set(made["slots"])
+    assert {"words_", "often_", "api", "name"} <= set(made["slots"])
     listed = user.run("tools", "--json").document["data"]["tools"]
-    assert {line["tool"] for line in listed} == {f"{AGENT}.search_", f"{AGENT}.fetch_"}
-    again = user.run("send", AGENT, "search_", "y", "3", "--json")
+    assert {line["tool"] for line in listed} == {f"{AGENT}.words_", f"{AGENT}.often_"}
+    assert "reaches a network" in user.run("tools").err
+    again = user.run("send", AGENT, "words_", "high tide, low tide", "--json")
     assert (again.code, again.document["data"]["provenance"]["generated"]) == (0, [])
-    assert json.dumps(again.document["data"]["provenance"]["message"]["result"])
+    assert [json.loads(each.document["data"]["answer"]) for each in (sent, again)] == [2, 4]

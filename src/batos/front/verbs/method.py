@@ -101,6 +101,10 @@ def tools(called: Called) -> int:
     """List the tools: methods that go on being usable, each with how it is called."""
     found = run(asked(door(called), "tools", {}))
     if found["tools"] or called.console.as_json:
+        if found["tools"] and not called.quiet:
+            called.console.say(
+                "None of them reaches a network, a file or another program: they compute, ask and recall."
+            )
         return _told(called, found, lambda told: telling.tools_text(told["tools"]))
     called.console.say("There are no tools yet: BRICK's Gadget Generation makes them.")
     return 0

@@ -111,7 +111,7 @@ def test_a_signature_is_kept_as_it_is_written(signature: str, parameters: tuple[
 
 def test_a_whole_prototype_is_a_wish_for_each_signature_of_its_api() -> None:
     """With what is said of it up to the next one."""
-    messages = [{"role": "user", "content": f"Receiver: web_search_agent\n\nApi:\n{API}\nTask: all of them."}]
+    messages = [{"role": "user", "content": f"Receiver: pages_agent\n\nApi:\n{API}\nTask: all of them."}]
     order = _order(messages, FORM_OF_MANY)
     assert [(wish.selector, wish.signature) for wish in order.wishes] == [
         ("search_", "self, query, limit"),
