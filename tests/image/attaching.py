@@ -11,21 +11,21 @@ from pathlib import Path
 
 from tests.image.living import brief, living, say
 
-_fsync = os.fsync
+from batos.image.filestorage import SoundFileStorage
 
 
 def told(descriptor: int) -> None:
     """Sync, and say what."""
-    _fsync(descriptor)
+    os.fsync(descriptor)
     say(Path(f"/proc/self/fd/{descriptor}").readlink())
 
 
 async def main(home: Path, size: int) -> None:
     """Accept, then wait to be killed."""
     data = (b"salt and water, " * (size // 16 + 1))[:size]
-    async with living(home) as image:
-        for module in (os, importlib.import_module("ZODB.FileStorage.FileStorage")):
-            vars(module)["fsync"] = told
+    vars(importlib.import_module("ZODB.FileStorage.FileStorage"))["fsync"] = told
+    image_file, blobs = str(home / "live_image.fs"), str(home / "blobs")
+    async with living(home, image_factory=lambda: SoundFileStorage(image_file, blob_dir=blobs, sync=told)) as image:
         say(await image.accept(brief(), {hashlib.sha256(data).hexdigest(): data}))
         await asyncio.sleep(600)
 

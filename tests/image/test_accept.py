@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.image.living import brief, child, dump, heard, living
+from tests.image.living import brief, child, dump, living
 
 from batos.errors import Busy, DiskFull, ImageDamaged, InternalError, NotFound
 from batos.image import roots
@@ -186,30 +186,6 @@ async def test_a_damaged_file_that_is_attached_again_is_whole(tmp_path: Path, ho
     async with living(tmp_path) as image:
         with image.snapshot() as root:
             assert root[roots.ATTACHMENTS][sha256].read() == data
-
-
-async def test_a_blob_survives_a_kill_after_accept(tmp_path: Path) -> None:
-    """When accept has returned, the blob, each folder above it and the image were synced: a kill loses nothing."""
-    lines: list[str] = []
-    with child("attaching.py", tmp_path, 300_000) as process:
-        while not lines or not lines[-1].startswith("m-"):
-            lines.append(await heard(process))
-            assert lines[-1], "the process ended early"
-        process.send_signal(signal.SIGKILL)
-    synced = [Path(line) for line in lines[:-1]]
-    sha256, data = content(300_000)
-    async with living(tmp_path) as image:
-        with image.snapshot() as root:
-            kept = root[roots.ATTACHMENTS][sha256]
-            assert kept.read() == data
-            folder = Path(kept.blob.committed()).parent
-    assert any(path.parent.name == "tmp" for path in synced), "the blob itself"
-    assert tmp_path / "live_image.fs" in synced
-    blobs = tmp_path / "blobs"
-    above = [folder, *(each for each in folder.parents if each == blobs or blobs in each.parents)]
-    assert len(above) == 9
-    last = max(number for number, path in enumerate(synced) if path == tmp_path / "live_image.fs")
-    assert set(above) <= set(synced[last:]), "each folder, after the commit that put the blob there"
 
 
 async def test_nothing_is_accepted_after_the_disk_was_full(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from persistent import Persistent
 
 from ZODB._storage import Storage
 
+LAYOUT_MARKER: str
+
 class Blob(Persistent):
     def __init__(self, data: bytes | None = ...) -> None: ...
     def committed(self) -> str: ...

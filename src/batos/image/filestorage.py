@@ -9,9 +9,10 @@ import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from zc.lockfile import LockError
+from ZODB.blob import LAYOUT_MARKER
 from ZODB.FileStorage.FileStorage import FileStorage, TempFormatter
 from ZODB.FileStorage.format import CorruptedError
 from ZODB.utils import z64
@@ -23,6 +24,9 @@ from batos.image.tail import settle
 
 #: What FileStorage opens beside its file, some of it for writing.
 _BESIDE = (".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old")
+
+#: Makes what a descriptor names durable, as os.fsync does; an argument, so that a test can lose what was not synced.
+Sync: TypeAlias = Callable[[int], None]
 
 #: Where the first transaction of a file begins.
 BEGIN = 4
@@ -38,11 +42,17 @@ class SoundFileStorage(FileStorage):
     write did: half a transaction stays in the file, every later commit fails, and so does close, which keeps the lock.
     Here the buffer is thrown away and the file cut back to its last commit; what a commit gathers before its vote
     waits in memory and not in a second file. (The private names used are those of ZODB 6; tests fill the disk.)
+
+    ZODB renames or copies a blob into its place and syncs nothing of it. Here its content, its name and each folder
+    above it are on the disk before the vote, so no commit that survives names a blob that does not. `sync` is the seam.
     """
 
-    def __init__(self, path: str, *, quota: int | None = None, blob_dir: str | None = None) -> None:
+    def __init__(
+        self, path: str, *, quota: int | None = None, blob_dir: str | None = None, sync: Sync = os.fsync
+    ) -> None:
         self._made = not Path(path).exists()
         self._held = -1
+        self._sync = sync
         check_beside(path)
         try:
             super().__init__(path, quota=quota, blob_dir=blob_dir)
@@ -56,7 +66,27 @@ class SoundFileStorage(FileStorage):
         if self._made:
             self._file.flush()
             # A commit syncs the file; only this makes sure that the file is found again.
-            sync_folder(Path(path).absolute().parent)
+            _synced(Path(path).absolute().parent, sync)
+        if blob_dir is not None:
+            self._settle_blobs(Path(blob_dir).absolute())
+
+    def _settle_blobs(self, top: Path) -> None:
+        """Remove what a killed process was writing, and make the folder of the blobs one that is found again."""
+        for left in (top / "tmp").iterdir():
+            if not left.is_dir():
+                left.unlink()
+        for path in (top / LAYOUT_MARKER, top, top.parent):
+            _synced(path, self._sync)
+
+    def _blob_storeblob(self, oid: bytes, serial: bytes, blobfilename: str) -> None:
+        """Put a blob into its place and sync it there: the content first, then each folder that may be new."""
+        super()._blob_storeblob(oid, serial, blobfilename)
+        blob, top = Path(self.fshelper.getBlobFilename(oid, serial)), Path(self.fshelper.base_dir)
+        _synced(blob, self._sync)
+        for folder in blob.parents:
+            _synced(folder, self._sync)
+            if folder == top:
+                return
 
     def _restore_index(self) -> tuple[Any, int, bytes] | None:
         """Called when the file is open and nothing of it was read: index, position and last id that it may begin with.
@@ -175,10 +205,10 @@ def check_beside(path: str) -> None:
             raise ImageDamaged(f"{beside} is no plain file", remedy=f"Look at what it is, then remove {beside}.")
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _synced(path: Path, sync: Sync) -> None:
+    """Make the content of a file durable, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 from ZODB.blob import Blob
@@ -21,7 +19,6 @@ from batos.events import Events
 from batos.image import pairing, roots, storage
 from batos.image.commits import CommitThread
 from batos.image.damage import as_damage
-from batos.image.filestorage import sync_folder
 from batos.image.ids import iso, mission_id, tid_text, utc_now
 from batos.image.records import Attachment, Brief, Status, StatusWord
 from batos.image.room import disk_full, no_room
@@ -151,9 +148,6 @@ class LivingImage:
         found, waiting = given
         if found != name:
             return found
-        long = [sha256 for sha256, data in contents.items() if len(data) > INLINE_BYTES]
-        if long and self._blobs:
-            await self.thread.run(lambda: self._sync_blobs(long))
         self._events.emit("mission.accepted", mission=name, user=brief["user"], waiting=waiting)
         return name
 
@@ -180,7 +174,7 @@ class LivingImage:
         attachments = root[roots.ATTACHMENTS]
         for sha256, data in files.items():
             if not _is_kept(attachments, sha256):
-                attachments[sha256] = self._attachment(sha256, data)
+                attachments[sha256] = self._attachment(root, sha256, data)
         parents = (root["traits_obj"],) if "traits_obj" in root else ()
         thought = UvmObject({"mission": name}, parents)
         missions[name] = (Brief(brief, at), Status("queued", at), thought)
@@ -190,28 +184,21 @@ class LivingImage:
             roots.conversation(root, brief["conversation"], brief["user"])
         root[roots.UNFOLDED].insert(name)
 
-    def _attachment(self, sha256: str, data: bytes) -> Attachment:
+    def _attachment(self, root: Any, sha256: str, data: bytes) -> Attachment:
         if hashlib.sha256(data).hexdigest() != sha256:
             raise InternalError("an attachment's content is not what its digest says")
         if len(data) <= INLINE_BYTES or not self._blobs:
             return Attachment(sha256, len(data), data, None)
         blob = Blob()
+        # A blob of no connection would be written to the system's temporary folder: that may be another disk, and
+        # what a killed process left there nobody would remove.
+        root._p_jar.add(blob)
         with blob.open("w") as file:
             # The file has no buffer: on a full disk one write takes what fits, and only the next one is an error.
             rest = memoryview(data)
             while rest:
                 rest = rest[file.write(rest) :]
-            # ZODB renames blobs into place and never syncs them.
-            os.fsync(file.fileno())
         return Attachment(sha256, len(data), None, blob)
-
-    def _sync_blobs(self, names: list[str]) -> None:
-        """Sync the folders that the new blobs were renamed into (in the commit thread)."""
-        with self.snapshot() as root:
-            for name in names:
-                blob = root[roots.ATTACHMENTS][name].blob
-                if blob is not None:
-                    _sync_upwards(Path(blob.committed()).parent)
 
     # -- a mission's transaction and status
 
@@ -335,12 +322,3 @@ def _check_move(mission: str, status: Status, thought: UvmObject, word: StatusWo
         )
     if word == status.word == "running":
         raise Refused(f"{mission} is running already", remedy="If its process has ended, `batos resume` runs it again.")
-
-
-def _sync_upwards(folder: Path) -> None:
-    """Sync a blob's folder and those above it, up to the top of the blobs: its rename may have made each of them."""
-    while True:
-        sync_folder(folder)
-        if (folder / ".layout").exists() or folder == folder.parent:
-            return
-        folder = folder.parent

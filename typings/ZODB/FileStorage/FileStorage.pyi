@@ -21,7 +21,10 @@ class FileStorage(Storage):
     _thl: int
     _tindex: dict[bytes, int]
     _transaction: Any
+    fshelper: Any
 
+    def _blob_storeblob(self, oid: bytes, serial: bytes, blobfilename: str) -> None: ...
+    def _finish(self, tid: bytes, u: Any, d: Any, e: Any) -> None: ...
     def __init__(
         self,
         file_name: str,
