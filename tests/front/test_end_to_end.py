@@ -97,8 +97,10 @@ def test_stdin(user: User) -> None:
     """A question and a file may come from stdin, but not both."""
     assert user.run("ask", "-q", "-", stdin="Why do I worry?").code == 0
     assert user.run("ask", "-q", "--file", "-", QUESTION, stdin=TEXT).code == 0
-    both = user.run("ask", "--json", "--file", "-", "-", stdin=TEXT)
-    assert (both.code, both.document["error"]["field"]) == (2, "text")
+    for question in (["-"], []):
+        both = user.run("ask", "--json", "--file", "-", *question, stdin=TEXT)
+        assert (both.code, both.document["error"]["field"]) == (2, "text")
+        assert "both the question and a file" in both.document["error"]["message"]
 
 
 def test_genesis_twice_changes_nothing(user: User) -> None:

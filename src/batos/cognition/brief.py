@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
+from batos.cognition import filekinds
 from batos.errors import BriefError
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
@@ -232,6 +233,8 @@ _FAULTS = {
 }
 #: What people call a field.
 _CALLED = {"text": "the question"}
+#: What helps where it is more than to correct the field.
+_REMEDIES = {("text", "string_too_long"): "A text to answer from is a file: give it with --file, and ask about it."}
 #: Characters or bits of a wrong value that is still shown.
 _SHOWN = 60
 
@@ -250,7 +253,8 @@ def _wrong(error: ValidationError) -> BriefError:
         "kind": "SHA-256 like" if name.endswith("sha256") else "such id as",
     }
     said = _FAULTS.get(first["type"], "{it} is not what it should be").format_map({**first.get("ctx", {}), **about})
-    return BriefError(f"{name}: {said}", field=name, remedy=f"Correct `{name}` and ask again.")
+    remedy = _REMEDIES.get((name, first["type"]), f"Correct `{name}` and ask again.")
+    return BriefError(f"{name}: {said}", field=name, remedy=remedy)
 
 
 def _shown(given: object) -> str:
@@ -295,6 +299,11 @@ def as_file(name: str, data: bytes, limit: int | None = None) -> File:
             field="attachments",
             remedy="Split the file, or raise attachment_bytes in batos.toml.",
         )
+    known = filekinds.no_text(name, data)
+    if known is not None:
+        what, command = known
+        remedy = f"Make a text of it: {command} | batos ask ... --file -" if command else "Give what it says as text."
+        raise BriefError(f"{name} is {what}, not a text", field="attachments", remedy=remedy)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

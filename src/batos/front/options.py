@@ -37,6 +37,11 @@ class Called:
         """The settings."""
         return self.loaded.settings
 
+    def note(self, text: str) -> None:
+        """Say something beside the result, unless only the result is wanted."""
+        if not self.quiet:
+            self.console.say(text, dim=True)
+
 
 def common(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the options that all have; it gets a `Called` first. An option named as a setting is that setting."""

@@ -119,7 +119,8 @@ def test_what_is_no_budget(text: str) -> None:
     assert caught.value.field == "budget"
 
 
-def test_stdin_cannot_be_two_things() -> None:
-    """A question and a file cannot both come from it."""
-    with pytest.raises(BriefError, match="stdin"):
-        wished("--file", "-").brief("-", Settings(home=Path("nowhere")), "batos ask")
+def test_an_address_is_not_fetched() -> None:
+    """It is named whole, with the command that brings what stands there."""
+    with pytest.raises(BriefError, match=r"https://example\.com/a\.txt is an address") as caught:
+        wished("--file", "https://example.com/a.txt").files(Settings(home=Path("nowhere")), print)
+    assert "curl -sL https://example.com/a.txt | batos ask" in caught.value.remedy

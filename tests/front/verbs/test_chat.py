@@ -9,17 +9,16 @@ import os
 import pty
 import select
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cognition.talks import exchanges, is_record, recording, talk
-from tests.front.processes import User
+from tests.front.processes import BATOS, User
 
 from batos import config
 from batos.errors import BatosError, NotFound
@@ -171,12 +170,11 @@ class Terminal:
 
 
 @contextmanager
-def terminal(user: User, *arguments: str) -> Iterator[Terminal]:
+def terminal(user: User, *arguments: str, batos: Sequence[str] = BATOS) -> Iterator[Terminal]:
     """The chat with its terminal; it is ended if the test did not."""
     pid, fd = pty.fork()
     if pid == 0:
-        command = [sys.executable, "-m", "batos", *arguments]
-        os.execve(sys.executable, command, {**user.environ(), "TERM": "xterm"})
+        os.execvpe(batos[0], [*batos, *arguments], {**user.environ(), "TERM": "xterm"})
     try:
         yield Terminal(pid, fd)
     finally:
@@ -207,6 +205,18 @@ def test_at_a_terminal_lines_are_edited_and_remembered(user: User) -> None:
     kept = user.home / "chat_history"
     assert "/history" in kept.read_text()
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_document_is_piped_and_questions_are_typed(user: User) -> None:
+    """With --file - stdin is read to its end; what follows comes from the terminal."""
+    piped = ("sh", "-c", 'printf "The master is Zoe Quill." | "$@"', "sh", *BATOS)
+    with terminal(user, *REFLEX, "--file", "-", batos=piped) as shown:
+        shown.expect("you> ")
+        shown.type("Who is the master?\n")
+        shown.expect("Zoe Quill")
+        shown.expect("you> ")
+        shown.type("\x04")
+        assert shown.code() == 0
 
 
 # -- in this process

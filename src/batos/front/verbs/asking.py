@@ -22,15 +22,17 @@ def _teller(called: Called, wish: Wish) -> Teller:
 
 
 @click.command()
-@click.argument("text")
+@click.argument("text", required=False)
 @brief_options
 @reaching
-def ask(called: Called, wish: Wish, text: str) -> int:
-    """Ask, and wait for the answer. TEXT is the question; - reads it from stdin.
+def ask(called: Called, wish: Wish, text: str | None) -> int:
+    """Ask, and wait for the answer. TEXT is the question, and what is piped is a document to answer from.
+
+    Without TEXT, or where it is -, stdin is the question.
 
     A question that begins with a dash stands behind two: batos ask -- "-5 degrees, is that cold?"
     """
-    brief, files = wish.brief(text, called.settings, "batos ask"), wish.files(called.settings)
+    brief, files = wish.asked(text, called, "batos ask")
     errand = Errand(_teller(called, wish))
     return run(_ask(door(called), errand, brief, files), errand.parting)
 
@@ -55,16 +57,16 @@ async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]
 
 
 @click.command()
-@click.argument("text")
+@click.argument("text", required=False)
 @brief_options
 @reaching
-def submit(called: Called, wish: Wish, text: str) -> int:
-    """Give it a question and go; the mission's id is all that is written. TEXT is the question; - is stdin.
+def submit(called: Called, wish: Wish, text: str | None) -> int:
+    """Give it a question and go; the mission's id is all that is written.
 
-    The mission is durable then. A server runs it by itself; without one it is queued until `batos resume` or
-    `batos serve`.
+    TEXT is the question, and what is piped is a document to answer from; without TEXT stdin is the question. The
+    mission is durable then. A server runs it by itself; without one it is queued until `batos resume` or `batos serve`.
     """
-    brief, files = wish.brief(text, called.settings, "batos submit"), wish.files(called.settings)
+    brief, files = wish.asked(text, called, "batos submit")
     return run(_submit(called, door(called), brief, files))
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TextIO, get_args
+from typing import Any, Final, get_args
 
 import click
 
 from batos.cognition.brief import (
-    TEXT_LIMIT,
     Combine,
     Effort,
     File,
@@ -26,8 +25,11 @@ from batos.cognition.brief import (
 )
 from batos.config import Settings
 from batos.errors import BriefError
+from batos.front.options import Called
+from batos.front.verbs import piped
 
-_STDIN_NAME = "stdin.txt"
+#: What stands before something to be fetched.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd])")
 #: What a budget may bound, and as which kind of number.
@@ -48,47 +50,45 @@ class Wish:
     stream: bool | None = None
 
     def brief(self, text: str, settings: Settings, client: str) -> dict[str, Any]:
-        """The brief without its attachments, asked by the settings' user; `-` reads the question from stdin.
-
-        BriefError: stdin is asked for twice, is closed, or is no text.
-        """
-        if text == "-" and "-" in self.paths:
-            raise BriefError("stdin cannot be both the question and a file", field="text", remedy="Put one in a file.")
+        """The brief of this question without its attachments, asked by the settings' user."""
         origin = {"door": "cli", "client": client}
-        return {**self.fields, "text": question(text), "user": settings.asker, "origin": origin}
+        return {**self.fields, "text": text, "user": settings.asker, "origin": origin}
 
-    def files(self, settings: Settings) -> list[File]:
+    def asked(self, text: str | None, called: Called, client: str) -> tuple[dict[str, Any], list[File]]:
+        """The brief and its files; stdin is the question where none is given or it is `-`, and else a document.
+
+        UsageError: there is no question. BriefError: stdin is asked for twice, is closed, or is no text.
+        """
+        mine = text is not None and text != "-"
+        if not mine and "-" in self.paths:
+            raise BriefError("stdin cannot be both the question and a file", field="text", remedy="Put one in a file.")
+        brief = self.brief(piped.question(text, called.note), called.settings, client)
+        files = self.files(called.settings, called.note)
+        if mine and "-" not in self.paths:
+            files += piped.document(called.settings.attachment_bytes, called.note)
+        return brief, files
+
+    def files(self, settings: Settings, say: Callable[[str], None]) -> list[File]:
         """The attachments, `-` being stdin; BriefError names the one that cannot be read or is no text."""
         limit = settings.attachment_bytes
         # One byte more than the limit is read, so that what is too long is refused and never cut.
         return [
-            as_file(_STDIN_NAME, _stdin(limit + 1, "attachments"), limit)
+            as_file(piped.NAME, piped.taken(limit + 1, "attachments", say), limit)
             if path == "-"
-            else read_file(Path(path), limit)
+            else read_file(_local(path), limit)
             for path in self.paths
         ]
 
 
-def question(text: str) -> str:
-    """The question as given; `-` is all of stdin. BriefError where that is no text."""
-    if text != "-":
-        return text
-    data = _stdin(4 * TEXT_LIMIT + 1, "text")
-    try:
-        # What is far too long is refused by its length, not for a letter that was cut in two.
-        return data.decode("utf-8", "strict" if len(data) <= 4 * TEXT_LIMIT else "ignore")
-    except UnicodeDecodeError as error:
+def _local(path: str) -> Path:
+    """A path on this machine; BriefError for an address."""
+    if _ADDRESS.match(path):
         raise BriefError(
-            f"the question on stdin is not UTF-8 (byte {error.start})", field="text", remedy="Convert it to UTF-8."
-        ) from error
-
-
-def _stdin(most: int, name: str) -> bytes:
-    # Python has none when the process was started with it closed, whatever its types say.
-    source: TextIO | None = sys.stdin
-    if source is None:
-        raise BriefError("stdin is closed", field=name, remedy="Give it what is to be read, or leave the - out.")
-    return source.buffer.read(most)
+            f"{path} is an address, and nothing is fetched",
+            field="attachments",
+            remedy=f"Fetch it: curl -sL {shlex.quote(path)} | batos ask ... --file -",
+        )
+    return Path(path)
 
 
 # -- values of options

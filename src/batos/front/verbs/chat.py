@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
-from batos.errors import BatosError, UsageError
+from batos.errors import BatosError
 from batos.front.doors.alongside import Alongside, Interrupted
 from batos.front.doors.door import door
 from batos.front.options import Called, reaching
 from batos.front.telling.console import Terminated
+from batos.front.verbs import piped
 from batos.front.verbs.briefing import Wish, brief_options
 from batos.front.verbs.chatting import COMMANDS, Chat, history_text
 from batos.front.verbs.typed import Source, source
@@ -40,11 +41,14 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
     """
     fields = dict(wish.fields)
     conversation = str(fields.pop("conversation", "last" if history or recompact else "new"))
-    if wish.paths and "-" in wish.paths:
-        raise UsageError("stdin is what the chat reads", field="file", remedy="Put the text in a file.")
     live = called.console.out.isatty() if wish.stream is None else wish.stream
     chat = Chat(called, fields, conversation, voices=wish.voices, stream=live)
-    chat.attach(wish.paths)
+    if "-" in wish.paths:
+        there = piped.terminal()
+        chat.attach(wish.paths)
+        piped.read_on(there)
+    else:
+        chat.attach(wish.paths)
     with _terminable(), Alongside(door(called)) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))

@@ -58,6 +58,7 @@ class Chat:
         self.fields = dict(fields)
         self.conversation = conversation
         self.voices = voices
+        self._called = called
         self._settings = called.settings
         self._quiet = called.quiet
         self._stream = stream
@@ -77,7 +78,7 @@ class Chat:
 
     def attach(self, paths: Sequence[str]) -> None:
         """Files for the next question; BriefError names the one that is no text."""
-        self._files += Wish(paths=tuple(paths)).files(self._settings)
+        self._files += Wish(paths=tuple(paths)).files(self._settings, self._called.note)
 
     async def turn(self, door: Door, text: str) -> int:
         """Ask, tell the answer as it comes, and see to what it leads to; the exit code that it deserves."""

@@ -1,0 +1,42 @@
+"""Files that are no plain text, told by their first bytes: what each is, and what makes a text of it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Final
+
+#: First bytes -> what such a file is, and the command that writes its text to stdout, "" where none is usual.
+_KINDS: Final[tuple[tuple[bytes, str, str], ...]] = (
+    (b"%PDF-", "a PDF", "pdftotext {name} -"),
+    (b"%!PS", "a PostScript file", "ps2ascii {name}"),
+    (b"{\\rtf", "a rich text file", "pandoc -t plain {name}"),
+    (b"\xd0\xcf\x11\xe0", "an office document of the old kind", "antiword {name}"),
+    (b"\x1f\x8b", "packed with gzip", "gzip -dc {name}"),
+    (b"\xfd7zXZ\0", "packed with xz", "xz -dc {name}"),
+    (b"(\xb5/\xfd", "packed with zstd", "zstd -dc {name}"),
+    (b"BZh", "packed with bzip2", "bzip2 -dc {name}"),
+    (b"\x89PNG", "a picture", "tesseract {name} -"),
+    (b"\xff\xd8\xff", "a picture", "tesseract {name} -"),
+    (b"GIF8", "a picture", ""),
+    (b"\x7fELF", "a program", ""),
+    (b"SQLite format 3\0", "a database", "sqlite3 {name} .dump"),
+    (b"\xff\xfe", "a text in UTF-16", "iconv -f UTF-16 -t UTF-8 {name}"),
+    (b"\xfe\xff", "a text in UTF-16", "iconv -f UTF-16 -t UTF-8 {name}"),
+)
+#: Endings of zip archives that hold a document.
+_ZIPPED: Final = (".docx", ".odt", ".epub", ".pptx")
+
+
+def no_text(name: str, data: bytes) -> tuple[str, str] | None:
+    """What a file is that is no text, and the command that makes a text of it ("": none); None where it may be one.
+
+    >>> no_text("a b.pdf", b"%PDF-1.4")
+    ('a PDF', "pdftotext 'a b.pdf' -")
+    """
+    if data.startswith(b"PK\3\4"):
+        holds = name.lower().endswith(_ZIPPED)
+        return ("an office document", f"pandoc -t plain {shlex.quote(name)}") if holds else ("a zip archive", "")
+    for first, what, command in _KINDS:
+        if data.startswith(first):
+            return what, command.format(name=shlex.quote(name))
+    return None
