@@ -111,3 +111,17 @@ def test_what_a_protocol_makes(folder: Path, edit: Edit) -> None:
     )
     told = [fault.message for fault in codices.read(folder).faults]
     assert ["a facet makes nothing but its answer" in told[0], "`makes` is 'war'" in told[1]] == [True, True]
+
+
+def test_what_a_protocol_is_given(folder: Path, edit: Edit) -> None:
+    """The last audit or what the thought cost; nothing else, and no facet is given anything."""
+    alfred = codices.load(folder).personas["ALFRED"]
+    assert {each.slot: each.given for each in alfred.protocols if each.given} == {
+        "system_integrity_audit_protocol_": "audit",
+        "cognitive_efficiency_audit_protocol_": "cost",
+    }
+    edit("alfred.toml", 'given = "audit"', 'given = "weather"')
+    signature = 'signature = "sage_facet_(self, query)"'
+    edit("robin.toml", signature, f'{signature}\ngiven = "cost"')
+    told = sorted(fault.message for fault in codices.read(folder).faults)
+    assert ["`given` is 'weather'" in told[0], "is given its sub-query alone" in told[1]] == [True, True], told

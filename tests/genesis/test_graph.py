@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from structlog.testing import capture_logs
 from tests.genesis.conftest import Edit
 from tests.image.installing import install
 from ZODB.Connection import Connection
@@ -205,7 +206,11 @@ def test_wrong_parents_are_mended(connection: Connection, codex: Codex) -> None:
     root = connection.root()
     graph.build(root, codex)
     root["babs_prototype_obj"] = UvmObject(own_slots(root["babs_prototype_obj"]), parents=(root["traits_obj"],))
-    assert graph.build(root, codex) == ["babs_prototype_obj delegates anew"]
+    with capture_logs() as logs:
+        assert graph.build(root, codex) == ["babs_prototype_obj delegates anew"]
+    assert [(log["event"], log["by"], log["why"]) for log in logs] == [
+        ("object.reparented", "genesis", "the prototype graph")
+    ]
 
 
 def test_profile_is_written(connection: Connection, codex: Codex) -> None:

@@ -79,7 +79,7 @@ class Machine:
         return after
 
     async def _fail(self, cycle: UvmObject) -> None:
-        """Enter FAILED; the thought is doomed even if that state was redefined to something that fails itself."""
+        """Enter FAILED; the thought is doomed whatever that state does, also if it fails itself."""
         try:
             self._enter(cycle, "FAILED")
             await send(self._interpreter, cycle, graph.STATES["FAILED"])

@@ -47,13 +47,16 @@ class IntentText:
     when: Mapping[str, Any] | None
     #: "tool" where the protocol's product is one; a protocol without it changes the answer.
     makes: str = ""
+    #: "audit" or "cost" where a protocol is told of it beside the answer.
+    given: str = ""
 
     @property
     def digest(self) -> str:
         """sha256 (hex) of everything declared: it tells a changed intent from an unchanged one."""
         return digest_of([self.slot, self.name, self.inspiration, self.intent, self.signature,
                         list(self.examples), self.may_learn, dict(self.when) if self.when else None,
-                        *([self.makes] if self.makes else [])])  # fmt: skip
+                        *([self.makes] if self.makes else []),
+                        *([f"given {self.given}"] if self.given else [])])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +316,7 @@ def _intent(table: Table, suffix: str) -> IntentText:
         may_learn=table.flag("may_learn", default=True),
         when=None if conditions is None else MappingProxyType(conditions),
         makes=table.text("makes", default=""),
+        given=table.text("given", default=""),
     )
     if slot:
         other = PROTOCOL_SUFFIX if suffix == FACET_SUFFIX else FACET_SUFFIX
@@ -320,6 +324,7 @@ def _intent(table: Table, suffix: str) -> IntentText:
         if "signature" in table:
             codexrules.refuse_signature(table, slot, intent.signature)
     codexrules.refuse_makes(table, intent.makes, protocol=suffix == PROTOCOL_SUFFIX)
+    codexrules.refuse_given(table, intent.given, protocol=suffix == PROTOCOL_SUFFIX)
     if suffix == FACET_SUFFIX and "when" in table:
         table.fault("when", "a facet has no `when`", "Remove it: every facet of a cycle is asked.")
     elif "when" in table and table.raw("when") == {}:

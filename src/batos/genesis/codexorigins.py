@@ -110,9 +110,9 @@ def _called(profile: str) -> str:
 
 
 def _intent(owner: str, file: str, path: tuple[str, int], intent: IntentText) -> Iterator[Entry]:
-    for key in ("name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "makes"):
+    for key in ("name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "makes", "given"):
         value = getattr(intent, key)
-        if key not in ("when", "makes") or value:
+        if key not in ("when", "makes", "given") or value:
             yield Entry(owner, f"{intent.slot}.{key}", value, ((file, (*path, key), ""),))
 
 

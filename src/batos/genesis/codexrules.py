@@ -102,7 +102,7 @@ def homes(*, in_mind: bool) -> dict[str, str]:
         (tuple(prompts.SHAPES), "under [prompts] of a persona's file"),
         (tuple(when.CONDITIONS), "in a protocol's `when`"),
         (("slot", "inspiration", "intent", "signature", "may_learn", "when"), "under its [[pillars]] or [[protocols]]"),
-        (("makes",), "under its [[protocols]]"),
+        (("makes", "given"), "under its [[protocols]]"),
     )
     return {key: place for keys, place in places for key in keys}
 
@@ -148,6 +148,14 @@ def refuse_makes(table: Table, makes: str, *, protocol: bool) -> None:
         table.fault("makes", "a facet makes nothing but its answer", "Write it under a [[protocols]].")
     elif makes and makes != "tool":
         table.fault("makes", f"`makes` is {makes[:40]!r}", 'Write makes = "tool", or leave it out.')
+
+
+def refuse_given(table: Table, given: str, *, protocol: bool) -> None:
+    """What a protocol is told beside the answer: the last audit, what the thought cost, or nothing."""
+    if given and not protocol:
+        table.fault("given", "a facet is given its sub-query alone", "Write it under a [[protocols]].")
+    elif given and given not in ("audit", "cost"):
+        table.fault("given", f"`given` is {given[:40]!r}", 'Write given = "audit" or "cost", or leave it out.')
 
 
 def refuse_quotes(table: Table, key: str, text: str) -> None:

@@ -71,7 +71,7 @@ def build(root: Any, codex: Codex, profile: str = "default", declared: Declared 
     changes = _Changes(declared or partial(methods.declared, root, at=""))
     genesis = _ensure(root, "genesis_obj", changes)
     traits = _ensure(root, "traits_obj", changes)
-    for name in ("pLLM_obj", "memory_manager_obj", "orchestrator_obj", "knowledge_catalog_obj", roots.TOOLS):
+    for name in ("pLLM_obj", "orchestrator_obj", "knowledge_catalog_obj", roots.TOOLS):
         _delegate(root, name, _ensure(root, name, changes), (traits,), changes)
     for name, selectors in PRIMITIVES.items():
         _Slots(root[name], name, changes).declare({slot: Primitive(primitive) for slot, primitive in selectors.items()})
@@ -167,12 +167,14 @@ def _stored(value: Any, slot: str) -> Any:
         text=value.intent,
         signature=value.signature,
         examples=value.examples,
-        may_learn=value.may_learn and not value.makes,  # what it makes becomes a method, not itself
+        # What it makes becomes a method, not itself; what it is given is given to no method.
+        may_learn=value.may_learn and not value.makes and not value.given,
         name=value.name,
         inspiration=value.inspiration,
         kind=kind,
         when=None if value.when is None else dict(value.when),
         makes="tool" if value.makes else "",
+        given="audit" if value.given == "audit" else "cost" if value.given else "",
     )
 
 
@@ -192,6 +194,7 @@ def _delegate(root: Any, name: str, obj: UvmObject, parents: tuple[UvmObject, ..
     def audit(change: Reparenting) -> None:
         if change.before:
             changes.append(f"{name} delegates anew")
+            roots.told(change)
 
     reparent(obj, parents, by="genesis", reason="the prototype graph", audit=audit)
 

@@ -78,7 +78,7 @@ def _states(orchestrator: UvmObject) -> Finding:
 
 
 def _answers(state: Any, selector: str) -> bool:
-    return isinstance(state, UvmObject) and isinstance(own_slots(state).get(selector), Primitive | Method)
+    return isinstance(state, UvmObject) and isinstance(own_slots(state).get(selector), Primitive)
 
 
 def _persona(root: Any, persona: Persona) -> Finding:

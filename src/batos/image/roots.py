@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import structlog
 from BTrees.IOBTree import IOBTree
 from BTrees.OOBTree import OOBTree, OOTreeSet
 from persistent.mapping import PersistentMapping
 
-from batos.objects.prototype import UvmObject, own_slots, parents_of, reference, reparent
+from batos.objects.prototype import Reparenting, UvmObject, label, own_slots, parents_of, reference, reparent
+
+_log = structlog.get_logger("batos.image")
 
 #: The prototype objects, in the order they are made.
 OBJECTS = (
     "genesis_obj",
     "traits_obj",
     "pLLM_obj",
-    "memory_manager_obj",
     "orchestrator_obj",
     "knowledge_catalog_obj",
     "tools_obj",
@@ -139,8 +141,16 @@ def conversation(root: Any, name: str, user: str) -> UvmObject:
     found: UvmObject = known[name]
     if [each._p_oid for each in parents_of(found)] != [each._p_oid for each in parents]:
         # Begun before genesis, or by a version in which conversations understood nothing of their own.
-        reparent(found, parents, by="the image", reason="what conversations delegate to", audit=lambda change: None)
+        reparent(found, parents, by="the image", reason="what conversations delegate to", audit=told)
     return found
+
+
+def told(change: Reparenting) -> None:
+    """Write down, as a line of the log, that an object delegates to others than before, who made it so and why."""
+    before, after = ([reference(each) for each in parents] for parents in (change.before, change.after))
+    _log.info(
+        "object.reparented", object=label(change.object), before=before, after=after, by=change.by, why=change.reason
+    )
 
 
 def _behaviour(root: Any) -> tuple[UvmObject, ...]:

@@ -180,6 +180,11 @@ class Session:
         found = [told for path, told in self._told.items() if path.startswith((f"{place}#", f"{place}/"))]
         return sum(answers for answers, _ in found), sum(tokens for _, tokens in found)
 
+    @property
+    def used(self) -> tuple[int, int]:
+        """How many answers were used so far, and their tokens, prompts counted, whoever paid for them."""
+        return sum(answers for answers, _ in self._told.values()), sum(tokens for _, tokens in self._told.values())
+
     def _served(self, paid: Record, step: Step) -> Answer:
         assert paid.response is not None
         answer = Answer(**paid.response)

@@ -51,9 +51,10 @@ class Intent(Persistent):
     """A declared wish for behaviour: the only thing a message to which may generate; each field is written once.
 
     `text` is what the method is to do, `signature` how it is called, `examples` what it is checked with, `when` the
-    condition under which a protocol applies, `makes` what it makes instead of an answer. One of kind `prototype` stands
-    for an object that does not exist yet, and its text is that object's API. Only genesis, the codex, the `method`
-    verbs and a protocol that makes tools make one. `examples` and `when` are copied in; a changed wish is a new Intent.
+    condition under which a protocol applies, `makes` what it makes instead of an answer, `given` what it is told beside
+    the answer (the last audit, or what the thought cost). One of kind `prototype` stands for an object that does not
+    exist yet, and its text is that object's API. Only genesis, the codex, the `method` verbs and a protocol that makes
+    tools make one. `examples` and `when` are copied in; a changed wish is a new Intent.
     """
 
     text: str
@@ -65,6 +66,7 @@ class Intent(Persistent):
     kind: IntentKind = "method"
     when: dict[str, Any] | None = None
     makes: Literal["", "tool"] = ""
+    given: Literal["", "audit", "cost"] = ""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_p_"):

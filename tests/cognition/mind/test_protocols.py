@@ -10,6 +10,7 @@ from tests.cognition.minds import BAD, GOOD, WINDS, ask, change, kind
 
 from batos.cognition.asking import decisions
 from batos.errors import StreamCut
+from batos.genesis import ledger
 from batos.inference.bridge import ChatRequest
 from batos.objects.method import Primitive
 
@@ -157,3 +158,29 @@ async def test_what_was_selected_or_voted_has_its_protocol_too(mind: Mind, combi
     shown = await ask(mind.uvm, RISKS, policy={"combine": combine})
     assert shown["provenance"]["gate"]["protocol"]["applied"]
     assert shown["answer"] == f"{WINDS}. So be it."
+
+
+async def test_an_audit_is_told_what_was_found(mind: Mind) -> None:
+    """The findings of the last audit stand behind the task, count as ground, and are kept with the answer."""
+    wrong = {"id": "model.ROBIN", "ok": False, "what": "its digest is another", "remedy": "Run `batos genesis`."}
+    found = [wrong, {"id": "image.root", "ok": True, "what": "complete", "remedy": ""}]
+    await change(mind.uvm, lambda root: ledger.keep_audit(root, found, "2031-05-06T07:08:09Z"))
+    mind.script.changed = {"answer": f"{WINDS}. 1 of 2 checks hold since 2031."}
+    shown = await ask(mind.uvm, f"{RISKS} What does the integrity audit say?", persona="ALFRED")
+    last = mind.bridge.history[-1].messages[-1]["content"]
+    assert "- 1 of 2 checks hold\n- model.ROBIN: its digest is another. Run `batos genesis`." in last
+    told = shown["provenance"]["gate"]["protocol"]
+    assert (told["slot"], told["applied"], told["faults"]) == ("system_integrity_audit_protocol_", True, [])
+    assert told["given"] in last
+    assert "complete" not in told["given"], "what is well is counted"
+
+
+async def test_the_costs_are_told_and_again_the_same(mind: Mind) -> None:
+    """Calls and tokens of the thought so far; who asks again is served from the journal, also by this call."""
+    asked = f"{RISKS} Was that too expensive?"
+    shown = await ask(mind.uvm, asked, persona="ALFRED")
+    told = shown["provenance"]["gate"]["protocol"]
+    assert told["slot"] == "cognitive_efficiency_audit_protocol_"
+    assert f"- calls: {shown['cost']['calls'] - 1}\n" in told["given"]
+    again = await ask(mind.uvm, asked, persona="ALFRED", ancestor=shown["id"])
+    assert (again["cost"]["calls"], again["provenance"]["gate"]["protocol"]["given"]) == (0, told["given"])

@@ -69,14 +69,6 @@ async def test_a_failing_embedder_fails_no_mission(tmp_path: Path, failure: Bato
         assert "by words alone (all-minilm:latest: " in shown["route"]["reason"]
 
 
-async def test_an_event_is_routed_as_one(tmp_path: Path) -> None:
-    """A brief that the mind itself sends is ALFRED's, by the event's name."""
-    async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
-        shown = await uvm.ask({"text": "p99 is 40 s", "origin": {"door": "event", "client": "latency"}})
-        assert shown["route"]["personas"] == ["ALFRED"]
-        assert shown["route"]["reason"] == "latency is an event of the mind itself"
-
-
 async def test_a_follow_up_stays_with_who_answered(tmp_path: Path) -> None:
     """In a conversation, what is too short to tell goes to the persona of the turn before."""
     async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:

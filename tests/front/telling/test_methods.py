@@ -24,7 +24,6 @@ LEDGER: dict[str, Any] = {
     "better": 0.1,
     "seconds_saved": 1.5,
     "tokens_saved": 300,
-    "undone": 0,
 }
 METHOD: dict[str, Any] = {
     "method": "brick_prototype_obj.plan_facet_",
@@ -65,7 +64,7 @@ def test_a_method_whole() -> None:
         "for      m-1, m-2\n"
         "verdict  accepted by shipped-1\n"
         "checks   2 passed; they tell 3 of 4 mutants from it\n"
-        "ledger   12 uses: 10 chosen, 2 interpreted as its control; 1 fault, 0 faults of the gate; undone 0\n"
+        "ledger   12 uses: 10 chosen, 2 interpreted as its control; 1 fault, 0 faults of the gate\n"
         "saved    1.5 s and 300 tokens against its control\n"
         "\n"
         "async def plan_facet_(self, query):\n"

@@ -100,10 +100,9 @@ def test_a_conversation_is_shown_by_its_id(user: User) -> None:
 
 
 def test_what_is_wrong_is_said_and_no_control_character_passes(user: User) -> None:
-    """Unknown commands name the near one, /undo says that it comes, and what was typed cannot move a cursor."""
-    ran = user.run(*REFLEX, stdin="/histry\n/undo\nsay \x1b[31mred\x07\n/history\n")
+    """Unknown commands name the near one, and what was typed cannot move a cursor."""
+    ran = user.run(*REFLEX, stdin="/histry\nsay \x1b[31mred\x07\n/history\n")
     assert "did you mean /history?" in ran.err
-    assert "/undo comes with a later version" in ran.err
     assert "\x1b" not in ran.out + ran.err
     assert "\x07" not in ran.out
     assert "say [31mred" in ran.out

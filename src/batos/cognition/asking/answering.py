@@ -19,9 +19,12 @@ from batos.inference.schema import Decision
 from batos.objects.message import Interpreter
 
 
-def ground_of(running: Running, synthesis: Synthesis) -> Ground:
-    """What the answer may rest on; a mind within another is asked what that one made of the mission's question."""
-    asked = running.brief.text if running.inner else ""
+def ground_of(running: Running, synthesis: Synthesis, given: str = "") -> Ground:
+    """What the answer may rest on; a mind within another is asked what that one made of the mission's question.
+
+    `given` is what a protocol was told beside the answer.
+    """
+    asked = "\n".join(filter(None, (running.brief.text if running.inner else "", given)))
     recalled = synthesis.recalled.joined(running.seen)
     return Ground(synthesis.question, recalled, OWN_NAMES, asked=asked, today=running.scene.asked_at[:10])
 

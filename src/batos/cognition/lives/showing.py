@@ -195,7 +195,6 @@ def _account(lineage: Lineage, number: int) -> dict[str, Any]:
         "seconds": round(method["seconds"], 3),
         "tokens": method["tokens"],
         **judging.contribution(method, judging.control(lineage, number)),
-        "undone": 0,
     }
 
 

@@ -9,7 +9,7 @@ from batos.cognition.asking import answering, decisions, paths
 from batos.cognition.asking.calls import Question
 from batos.cognition.gate.ground import Ground
 from batos.cognition.intents import intent_of
-from batos.cognition.mind import forging
+from batos.cognition.mind import forging, given
 from batos.cognition.mind.parts import FATAL
 from batos.cognition.running import Interprets, Running, Said, Synthesis
 from batos.errors import BatosError, ObjectError
@@ -50,8 +50,8 @@ async def apply(interpreter: Interprets, running: Running, synthesis: Synthesis,
     else:
         cut = said.cut if "tool" in told else len(changed) >= decisions.ANSWER
         after = replace(said, answer=changed.strip(), cut=cut)
-        if running.seen:
-            ground = answering.ground_of(running, synthesis)
+        if running.seen or "given" in told:
+            ground = answering.ground_of(running, synthesis, told.get("given", ""))
         judged = await answering.judge(synthesis, after, ground)
         told["faults"] = [fault.as_dict() for fault in judged.faults]
         told["applied"] = len(judged.faults) <= len(verdict.faults) and told.get("tool", slot) is not None
@@ -87,6 +87,10 @@ async def interpret(
     """Run a protocol, its slot and its intent, by that intent's text alone, on an answer."""
     slot, intent = declared
     task = prompt.protocol_task(running.voice, intent.name, intent.text, answer)
+    shown = given.text(running, synthesis, intent)
+    if shown and synthesis.protocol is not None:
+        synthesis.protocol["given"] = shown
+    task = f"{task}\n\n{shown}".strip()
     question = Question(paths.protocol(running.name, slot), task)
     value, _ = await answering.infer_streamed(interpreter, running, synthesis, question, decisions.CHANGED)
     return str(value.answer)

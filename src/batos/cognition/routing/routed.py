@@ -13,8 +13,6 @@ from batos.objects.prototype import own_slots
 
 #: The journal note of an attempt's beginning has the route under this name.
 ROUTE_NOTE = "route"
-#: The door of what happens inside the mind; the client is then the event's name.
-EVENT_DOOR = "event"
 
 
 async def decide(router: Router, brief: MissionBrief, root: Any, journal: Journal, attempts: Sequence[str]) -> Route:
@@ -27,8 +25,6 @@ async def decide(router: Router, brief: MissionBrief, root: Any, journal: Journa
         for note in journal.notes(mission):
             if ROUTE_NOTE in note:
                 return Route.noted(note[ROUTE_NOTE]).overridden(brief.persona, brief.effort)
-    if brief.origin.door == EVENT_DOOR:
-        return router.event(brief.origin.client).overridden(brief.persona, brief.effort)
     return await router.route(
         brief.text,
         files=len(brief.attachments),

@@ -23,8 +23,6 @@ from batos.events import Events
 MEANING = 1.5
 #: What makes confidence honest (docs/decisions/0012-router.md): logarithms are multiplied by it before they are shares.
 WORDS_SHARPNESS, BOTH_SHARPNESS = 1.0, 0.7
-#: Personas whose score is at least this share of the leader's are chosen beside it.
-CLOSE = 0.6
 #: How many times an even share of the scores speaks for somebody.
 UNDECIDED = 1.6
 #: A question of so many words or fewer leans to the persona that led the turn before: of one word, this many times,
@@ -37,8 +35,6 @@ EMBED_SECONDS, LEFT_ALONE = 10.0, 60.0
 CHOSEN = "the asker chose"
 #: The step that `genesis.step` tells of.
 LEARNING = "learn the router"
-#: Who takes what happens inside the mind itself.
-KEEPER = "ALFRED"
 
 _log = structlog.get_logger("batos.router")
 
@@ -68,7 +64,7 @@ class Route:
         if persona is None and effort == self.effort:
             return self
         leader = persona or self.personas[0]
-        others = self._ranked() if effort == "council" else () if persona else self.personas
+        others = self._ranked() if effort == "council" else ()
         personas = (leader, *(name for name in others if name != leader))
         if persona is None:
             return replace(self, personas=personas, effort=effort)
@@ -160,11 +156,6 @@ class Router:
         """Whether it was made for this embedder. One that is away changes nothing: it may be back for the next one."""
         return embedder is None or embedder.identity == self._made_for
 
-    def event(self, name: str) -> Route:
-        """The route of an event inside the mind: latency, conflict, integrity and whatever else it tells of itself."""
-        scores = dict.fromkeys(self._names, 0.0) | {KEEPER: 1.0}
-        return Route((KEEPER,), "cycle", 1.0, f"{name} is an event of the mind itself", scores)
-
     def scores(self, text: str, vector: Sequence[float] | None = None) -> dict[str, float]:
         """What a text's words, and its vector if there is one, say of each persona; they sum to 1."""
         logs, sharpness = log_shares(self.learnt.words.logs(text)), WORDS_SHARPNESS
@@ -250,7 +241,6 @@ def _leant(scores: Mapping[str, float], text: str, before: str | None) -> dict[s
 
 
 def _chosen(scores: Mapping[str, float], effort: str) -> tuple[str, ...]:
-    """The leader, and who is close to it; at a council everybody, the likeliest first."""
+    """Who thinks: the leader; at a council everybody, the likeliest first."""
     ranked = sorted(scores, key=lambda name: -scores[name])
-    least = 0.0 if effort == "council" else CLOSE * scores[ranked[0]]
-    return tuple(name for name in ranked if scores[name] >= least)
+    return tuple(ranked if effort == "council" else ranked[:1])

@@ -92,9 +92,7 @@ def ledger_text(ledger: Mapping[str, Any]) -> str:
         return "never used"
     control = f"{ledger['control']} interpreted as its control"
     ended = f"{counted(ledger['faults'], 'fault')}, {counted(ledger['gate_faults'], 'fault')} of the gate"
-    return (
-        f"{counted(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}; undone {ledger['undone']}"
-    )
+    return f"{counted(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}"
 
 
 def history_text(history: Mapping[str, Any]) -> str:

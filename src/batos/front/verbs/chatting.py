@@ -257,9 +257,6 @@ class Chat:
         self._tell({"conversation": "new"}, "A new conversation begins with the next question.")
         return 0
 
-    async def _undo(self, door: Door, rest: str) -> int:
-        raise UsageError("/undo comes with a later version", remedy="A turn stays as it is; /new begins another talk.")
-
     async def _compact(self, door: Door, rest: str) -> int:
         which = _choice("compact", rest, ("afresh",)) if rest else ""
         return await self.compact(door, "recompact_" if which else "compact_")
@@ -359,7 +356,6 @@ COMMANDS: Final[dict[str, Command]] = {
     "recalled": Command(Chat._recalled, "Show which turns the last answer was shown, and what was compacted."),
     "conversation": Command(Chat._conversation, "Show which conversation this is, or go on with another: ID, last."),
     "new": Command(Chat._new, "Begin a new conversation."),
-    "undo": Command(Chat._undo, "Take the last turn back: comes with a later version."),
     "compact": Command(Chat._compact, "Compact older turns now; with `afresh` drop the summaries and make them anew."),
     "cost": Command(Chat._cost, "Show what this chat has spent."),
 }
