@@ -72,6 +72,12 @@ def facet(request: ChatRequest) -> str:
     return request.messages[-1]["content"].split("after ", 1)[1].split(".\n", 1)[0]
 
 
+def candidate(request: ChatRequest, number: int) -> str:
+    """The answer that a selection's request shows under a number."""
+    after = request.messages[-1]["content"].split(f"\n{number}.\n<answer ", 1)[-1]
+    return after.partition(">\n")[2].partition("\n</answer ")[0]
+
+
 def said(decision: Decision[Any], **fields: object) -> str:
     """A reply of that decision."""
     text = json.dumps({decision.key(name): value for name, value in fields.items()})

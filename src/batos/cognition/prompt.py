@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from batos.cognition.evidence import Evidence
+from batos.cognition.evidence import Evidence, mark
 from batos.errors import ObjectError
 from batos.genesis.prompts import fill
 
@@ -120,13 +120,14 @@ def method_task(guide: str, text: str) -> str:
 
 def weave_task(voice: Voice, question: str, parts: Sequence[Spoken]) -> str:
     """Ask for one answer from the parts."""
-    shown = "\n\n".join(f"{part.number}. {part.name}, asked: {part.query}\n{part.text}" for part in parts)
+    heads = (f"{part.number}. {one_line(part.name)}, asked: {one_line(part.query)}" for part in parts)
+    shown = "\n\n".join(f"{head}\n{fenced(part.text)}" for head, part in zip(heads, parts, strict=True))
     return voice.prompt("weave", query=question, parts=shown)
 
 
 def select_task(voice: Voice, question: str, answers: Sequence[Spoken]) -> str:
     """Ask which of several answers to the same question stands; who gave one is not shown."""
-    shown = "\n\n".join(f"{each.number}. {each.text}" for each in answers)
+    shown = "\n\n".join(f"{each.number}.\n{fenced(each.text)}" for each in answers)
     return voice.prompt("select", query=question, answers=shown)
 
 
@@ -138,7 +139,7 @@ def reflex_task(voice: Voice, question: str) -> str:
 def forge_task(voice: Voice, name: str, intent: str, answer: str) -> str:
     """Ask what tool an answer holds; what the protocol's intent says of it stands in the persona's own codex."""
     return f"""{voice.name}, this is your answer so far:
-{answer}
+{fenced(answer)}
 
 Now apply {name} to it.
 {intent.strip()}
@@ -150,7 +151,18 @@ by hand that will be needed again, say that there is no such tool."""
 
 def protocol_task(voice: Voice, name: str, intent: str, answer: str) -> str:
     """Ask for the answer as a key protocol changes it."""
-    return voice.prompt("protocol", name=name, intent=intent, answer=answer)
+    return voice.prompt("protocol", name=name, intent=intent, answer=fenced(answer))
+
+
+def fenced(text: str) -> str:
+    """What a model said, between marks that it does not hold: no line of it stands among those of a task."""
+    end = mark(text)
+    return f'<answer digest="{end}">\n{text}\n</answer {end}>'
+
+
+def one_line(text: str) -> str:
+    """A text on one line, as a quotation, a name or a sub-query is shown: no line of it can be taken for a task's."""
+    return " ".join(text.split())
 
 
 def with_guide(task: str, guide: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from batos.errors import BatosError, ModelMissing, Refused, TimedOut
 from batos.events import Events
 from batos.image.ids import iso, utc_now
+from batos.inference import marks
 from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.journal import Journal, Record, journal_key
 from batos.inference.placement import Placement, Watch
@@ -79,7 +80,10 @@ class Step:
 
 @dataclass(slots=True)
 class Session:
-    """The calls of one mission. `earlier` are the records it may be served from: its own and its ancestors'."""
+    """The calls of one mission. `earlier` are the records it may be served from: its own and its ancestors'.
+
+    Whatever a prompt was composed from, no mark of a chat template is in it when it leaves here (marks.py).
+    """
 
     mission: str
     journal: Journal
@@ -95,6 +99,8 @@ class Session:
     measured: dict[str, tuple[int, int]] = field(default_factory=dict)
     #: Digest of each model that answered, by name.
     models: dict[str, str] = field(default_factory=dict)
+    #: What each model reads as a mark beside the usual ones, by name.
+    marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Looks where a model lies when a call may have loaded it.
     watch: Watch | None = None
     #: Where each model that was looked at lies, by name.
@@ -138,6 +144,8 @@ class Session:
 
         Raises what the bridge raises, and Refused or TimedOut when the budget is spent.
         """
+        told = marks.messages(request.messages, self.marks.get(request.model, ()))
+        request = replace(request, messages=told)
         shown = _shown(request)
         # What was paid for is found by the digest that its model had then, also after the model was changed.
         for former in (*self._former.get("", ()), *self._former.get(request.model, ())):

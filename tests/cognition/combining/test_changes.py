@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, kind, submit
+from tests.cognition.minds import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, candidate, kind, submit
 
 from batos.cognition.combining import changes
 from batos.cognition.gate.citing import Quoted
@@ -134,7 +134,7 @@ async def test_selecting_has_its_two_calls(mind: Mind) -> None:
     """No decomposing; of the facets only the winner's changed the answer; the second order changed nothing here."""
     by_facet(mind, Tamland="By winding.", Hitchhiker="By trimming.", caped="By oil.")
     mind.script.choose = lambda request: next(
-        number for number in (1, 2, 3) if f"\n{number}. By trimming" in request.messages[-1]["content"]
+        number for number in (1, 2, 3) if candidate(request, number).startswith("By trimming")
     )
     shown = await ask(mind.uvm, policy={"combine": "select"})
     assert told(shown) == [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, kind, stepping, submit
+from tests.cognition.minds import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, candidate, kind, stepping, submit
 
 from batos.cognition.combining import ways
 from batos.cognition.evidence import Evidence, passages
@@ -50,8 +50,7 @@ def naming(answer: str) -> Any:
     """A model that names the candidate which begins so, wherever it is shown."""
 
     def choose(request: ChatRequest) -> int:
-        shown = request.messages[-1]["content"]
-        return next(number for number in range(1, 10) if f"\n{number}. {answer}" in shown)
+        return next(number for number in range(1, 10) if candidate(request, number).startswith(answer))
 
     return choose
 
@@ -90,11 +89,10 @@ async def test_both_orders_agree(mind: Mind) -> None:
 async def test_the_two_calls_show_two_orders(mind: Mind) -> None:
     """Nobody's name is shown, and no candidate is where it was."""
     await combined(mind, THREE, "select")
-    one, other = (request.messages[-1]["content"] for request in mind.bridge.history)
-    assert "Facet" not in one
+    one, other = mind.bridge.history
+    assert "Facet" not in one.messages[-1]["content"]
     for number in range(1, 4):
-        (first, second) = (text.split(f"\n{number}. ", 1)[1].split("\n", 1)[0] for text in (one, other))
-        assert first != second
+        assert candidate(one, number) != candidate(other, number)
 
 
 async def test_a_choice_cannot_leave_its_bounds(mind: Mind) -> None:

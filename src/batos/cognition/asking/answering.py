@@ -100,7 +100,7 @@ def told(part: PartResult) -> str:
     """A part's answer and citations, as another prompt shows them."""
     if part.open:
         return "(no answer)"
-    quotes = "".join(f'\n[{each.document}] "{each.quote}"' for each in part.citations)
+    quotes = "".join(f'\n[{each.document}] "{prompt.one_line(each.quote)}"' for each in part.citations)
     return f"{part.answer}{quotes}"
 
 

@@ -177,5 +177,5 @@ def decomposition(slots: tuple[str, ...]) -> Decision[BaseModel]:
 
 
 def sub_queries(value: BaseModel, question: str) -> Mapping[str, str]:
-    """Sub-query by slot; a pillar that was given none works on the question itself."""
-    return {slot: text.strip() or question for slot, text in value.model_dump().items()}
+    """Sub-query by slot; on one line; a pillar that was given none works on the question itself."""
+    return {slot: " ".join(text.split()) or question for slot, text in value.model_dump().items()}

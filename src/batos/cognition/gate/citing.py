@@ -19,6 +19,8 @@ _CLUSTER = re.compile("[\u0300-\u036f]+|[^\u0300-\u036f][\u0300-\u036f]*")
 # What may stand within a word that a line's end or an invisible mark broke, as passages of a PDF have it.
 _INVISIBLE = "[\u00ad\u200b\u2060\ufeff]*"
 _TORN, _TURNED = rf"{_INVISIBLE}(?:-\n[ \t]*)?", r"(?:\n[ \t]*)?"
+# Behind these, and before a colon, a blank may be one that broke a mark of a chat template (inference/marks.py).
+_PARTED = "<[#@~|"
 _GROUP = re.compile(r"\d[.,]\Z")
 _LETTER = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
@@ -93,7 +95,9 @@ def _inside(before: str, after: str) -> bool:
 
 def _pattern(bare: str) -> str:
     words = bare.replace("...", "…").split()
-    body = r"\s+".join(map(_spelled, words))
+    body = _spelled(words[0])
+    for before, word in pairwise(words):
+        body += rf"\s{'*' if before[-1] in _PARTED or word[0] == ':' else '+'}{_spelled(word)}"
     begin = r"(?<!\w)(?<!\d[.,])" if words[0][0].isdigit() else r"(?<!\w)" if _LETTER.match(words[0]) else ""
     end = r"(?!\w)" if _LETTER.match(words[-1][-1]) else ""
     return f"{begin}{body}{end}"

@@ -133,7 +133,8 @@ def _task(running: Running, intent: Intent | None, question: Asked) -> str:
     if question.system is not None or intent is None or not is_spoken(intent):
         return prompt.method_task(question.system or "", question.prompt)
     if intent.kind == "protocol":
-        return prompt.protocol_task(running.voice, intent.name, intent.text, question.prompt)
+        # The method's own words, in which it placed the answer: they are the task.
+        return running.voice.prompt("protocol", name=intent.name, intent=intent.text, answer=question.prompt)
     described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
     return prompt.facet_task(running.voice, described, question.prompt)
 

@@ -20,8 +20,12 @@ _LABELLED = re.compile(
     r"|(?:\w+, )?this is your \w+ so far):[ \t]*\n(.+?)(?:\n[ \t]*\n|\Z)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
-# how to reply and when it was asked, as BAT OS ends its prompts: no question, and no evidence
-_FRAME = re.compile(r"^Reply with:[ \t]*$(?:\n`[^\n]*)*|^Asked at \d{4}-\d\d-\d\dT[\d:.]+Z\.[ \t]*$", re.MULTILINE)
+# how to reply and when it was asked, as BAT OS ends its prompts, and the fence of an answer: no question, no evidence
+_FRAME = re.compile(
+    r"^Reply with:[ \t]*$(?:\n`[^\n]*)*|^Asked at \d{4}-\d\d-\d\dT[\d:.]+Z\.[ \t]*$"
+    r"|^<answer digest=\"[0-9a-f]{8}\">\n|\n</answer [0-9a-f]{8}>$",
+    re.MULTILINE,
+)
 _CLAUSE = re.compile(r"[?;]\s+|,\s+(?:and|but|or)?\s*(?=(?:what|how|who|whom|when|where|why|which)\b)", re.IGNORECASE)
 _SENTENCE = re.compile(
     r"""[^\s].*?(?:(?<!\bMr)(?<!\bDr)(?<!\bSt)(?<!\bMrs)[.!?]["'”’»)\]]*(?=\s)|[。！？][」』”’）]*|$)""", re.MULTILINE
