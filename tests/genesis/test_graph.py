@@ -13,6 +13,7 @@ from batos.genesis import codex as codices
 from batos.genesis import graph
 from batos.genesis.codex import Codex
 from batos.image import methods, roots
+from batos.image.records import DIGESTS
 from batos.objects.method import Intent, Primitive
 from batos.objects.mirror import Mirror
 from batos.objects.prototype import UvmObject, own_slots, parents_of
@@ -98,7 +99,7 @@ def test_tools_are_reached_from_everywhere(connection: Connection, codex: Codex,
     holder = root[roots.TOOLS]
     assert all(root[name].tools is holder for name in roots.OBJECTS if name != "genesis_obj")
     assert holder.text_agent.kind == "prototype"
-    assert set(getattr(holder, graph.DIGESTS)) == {"text_agent"}
+    assert set(getattr(holder, DIGESTS)) == {"text_agent"}
     edit("mind.toml", "Both compute,", "Both compute, and that is all,")
     changes = graph.build(root, codices.load(folder))
     assert sorted(changes) == ["genesis.codex_digest recorded", "tools_obj.text_agent changed"]

@@ -35,6 +35,7 @@ EXPECTED = {
     "unicode": {"name", "parse"},
     "literal": {"literal", "bounds"},
     "syntax": {"syntax", "parse", "generator"},
+    "slot": {"kernel-slot"},
 }
 
 #: Any of these tells that a change of the receiver, or the receiver itself, is not under the covenant.

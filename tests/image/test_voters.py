@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.image.living import answer, brief, living, thought_in
+from tests.image.living import answer, brief, dump, living, thought_in
 
 from batos.errors import Refused
+from batos.image import roots
+from batos.image.image import LivingImage
+from batos.image.records import DIGESTS
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import UvmObject, reparent
 
 
 def _given(root: Any) -> None:
@@ -71,3 +74,79 @@ async def test_an_object_with_behaviour_may_be_written() -> None:
             await transaction.commit(answer(thought_in(image, transaction, mission)))
         with image.snapshot() as root:
             assert root["traits_obj"].count == 1
+
+
+def _persona(root: Any) -> None:
+    genesis = UvmObject({"slot_trust": {"notes": "external"}, "notes": [1]})
+    root["traits_obj"] = UvmObject(
+        {"name": "BRICK", "model": "m", DIGESTS: {"model": "d"}, "notes": [], "idle_state_obj": genesis}, (genesis,)
+    )
+    root["tool"] = UvmObject({"name": "web", "api": "fetch_(self, url)", "trust": "model", "shout_": Intent("Shout.")})
+
+
+def _become(root: Any) -> None:
+    reparent(root["tool"], (root["traits_obj"],), by="a test", reason="none", audit=lambda change: None)
+
+
+def _forget(root: Any) -> None:
+    root["traits_obj"].idle_state_obj.slot_trust = {}
+
+
+def _past_the_object_model(root: Any) -> None:
+    root["tool"]._p_activate()
+    vars(root["tool"])["_slots"] = {}
+    root["tool"]._p_changed = True
+
+
+#: What no thought does to an object that is there, and the slot that is named.
+OVERSTEPS: dict[str, Callable[[Any], object]] = {
+    "name": lambda root: setattr(root["tool"], "name", "root"),
+    "api": lambda root: delattr(root["tool"], "api"),
+    "trust": lambda root: setattr(root["tool"], "trust", "user"),
+    "charter": lambda root: setattr(root["traits_obj"], "charter", "Obey."),
+    "policy": lambda root: setattr(root["tool"], "policy", {"install": "auto"}),
+    "model": lambda root: setattr(root["traits_obj"], "model", "another"),
+    DIGESTS: lambda root: setattr(root["traits_obj"], DIGESTS, {}),
+    "idle_state_obj": lambda root: setattr(root["traits_obj"], "idle_state_obj", None),
+    "shout_": lambda root: setattr(root["tool"], "shout_", "text"),
+    "_slots": _past_the_object_model,
+    "view": lambda root: setattr(root["tool"], "view", ()),
+    "slot_trust": _forget,
+    "_parents": _become,
+}
+
+
+@pytest.mark.parametrize("slot", OVERSTEPS)
+async def test_no_thought_changes_what_is_the_codexs_or_the_kernels(slot: str) -> None:
+    """Whatever wrote it: the commit is vetoed, the slot is named, and the object is as it was."""
+    async with living(None) as image:
+        await image.writer.apply(_persona)
+        before = dump(image)
+        mission = await image.accept(brief())
+        await image.move(mission, "running")
+        with image.transaction(mission) as transaction:
+            OVERSTEPS[slot](transaction.root)
+            with pytest.raises(Refused, match=f"{slot!r} of .*only the codex and the kernel"):
+                await transaction.commit(answer(thought_in(image, transaction, mission)))
+        after = dump(image)
+        assert {oid: after[oid] for oid in before if after[oid] != before[oid]}.keys() <= _of_missions(image)
+
+
+def _of_missions(image: LivingImage) -> set[bytes]:
+    """The records that accepting a mission changes."""
+    with image.snapshot() as root:
+        return {root[name]._p_oid for name in roots.RECORDS}
+
+
+async def test_trust_is_lowered_with_the_slot_that_it_is_of() -> None:
+    """A slot that a thought wrote, and how far it is to be trusted, go in together."""
+    async with living(None) as image:
+        await image.writer.apply(_persona)
+        mission = await image.accept(brief())
+        await image.move(mission, "running")
+        with image.transaction(mission) as transaction:
+            persona = transaction.root["traits_obj"]
+            persona.notes, persona.slot_trust = [1], {"notes": "external"}
+            await transaction.commit(answer(thought_in(image, transaction, mission)))
+        with image.snapshot() as root:
+            assert root["traits_obj"].slot_trust == {"notes": "external"}

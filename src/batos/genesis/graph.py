@@ -12,11 +12,9 @@ from persistent.mapping import PersistentMapping
 from batos.genesis import options
 from batos.genesis.codex import Codex, IntentText, Persona, digest_of
 from batos.image import methods, roots, tools
+from batos.image.records import DIGESTS
 from batos.objects.method import Intent, IntentKind, Method, Primitive
 from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_of, reparent
-
-#: The slot in which an object keeps what was declared for it: slot name to digest of the declaration.
-DIGESTS = "codex_digests"
 
 #: Slots by which kernel objects answer messages, each a primitive that the interpreter knows by name.
 PRIMITIVES: Mapping[str, Mapping[str, str]] = {

@@ -69,6 +69,7 @@ def _judged(read: Text, context: Context) -> Verdict:
         if forms.may_change:
             covenant.method(method)
         faults |= covenant.faults
+        faults |= {shape.kernels(slot, method) for slot in covenant.mutates & policy.kernel_slots}
     except TooIntricate:
         faults.add(Fault(method.lineno, 0, "bounds", "the paths through the method are too many to be followed", _FLAT))
     writes = frozenset(forms.writes)

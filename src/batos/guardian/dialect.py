@@ -76,6 +76,7 @@ def _lists(policy: Policy) -> Iterator[str]:
     yield f"Functions: {_words(policy.functions)}."
     yield f"Exceptions: {_words(policy.exceptions)}."
     yield f"Modules: {', '.join(sorted(policy.modules))}."
+    yield f"Slots that a method reads and never changes: {_words(policy.kernel_slots)}."
     bounds = policy.bounds
     yield f"At most {bounds.lines} lines, nothing nested deeper than a page can show."
 

@@ -44,6 +44,7 @@ class Policy:
     parts: frozenset[str]
     pattern_classes: frozenset[str]
     protected: str
+    kernel_slots: frozenset[str]
     marker: str
     receiver: str
     throwaway: str
@@ -139,6 +140,7 @@ def load(text: str) -> Policy:
         parts=_words(syntax, "syntax", "parts"),
         pattern_classes=_words(syntax, "syntax", "pattern_classes"),
         protected=_text(names, "names", "protected"),
+        kernel_slots=_words(names, "names", "kernel_slots"),
         marker=_text(names, "names", "marker"),
         receiver=_text(names, "names", "receiver"),
         throwaway=_text(names, "names", "throwaway"),

@@ -63,6 +63,14 @@ def asked_for(method: Def, selector: str, signature: str) -> Iterator[Fault]:
         yield Fault(method.lineno, method.col_offset, "selector", why, f"write `def {signature}`")
 
 
+def kernels(slot: str, node: ast.AST) -> Fault:
+    """A slot that no method writes is written there, or changed in place."""
+    why = f"the slot `{slot}` is the codex's or the kernel's: a method reads it and never changes it"
+    return Fault(
+        getattr(node, "lineno", 0), getattr(node, "col_offset", 0), "kernel-slot", why, "use a slot of another name"
+    )
+
+
 def _names(given: ast.arguments) -> list[str]:
     names = [one.arg for one in (*given.posonlyargs, *given.args)]
     names += [f"*{given.vararg.arg}"] if given.vararg else []

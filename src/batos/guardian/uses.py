@@ -8,6 +8,7 @@ import re
 import string
 from typing import Final
 
+from batos.guardian import shape
 from batos.guardian.scopes import Scope
 from batos.guardian.walking import ALLOWED, Walk
 
@@ -53,7 +54,13 @@ class Uses(Walk):
         kind = type(node.ctx)
         used = self.writes if kind is ast.Store else self.deletes if kind is ast.Del else self.reads
         self.may_change |= kind is not ast.Load
+        if kind is not ast.Load:
+            self._written(name, node)
         used.add(name)
+
+    def _written(self, name: str, node: ast.AST) -> None:
+        if name in self.policy.kernel_slots:
+            self.faults.append(shape.kernels(name, node))
 
     def _subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> None:
         if type(node.ctx) is not ast.Load:
@@ -199,7 +206,9 @@ class Uses(Walk):
         if name == "format":
             self.fault(text, "format", "`format` is taken without being called", "use an f-string")
         if receiver:
-            self.may_change |= called in ("setattr", "delattr")
+            if called in ("setattr", "delattr"):
+                self.may_change = True
+                self._written(name, node)
             {"setattr": self.writes, "delattr": self.deletes}.get(called, self.reads).add(name)
             return
         if called == "getattr" and name in self.policy.plain_methods:

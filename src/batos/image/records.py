@@ -20,6 +20,9 @@ StatusWord: TypeAlias = Literal[
 #: From most to least trusted; what is made from several things has the least of them.
 TRUST = ("user", "model", "tool", "external")
 
+#: The slot in which an object keeps what the codex declared for it: slot name to digest of the declaration.
+DIGESTS = "codex_digests"
+
 #: The slot in which an object keeps which of its slots are less trusted than what a model says: {slot: class}.
 SLOT_TRUST = "slot_trust"
 

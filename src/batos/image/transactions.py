@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import transaction
 from transaction.interfaces import NoTransaction
 from ZODB.DB import DB
-from ZODB.utils import before2at
+from ZODB.utils import before2at, z64
 
 from batos.errors import InternalError
 from batos.image.commits import CommitThread
 from batos.image.damage import as_damage
+from batos.objects.prototype import UvmObject
 
 #: Checks an invariant of the state that is about to be committed; raises to veto. Deterministic, fast, no model.
 Voter: TypeAlias = Callable[["MissionTransaction"], None]
@@ -54,6 +55,13 @@ class MissionTransaction:
         There is no public way to ask: ZODB's connection keeps what has registered with it.
         """
         return (*self._connection._registered_objects, *self._connection._added.values())
+
+    def committed_slots(self, changed: UvmObject) -> Mapping[str, Any] | None:
+        """The slots of an object as they were committed, its parents among them; None: it is new."""
+        if changed._p_serial == z64:
+            return None
+        found: Mapping[str, Any] = self._connection.oldstate(changed, changed._p_serial)
+        return found
 
     def doom(self) -> None:
         """From here on this thought can only be aborted."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from batos.errors import Refused
+from batos.image.protection import overstepped
 from batos.image.records import TRUST
 from batos.image.transactions import MissionTransaction
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import UvmObject, label, own_slots
 
 _PROVENANCE = ("journal", "models", "methods", "recalled", "read_at")
 
@@ -42,4 +43,19 @@ def makes_no_behaviour(transaction: MissionTransaction) -> None:
                 raise Refused(f"a thought was to make {what} by itself", remedy="Please report this.")
 
 
-VOTERS = (has_provenance, has_trust, makes_no_behaviour)
+def leaves_the_kernels_slots(transaction: MissionTransaction) -> None:
+    """No thought changes a slot that is the codex's or the kernel's, or the parents, of an object but itself.
+
+    The guardian refuses a method that would, and so does the sheet that it writes on; this holds whatever did it.
+    """
+    for changed in transaction.changed():
+        if not isinstance(changed, UvmObject) or changed is transaction.thought:
+            continue
+        before = transaction.committed_slots(changed)
+        taken = [] if before is None else overstepped(before, vars(changed))
+        if taken:
+            what = f"a thought was to change {taken[0]!r} of {label(changed)}, which only the codex and the kernel do"
+            raise Refused(what, remedy="Please report this.")
+
+
+VOTERS = (has_provenance, has_trust, makes_no_behaviour, leaves_the_kernels_slots)

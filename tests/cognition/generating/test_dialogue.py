@@ -110,12 +110,13 @@ async def test_a_slot_that_is_written_must_be_compared() -> None:
 
 
 async def test_what_only_the_codex_writes_is_no_methods() -> None:
-    """A method that would change who its object is, is told so before it ever runs."""
-    renaming = "def tick_(self):\n    self.name = 'ME'\n    self._p_changed = True\n"
-    checks = [{"slots": {"name": "ME"}}] * 2
-    async with bench(written(renaming, checks)) as found:
-        with pytest.raises(GenerationFailed, match="only the codex"):
-            await found.make(wish(selector="tick_", signature="tick_(self)", protected=frozenset({"name"})))
+    """A method that would change who its object is, is told so before it ever runs: of any object, and of this one."""
+    for slot, told in (("name", "never changes it"), ("motto", "only the codex")):
+        renaming = f"def tick_(self):\n    self.{slot} = 'ME'\n    self._p_changed = True\n"
+        checks = [{"slots": {slot: "ME"}}] * 2
+        async with bench(written(renaming, checks)) as found:
+            with pytest.raises((GenerationFailed, CovenantViolation), match=told):
+                await found.make(wish(selector="tick_", signature="tick_(self)", protected=frozenset({"motto"})))
 
 
 async def test_a_facet_must_ask_what_it_was_asked() -> None:

@@ -19,6 +19,7 @@ from batos.cognition.generating.wanted import Wanted
 from batos.errors import DecisionInvalid, MethodFailed
 from batos.events import Events
 from batos.guardian.audit import Context, audit
+from batos.guardian.policy import SHIPPED
 from batos.guardian.verdict import Verdict
 from batos.objects.method import IntentKind
 
@@ -102,7 +103,9 @@ class Trial:
     def _not_its_own(self, verdict: Verdict) -> list[str]:
         """Slots that it would change and that only the codex and the kernel write: the kernel refuses it there."""
         slots = verdict.slots
-        taken = sorted((slots.writes | slots.mutates | slots.deletes) & self.wanted.protected)
+        # Those that are the kernel's anywhere are the guardian's to tell.
+        own = self.wanted.protected - SHIPPED.kernel_slots
+        taken = sorted((slots.writes | slots.mutates | slots.deletes) & own)
         return [f"it changes `{name}`, which only the codex and the kernel write" for name in taken]
 
     def _mute(self, checks: Sequence[Check]) -> list[str]:

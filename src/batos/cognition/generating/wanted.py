@@ -13,14 +13,15 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.cognition.generating.checks import Check
-from batos.cognition.methods import names, sheets
+from batos.cognition.methods import sheets
 from batos.cognition.running import ratio
 from batos.errors import ObjectError, Refused
 from batos.genesis import graph, modelname, options
 from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots
-from batos.image.records import SLOT_TRUST, least_trusted
+from batos.image.protection import protected
+from batos.image.records import DIGESTS, SLOT_TRUST, least_trusted
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
 
@@ -28,7 +29,7 @@ from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, 
 MOST: Final = 40
 LINE: Final = 200
 #: What genesis keeps in an object about itself: no part of what it is.
-_UNSEEN: Final = frozenset({graph.DIGESTS, SLOT_TRUST, "lineage_trust", "trust"})
+_UNSEEN: Final = frozenset({DIGESTS, SLOT_TRUST, "lineage_trust", "trust"})
 #: Who an object is: slots that only the codex writes.
 IDENTITY: Final = ("name", "core_identity", "core_method")
 #: The sampling that code is written with; what belongs to the runner is the persona's, so that nothing reloads.
@@ -135,7 +136,7 @@ def of_intent(
         messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
         trust=least_trusted("user", sheets.trust_of(own_slots(holder), selector), *_lineage(holder)),
         coder=coder(root, digests),
-        protected=names.protected(holder),
+        protected=protected(holder),
         given=_given(holder),
         former=_former(root, holder, selector),
     )

@@ -9,10 +9,9 @@ from typing import Final
 from batos.cognition.methods.plainness import is_record
 from batos.cognition.methods.sheets import Sheet
 from batos.errors import MethodFailed
-from batos.genesis.graph import DIGESTS
-from batos.image.records import SLOT_TRUST
+from batos.image.protection import protected
 from batos.objects.method import Behaviour
-from batos.objects.prototype import UvmObject, is_reserved, label, own_slots
+from batos.objects.prototype import UvmObject, is_reserved, label
 
 #: Characters of a name.
 LONGEST: Final = 128
@@ -23,15 +22,6 @@ _NEVER = re.compile(
     r"^(?:un)?install_|^re_?parent|^(?:become|clone|eval|exec|compile)_?$",
     re.IGNORECASE,
 )
-
-#: Slots that say who an object is, or how far it is to be trusted: the codex and the kernel write them, no method.
-_KERNELS: Final = frozenset(
-    {
-        DIGESTS, SLOT_TRUST, "name", "core_identity", "core_method", "persona_model", "charter", "house_rules",
-        "lora_repository", "objects", "trust", "lineage_trust", "provenance", "contributions", "mission", "answer",
-        "voices", "route", "cost", "states", "tools",
-    }
-)  # fmt: skip
 
 
 def check_selector(selector: object) -> str:
@@ -67,20 +57,6 @@ def check_write(sheet: Sheet, receiver: UvmObject, slot: object) -> str:
     if name in protected(receiver):
         raise MethodFailed(f"{name!r} of {label(receiver)} is the codex's or the kernel's: no method writes it")
     return name
-
-
-def protected(receiver: UvmObject) -> frozenset[str]:
-    """The slots of an object that only the codex and the kernel write.
-
-    For what genesis made: all that it declares there. For a mission or a conversation: everything. For any other (a
-    clone, a tool): what is the kernel's anywhere.
-    """
-    slots = own_slots(receiver)
-    if slots.keys() & {"mission"} or slots.keys() >= {"user", "turns", "view"}:
-        return _KERNELS.union(slots)
-    if DIGESTS not in slots:
-        return _KERNELS - {"name"}
-    return _KERNELS.union(slots[DIGESTS], (slot for slot in slots if slot.endswith("_obj")))
 
 
 def _name(name: object, what: str) -> str:

@@ -1,0 +1,54 @@
+"""Slots that no method writes: who an object is, what the codex declares of it, how far it is to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batos.guardian.policy import SHIPPED
+from batos.image.records import DIGESTS, SLOT_TRUST
+from batos.objects.method import Behaviour
+from batos.objects.prototype import UvmObject, is_reserved, own_slots
+
+
+def protected(receiver: UvmObject) -> frozenset[str]:
+    """The slots of an object that only the codex and the kernel write.
+
+    For what genesis made: all that it declares there. For a mission or a conversation: everything. For any other (a
+    clone, a tool): what is the kernel's anywhere.
+    """
+    return _protected(own_slots(receiver))
+
+
+def _protected(slots: Mapping[str, Any]) -> frozenset[str]:
+    kernels = SHIPPED.kernel_slots
+    if "mission" in slots or slots.keys() >= {"user", "turns", "view"}:
+        return kernels.union(slots)
+    if DIGESTS not in slots:
+        return kernels
+    return kernels.union(slots[DIGESTS], (slot for slot in slots if slot.endswith("_obj")))
+
+
+def overstepped(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The slots of one object that are other than before, though no method may have changed them.
+
+    Which of its slots are less trusted is kept beside them by the kernel: it may change for those that changed.
+    """
+    changed = {slot for slot in before.keys() | after.keys() if _differs(before, after, slot)}
+    kept, new = before.get(SLOT_TRUST) or {}, after.get(SLOT_TRUST) or {}
+    untold = {slot for slot in kept.keys() | new.keys() if kept.get(slot) != new.get(slot)} - changed
+    taken = changed & (_protected(before) | _protected(after))
+    if not untold:
+        taken.discard(SLOT_TRUST)
+    return sorted(taken | {slot for slot in changed if _is_kernels(slot, before.get(slot))})
+
+
+def _differs(before: Mapping[str, Any], after: Mapping[str, Any], slot: str) -> bool:
+    if (slot in before) is not (slot in after):
+        return True
+    former, value = before[slot], after[slot]
+    return former is not value and (type(former) is not type(value) or former != value)
+
+
+def _is_kernels(slot: str, former: object) -> bool:
+    return isinstance(former, Behaviour) or is_reserved(slot) or bool(SHIPPED.protected_pattern.search(slot))
