@@ -29,7 +29,7 @@ import zmq.asyncio
 
 from batos.cognition.brief import as_file
 from batos.errors import Busy
-from batos.front.client import Client
+from batos.front.client.asynchronous import AsyncClient
 from batos.front.wire import note, place
 from kernel_side import DOCUMENT, PERSONA, QUESTION, fixed_replies
 from null_process import NullProcess
@@ -86,13 +86,13 @@ def resident_mb(pid: int) -> float:
 
 async def good(home: Path, texts: list[str], tally: Tally) -> None:
     """Submits one after another, then waits for the end of each."""
-    async with Client.at(home) as client:
+    async with AsyncClient(home) as client:
         missions = [await submitted(client, text, tally) for text in texts]
         for mission in missions:
             await client.wait(mission, seconds=PATIENCE)
 
 
-async def submitted(client: Client, text: str, tally: Tally) -> str:
+async def submitted(client: AsyncClient, text: str, tally: Tally) -> str:
     """Submits until it is accepted."""
     while True:
         begun = time.perf_counter()
@@ -130,7 +130,7 @@ async def rude(home: Path, texts: list[str], *, slow: float) -> None:
 async def lost(home: Path, tally: Tally) -> tuple[int, int]:
     """How many missions were answered, and how many of those that were accepted have no end."""
     ends: dict[str, str] = {}
-    async with Client.at(home) as client:
+    async with AsyncClient(home) as client:
         listed = {each["id"] for each in await client.missions(10_000)}
         for mission in sorted(tally.accepted | listed):
             ends[mission] = str((await client.wait(mission, seconds=PATIENCE))["status"])
@@ -146,7 +146,7 @@ async def measured(submits: int, clients: int, slots: int, slow: float) -> dict[
     replies.write_text(fixed_replies(), encoding="utf-8")
     try:
         async with NullProcess.running(replies) as null, serving(home, null.url, slots) as pid:
-            async with Client.at(home) as client:  # what is loaded with the first mission is no growth
+            async with AsyncClient(home) as client:  # what is loaded with the first mission is no growth
                 await client.ask(QUESTION, files=[LAMP], persona=PERSONA, effort="cycle")
             before = resident_mb(pid)
             shares = [[f"{QUESTION} ({c}, {n})" for n in range(submits // clients)] for c in range(clients)]

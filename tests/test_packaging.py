@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from importlib import metadata, resources
@@ -103,3 +104,14 @@ def test_the_licence_is_whole() -> None:
     assert PROJECT["license"] == "Apache-2.0"
     assert "Version 2.0, January 2004" in text
     assert "END OF TERMS AND CONDITIONS" in text
+
+
+def test_importing_the_package_loads_no_library() -> None:
+    """`import batos` is free; what it offers is loaded when it is asked for, and a wrong name is told as ever."""
+    script = (
+        "import sys, batos; print(*sys.modules); "
+        "assert all(getattr(batos, name) for name in batos.__all__); batos.Clientele"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=30)
+    assert not {"zmq", "pydantic", "ZODB", "click", "asyncio"} & set(done.stdout.split())
+    assert "AttributeError: module 'batos' has no attribute 'Clientele'" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -18,13 +19,16 @@ from batos.cognition.brief import File
 from batos.config import Settings
 from batos.errors import NotFound
 from batos.events import Events
-from batos.front.client import Client, Patience
+from batos.front.client.asynchronous import AsyncClient
+from batos.front.client.line import Patience
 from batos.front.options import own_folder
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.server import Limits, Places, Server
 from batos.front.serving.uploads import Uploads
+from batos.front.wire import note
 from batos.front.wire.addresses import listening
 from batos.front.wire.keys import Credentials, Keyring
+from batos.front.wire.note import Note
 from batos.image import roots
 from batos.uvm import UVM
 
@@ -176,9 +180,9 @@ class Wired:
         """The token."""
         return Credentials(token=self.ring.token())
 
-    def client(self, patience: Patience = HASTY) -> Client:
+    def client(self, patience: Patience = HASTY) -> AsyncClient:
         """A client with the token."""
-        return Client.by(str(self.places.bind), self.credentials, patience)
+        return AsyncClient.by(str(self.places.bind), self.credentials, patience)
 
     @contextmanager
     def raw(self, kind: int = zmq.DEALER, **options: int) -> Iterator[Raw]:
@@ -243,6 +247,13 @@ async def wired(
     server = Server(dispatcher, ring, limits)
     async with server.serving(listening(bind, "bind"), listening(events, "events")) as places:
         yield Wired(mind, server, dispatcher, places, ring)
+
+
+def note_of(wire: Wired, born: str | None = None) -> Note:
+    """What a server leaves in its home, of one in this process."""
+    pid = os.getpid()
+    at, events = str(wire.places.bind), str(wire.places.events)
+    return Note(pid, (note.born(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0")
 
 
 async def eventually(condition: Any) -> None:

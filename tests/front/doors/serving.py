@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from batos.front.client import Client
+from batos.front.client.asynchronous import AsyncClient
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.server import Server
 from batos.front.serving.uploads import Uploads
@@ -49,9 +49,9 @@ async def serving(uvm: UVM) -> AsyncIterator[Server]:
             await uploads.close()
 
 
-def client_of(uvm: UVM) -> Client:
+def client_of(uvm: UVM) -> AsyncClient:
     """A client of the server of a UVM's home."""
-    return Client.at(uvm.settings.home)
+    return AsyncClient(uvm.settings.home)
 
 
 class Waiting(ScriptedBridge):

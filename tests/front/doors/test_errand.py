@@ -14,7 +14,8 @@ from tests.front.doors.serving import Waiting, serving
 
 from batos.cognition.brief import File
 from batos.errors import BatosError, Busy, NoServer
-from batos.front.client import Client, Patience
+from batos.front.client.asynchronous import AsyncClient
+from batos.front.client.line import Patience
 from batos.front.doors.door import Served
 from batos.front.doors.errand import Errand
 from batos.front.doors.local import LocalDoor
@@ -150,7 +151,7 @@ async def test_a_server_that_does_not_come_back(tmp_path: Path) -> None:
     bridge = Waiting()
     found, said = errand()
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        client = Client.at(tmp_path, Patience(reconnect=0.2))
+        client = AsyncClient(tmp_path, patience=Patience(reconnect=0.2))
         async with serving(uvm):
             await client.__aenter__()
             asked = asyncio.create_task(found.run(Served(client), "submit", CYCLE))

@@ -10,7 +10,7 @@ import zmq
 from tests.front.wired import ANY, HASTY, Wired, eventually, wired
 
 from batos.errors import NoServer, Unauthorised
-from batos.front.client import Client
+from batos.front.client.asynchronous import AsyncClient
 from batos.front.wire.keys import Credentials, KeyFile
 from batos.front.wire.place import named
 
@@ -22,8 +22,8 @@ def key_of(wire: Wired, name: str) -> KeyFile:
     return wire.ring.new(name, wire.places.bind.near, wire.places.events.near)
 
 
-def by(key: KeyFile) -> Client:
-    return Client.by(key.endpoint, key.credentials, HASTY)
+def by(key: KeyFile) -> AsyncClient:
+    return AsyncClient.by(key.endpoint, key.credentials, HASTY)
 
 
 async def test_a_key_lets_its_client_in_through_a_file(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ async def test_a_key_lets_its_client_in_through_a_file(tmp_path: Path) -> None:
         file = tmp_path / "laptop.json"
         file.write_text(key_of(wire, "laptop").text(), encoding="utf-8")
         assert named(str(file), tmp_path).endpoint == wire.places.bind.near
-        async with Client.to(str(file), tmp_path, HASTY) as client:
+        async with AsyncClient(tmp_path, patience=HASTY, server=str(file)) as client:
             assert (await client.ask("why?"))["status"] == "done"
 
 
@@ -56,7 +56,7 @@ async def test_nobody_else_comes_in(tmp_path: Path, bind: str, kind: str) -> Non
             await _bare(wire)
             return
         with pytest.raises(Unauthorised) as refused:
-            async with Client.by(wire.places.bind.near, shown, HASTY):
+            async with AsyncClient.by(wire.places.bind.near, shown, HASTY):
                 pass
         assert refused.value.remedy
 
@@ -141,7 +141,7 @@ async def test_a_new_token_shuts_out_the_old_one(tmp_path: Path) -> None:
             with pytest.raises(Unauthorised):
                 await client.hello()
         with pytest.raises(Unauthorised):
-            async with Client.by(str(wire.places.bind), old, HASTY):
+            async with AsyncClient.by(str(wire.places.bind), old, HASTY):
                 pass
         async with wire.client() as client:
             assert (await client.hello())["batos"]
@@ -161,5 +161,5 @@ async def test_the_server_of_another_home_is_not_ours(tmp_path: Path) -> None:
     """Its token is another one, and nothing is told to it but that."""
     async with wired(tmp_path / "a") as wire, wired(tmp_path / "b") as other:
         with pytest.raises((Unauthorised, NoServer)):
-            async with Client.by(str(wire.places.bind), other.credentials, HASTY):
+            async with AsyncClient.by(str(wire.places.bind), other.credentials, HASTY):
                 pass

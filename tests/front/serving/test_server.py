@@ -368,6 +368,6 @@ async def test_an_address_of_another_machine_cannot_be_bound(tmp_path: Path) -> 
 async def test_no_heartbeats_of_the_library_are_on(tmp_path: Path) -> None:
     """They end the process where a peer vanishes while its messages wait to be read; the kernel looks instead."""
     async with wired(tmp_path) as wire, wire.client() as client:
-        assert client._connection is not None
-        for socket in (wire.server._router, client._connection._socket):
+        assert client._line._connection is not None
+        for socket in (wire.server._router, client._line._connection._socket):
             assert (socket.heartbeat_ivl, socket.tcp_keepalive) == (0, 1)

@@ -17,7 +17,7 @@ from tests.front.wired import ANY, eventually
 
 from batos.config import Settings
 from batos.errors import ConfigError, ImageBusy
-from batos.front.client import Client
+from batos.front.client.asynchronous import AsyncClient
 from batos.front.verbs.serve import go_on, served
 from batos.front.wire import note
 from batos.inference.bridge import Answer, ChatRequest
@@ -75,7 +75,7 @@ def test_what_runs_goes_back_to_the_queue_and_on_with_the_next_start(user: User)
     with server(user):
 
         async def ended() -> str:
-            async with Client.at(user.home) as client:
+            async with AsyncClient(user.home) as client:
                 return str((await client.wait(mission, seconds=30))["status"])
 
         assert asyncio.run(ended()) == "done"
@@ -143,7 +143,7 @@ async def test_a_home_has_one_server(tmp_path: Path) -> None:
         with pytest.raises(ImageBusy, match="the server of process"):
             async with served(settings, Seams(bridge=ScriptedBridge())):
                 pass
-        async with Client.at(tmp_path) as client:
+        async with AsyncClient(tmp_path) as client:
             told = (await client.status())["server"]
             assert (told["bind"], told["user"]) == (str(places.bind), "tester")
         assert uvm.settings is settings
@@ -165,7 +165,7 @@ async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Pa
     bridge = Held()
     async with served(settings, Seams(bridge=bridge)) as (uvm, _):
         await uvm.genesis()
-        client = Client.at(tmp_path)
+        client = AsyncClient(tmp_path)
         await client.__aenter__()
         asked = asyncio.create_task(client.ask("why?", lambda event, keys: told.append(event), effort="reflex"))
         await eventually(lambda: "inference.start" in told)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from batos.cognition.brief import File
 from batos.errors import NoServer
-from batos.front.client import Client
+from batos.front.client.asynchronous import AsyncClient
 from batos.front.options import Called
 from batos.front.wire import note
 from batos.front.wire.calls import Acknowledged, Hear
@@ -65,9 +65,9 @@ def door(called: Called, remote: Remote = "if_running") -> Opened:
     settings = called.settings
     if remote != "never":
         if settings.server:
-            return through(Client.to(settings.server, settings.home))
+            return through(AsyncClient(settings.home, server=settings.server))
         if called.loaded.sources.get("image") != "flag" and note.running(settings.home) is not None:
-            return through(Client.at(settings.home))
+            return through(AsyncClient(settings.home))
         _tell_stale(called)
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
@@ -84,7 +84,7 @@ def _tell_stale(called: Called) -> None:
 
 
 @asynccontextmanager
-async def through(client: Client) -> AsyncIterator[Door]:
+async def through(client: AsyncClient) -> AsyncIterator[Door]:
     """The door to a server."""
     async with client:
         yield Served(client)
@@ -94,7 +94,7 @@ async def through(client: Client) -> AsyncIterator[Door]:
 class Served:
     """A door to a server."""
 
-    client: Client
+    client: AsyncClient
     served: bool = True
 
     async def call(

@@ -32,14 +32,14 @@ def token(called: Called, new: bool) -> int:
     if not called.quiet:
         called.console.say(f"It is in {settings.home / 'token'}, for its owner alone.")
         if bound.loopback:
-            called.console.say("Programs of this home need not name it: Client.at(home) reads it (docs/protocol.md).")
+            called.console.say("Programs of this home need not name it: batos.Client reads it (docs/python.md).")
             called.console.say(
                 f"Others show it by PLAIN to {bound}, user name batos. It goes no further than loopback."
             )
         else:
             called.console.say(f"It opens nothing at {bound}, which is beyond loopback: there a key is shown.")
             called.console.say(
-                "Programs of this home need not name one (Client.at); `batos keys new NAME` makes others'."
+                "Programs of this home need not name one (batos.Client); `batos keys new NAME` makes others'."
             )
     return 0
 

@@ -1,32 +1,31 @@
-"""The client for other programs: `async with Client.at(home) as client: await client.ask("...")`."""
+"""A connection to a server that outlives the server's restarts: requests, their replies, and what is watched."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import zmq
 import zmq.asyncio
 
-from batos.cognition.brief import File
-from batos.errors import BatosError, BriefError, Busy, NoServer, ProtocolError, TimedOut
-from batos.front.wire import place
+from batos.errors import BatosError, NoServer, ProtocolError, TimedOut
 from batos.front.wire.calls import Acknowledged, Call, Hear
 from batos.front.wire.connection import PASSING, Connection
-from batos.front.wire.keys import Credentials
 from batos.front.wire.place import Place
 from batos.front.wire.protocol import MESSAGE_BYTES, VERSION, encoded
-from batos.front.wire.shapes import PIECE_BYTES
 
 Find: TypeAlias = Callable[[], Place]
+
+#: Requests that one client has under way: fewer than a server takes of it (64), so that it is never told `busy` for
+#: their number. Those that wait for an end leave room for the others: a mission can always be cancelled.
+UNDER_WAY, WAITING = 60, 44
+#: Verbs that wait for an end whatever their arguments are.
+_LONG = frozenset({"wait", "genesis", "method_redefine"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Patience:
     silence: float = 60.0
 
 
-class Client:
+class Line:
     """A connection to a server that outlives the server's restarts. Calls may be made concurrently, on one event loop.
 
     Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
@@ -53,7 +52,7 @@ class Client:
     def __init__(self, find: Find, patience: Patience | None = None) -> None:
         self._find = find
         self._patience = patience or Patience()
-        self._context = zmq.asyncio.Context()
+        self._made: zmq.asyncio.Context | None = None
         self._connection: Connection | None = None
         self._watching: set[Connection] = set()
         self._reader: asyncio.Task[None] | None = None
@@ -61,39 +60,17 @@ class Client:
         self._calls: dict[str, Call] = {}
         self._count = 0
         self._heard = 0.0
+        self._closed = False
+        self._room = asyncio.Semaphore(UNDER_WAY)
+        self._room_to_wait = asyncio.Semaphore(WAITING)
 
-    @classmethod
-    def at(cls, home: Path | str, patience: Patience | None = None) -> Self:
-        """A client of the server of a home of this machine."""
-        return cls(lambda: place.of_home(Path(home)), patience)
-
-    @classmethod
-    def to(cls, server: str, home: Path | str = ".", patience: Patience | None = None) -> Self:
-        """A client of the server that `server` names: tcp://127.0.0.1:PORT (with the home's token), or a key file."""
-        return cls(lambda: place.named(server, Path(home)), patience)
-
-    @classmethod
-    def by(cls, endpoint: str, credentials: Credentials, patience: Patience | None = None) -> Self:
-        """A client of the server at an address, with these credentials."""
-        return cls(lambda: Place(endpoint, "", credentials, credentials), patience)
-
-    async def __aenter__(self) -> Self:
+    async def open(self) -> None:
         """Connect. NoServer: none runs or answers; Unauthorised: it does not know this client."""
-        try:
-            await self._connected()
-        except BaseException:
-            await self.close()
-            raise
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close; what was accepted goes on at the server."""
-        await self.close()
+        await self._connected()
 
     async def close(self) -> None:
-        """Close the connection; calls under way fail."""
+        """Close the connection; calls under way fail, and later ones."""
+        self._closed = True
         if self._reader is not None:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
@@ -102,7 +79,8 @@ class Client:
             watching.close()
         self._fail(NoServer("this client was closed"))
         # In a thread, since it waits for the network's; for ever, if a socket were left open.
-        await asyncio.to_thread(self._context.term)
+        if self._made is not None:
+            await asyncio.to_thread(self._made.term)
 
     # -- asking
 
@@ -127,17 +105,29 @@ class Client:
         if len(data) > MESSAGE_BYTES:
             raise ProtocolError(f"a message has at most {MESSAGE_BYTES} bytes, and this one {len(data)}")
         call = Call(data, hear, acknowledged)
+        try:
+            async with asyncio.timeout(seconds), self._place(verb in _LONG or bool(given.get("follow"))):
+                return await self._asked(name, call)
+        except TimeoutError:
+            raise TimedOut(f"no result of {verb} after {seconds:g} s", remedy="Ask again, or wait longer.") from None
+
+    @asynccontextmanager
+    async def _place(self, waits: bool) -> AsyncGenerator[None, None]:
+        """Have one of the places that a server gives a client, in the order in which they were wanted."""
+        async with AsyncExitStack() as places:
+            if waits:
+                await places.enter_async_context(self._room_to_wait)
+            await places.enter_async_context(self._room)
+            yield
+
+    async def _asked(self, name: str, call: Call) -> dict[str, Any]:
         with self._under_way(name, call):
             # Where the connection is lost just now, it is sent when that is back.
             if (connection := await self._connected()) is not None:
-                connection.send(data)
-            try:
-                async with asyncio.timeout(seconds):
-                    return await self._result(call)
-            except TimeoutError:
-                raise TimedOut(
-                    f"no result of {verb} after {seconds:g} s", remedy="Ask again, or wait longer."
-                ) from None
+                if len(self._calls) == 1:  # a server says nothing to a client that asks nothing
+                    self._heard = asyncio.get_running_loop().time()
+                connection.send(call.data)
+            return await self._result(call)
 
     @contextmanager
     def _under_way(self, name: str, call: Call) -> Iterator[None]:
@@ -160,9 +150,18 @@ class Client:
 
     # -- the connection
 
+    @property
+    def _context(self) -> zmq.asyncio.Context:
+        """The library's threads, from the first connection on: who never asks has nothing to close."""
+        if self._made is None:
+            self._made = zmq.asyncio.Context()
+        return self._made
+
     async def _connected(self) -> Connection | None:
         """The connection, opened if there is none; None while one that was lost is being restored."""
         async with self._turn:
+            if self._closed:
+                raise NoServer("this client was closed")
             if self._connection is None and (self._reader is None or self._reader.done()):
                 self._find()  # where there is none, nobody waits for one
                 self._connection = await self._reach(self._patience.refused)
@@ -275,112 +274,6 @@ class Client:
             lost.cancel()
             self._watching.discard(connection)
             connection.close()
-
-    # -- the verbs
-
-    async def hello(self) -> dict[str, Any]:
-        """Who is there, and what it takes."""
-        return await self.call("hello")
-
-    async def submit(self, text: str, *, files: Sequence[File] = (), **brief: Any) -> str:
-        """Give it a question and go: the id of a mission that is durable. `brief` has further fields of a brief."""
-        told = await self.call("submit", {"brief": {**brief, "text": text, "attachments": await self.attach(files)}})
-        return str(told["mission"])
-
-    async def ask(
-        self,
-        text: str,
-        hear: Hear | None = None,
-        acknowledged: Acknowledged | None = None,
-        *,
-        files: Sequence[File] = (),
-        **brief: Any,
-    ) -> dict[str, Any]:
-        """Ask and wait for the end: the mission, whatever its status is then; `answer` where it is done."""
-        whole = {**brief, "text": text, "attachments": await self.attach(files)}
-        return await self.call("submit", {"brief": whole, "follow": True}, hear, acknowledged)
-
-    async def wait(self, mission: str, hear: Hear | None = None, seconds: float | None = None) -> dict[str, Any]:
-        """Wait for a mission's end; TimedOut after `seconds`, and the mission goes on."""
-        args = {"mission": mission, "follow": hear is not None}
-        return await self.call("wait", args if seconds is None else {**args, "seconds": seconds}, hear)
-
-    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
-        """Hand over the bytes of files; gives the references that a brief carries. What is there is not sent."""
-        for file in files:
-            for tries in range(3):
-                if await self._sent(file, again=tries > 0):
-                    break
-            else:
-                raise BriefError(f"{file.ref.name} does not arrive whole", field="attachments", remedy="Send it again.")
-        return [file.ref.model_dump() for file in files]
-
-    async def _sent(self, file: File, *, again: bool) -> bool:
-        """Send a file from where the server has it, or `again` from its beginning; whether it is whole there."""
-        told = await self._piece(file, 0, b"")
-        at = 0 if again else int(told["have"])
-        while "size" not in told and at < len(file.data):
-            piece = file.data[at : at + PIECE_BYTES]
-            try:
-                told = await self._piece(file, at, piece)
-            except BriefError as error:
-                if error.field == "attachments" and "agree" in error.message:
-                    return False
-                raise
-            at += len(piece)
-        return "size" in told
-
-    async def _piece(self, file: File, offset: int, piece: bytes) -> dict[str, Any]:
-        args = {"sha256": file.ref.sha256, "offset": offset, "data": base64.b64encode(piece).decode()}
-        for pause in (0.1, 0.5, 2.0):
-            try:
-                return await self.call("attach", args)
-            except Busy:
-                await asyncio.sleep(pause)
-        return await self.call("attach", args)
-
-    async def missions(self, limit: int = 20, **which: str) -> list[dict[str, Any]]:
-        """The newest missions, a line each; `status` and `user` pick."""
-        return list((await self.call("missions", {"limit": limit, **which}))["missions"])
-
-    async def show(self, mission: str, *, prompts: bool = False) -> dict[str, Any]:
-        """A mission whole."""
-        return await self.call("show", {"mission": mission, "prompts": prompts})
-
-    async def turns(self, conversation: str, start: int = 1, limit: int = 20) -> dict[str, Any]:
-        """A conversation's turns by position."""
-        return await self.call("turns", {"conversation": conversation, "start": start, "limit": limit})
-
-    async def inspect(self, reference: str | None = None) -> dict[str, Any]:
-        """An object or a slot of the image; without one the names of its root."""
-        return await self.call("inspect", {} if reference is None else {"object": reference})
-
-    async def send(
-        self, receiver: str, selector: str, arguments: Sequence[Any] = (), hear: Hear | None = None
-    ) -> dict[str, Any]:
-        """Send a message to an object and wait for the mission that delivers it."""
-        message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
-        return await self.call("send", {**message, "follow": True}, hear)
-
-    async def cancel(self, mission: str) -> dict[str, Any]:
-        """End a mission at once."""
-        return await self.call("cancel", {"mission": mission})
-
-    async def pause(self, mission: str) -> dict[str, Any]:
-        """Let a mission stand still when the calls under way are paid for."""
-        return await self.call("pause", {"mission": mission})
-
-    async def resume(self, mission: str) -> dict[str, Any]:
-        """Let a mission go on; what was paid for is not paid again."""
-        return await self.call("resume", {"mission": mission})
-
-    async def status(self) -> dict[str, Any]:
-        """How it stands with the server."""
-        return await self.call("status")
-
-    async def genesis(self, hear: Hear | None = None, *, plan: bool = False, prune: bool = False) -> dict[str, Any]:
-        """Bring models and image to what the codex says; `plan`: only say what would be done."""
-        return await self.call("genesis", {"plan": plan, "prune": prune}, hear)
 
 
 def _keyed(verb: str, args: dict[str, Any]) -> dict[str, Any]:

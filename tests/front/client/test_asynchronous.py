@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.front.wired import ANY, HASTY, Played, Wired, eventually, wired
+from tests.front.wired import ANY, HASTY, Played, eventually, note_of, wired
 
 from batos.cognition.brief import as_file
 from batos.config import Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, TimedOut, Unauthorised
-from batos.front.client import Client, Patience
+from batos.front.client.asynchronous import AsyncClient
+from batos.front.client.line import Patience
 from batos.front.wire import note
 from batos.front.wire.keys import Credentials
-from batos.front.wire.note import Note
 
 
 def played(home: Path, **more: Any) -> Played:
@@ -191,31 +190,25 @@ async def test_a_server_that_does_not_come_back_fails_what_waits(tmp_path: Path)
 async def test_a_client_finds_its_server_by_the_home(tmp_path: Path) -> None:
     """The note says where, the token file is what is shown; without a note, or with a stale one, there is none."""
     with pytest.raises(NoServer):
-        async with Client.at(tmp_path):
+        async with AsyncClient(tmp_path):
             pass
     async with wired(tmp_path) as wire:
-        note.write(tmp_path, _note(wire, note.born(1) and "1"))
+        note.write(tmp_path, note_of(wire, note.born(1) and "1"))
         with pytest.raises(NoServer):
-            async with Client.at(tmp_path):
+            async with AsyncClient(tmp_path):
                 pass
-        note.write(tmp_path, _note(wire))
-        async with Client.at(tmp_path) as client:
+        note.write(tmp_path, note_of(wire))
+        async with AsyncClient(tmp_path) as client:
             assert (await client.hello())["batos"]
-        async with Client.to(str(wire.places.bind), tmp_path) as client:
+        async with AsyncClient(tmp_path, server=str(wire.places.bind)) as client:
             assert (await client.hello())["batos"]
-
-
-def _note(wire: Wired, born: str | None = None) -> Note:
-    pid = os.getpid()
-    at, events = str(wire.places.bind), str(wire.places.events)
-    return Note(pid, (note.born(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0")
 
 
 async def test_watching_tells_what_happens(tmp_path: Path) -> None:
     """Notices of the topics that begin as asked; when the server ends, that is said."""
     async with wired(tmp_path) as wire:
-        note.write(tmp_path, _note(wire))
-        async with Client.at(tmp_path, HASTY) as client:
+        note.write(tmp_path, note_of(wire))
+        async with AsyncClient(tmp_path, patience=HASTY) as client:
             seen: list[str] = []
 
             async def watch() -> None:
@@ -235,11 +228,11 @@ async def test_watching_tells_what_happens(tmp_path: Path) -> None:
 async def test_who_watches_is_told_that_the_client_was_closed(tmp_path: Path) -> None:
     """An error of ours, not the library's; what was closed may be closed again."""
     async with wired(tmp_path) as wire:
-        note.write(tmp_path, _note(wire))
-        client = Client.at(tmp_path, HASTY)
+        note.write(tmp_path, note_of(wire))
+        client = AsyncClient(tmp_path, patience=HASTY)
         async with client:
             watching = asyncio.ensure_future(anext(client.watch([""])))
-            await eventually(lambda: client._watching)
+            await eventually(lambda: client._line._watching)
         with pytest.raises(NoServer, match="was closed"):
             await watching
         await client.close()
@@ -250,10 +243,10 @@ async def test_nothing_that_listens_is_no_server(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         at = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(NoServer, match="does not answer"):
-            async with Client.by(at, Credentials(token="x"), Patience(connect=0.2, refused=0.1)):
+            async with AsyncClient.by(at, Credentials(token="x"), Patience(connect=0.2, refused=0.1)):
                 pass
     with pytest.raises(NoServer, match="nothing"):
-        async with Client.by(at, Credentials(token="x"), Patience(connect=0.2, refused=0.1)):
+        async with AsyncClient.by(at, Credentials(token="x"), Patience(connect=0.2, refused=0.1)):
             pass
 
 
@@ -261,6 +254,6 @@ async def test_a_wrong_token_is_told_at_once(tmp_path: Path) -> None:
     """No endless wait: Unauthorised, with what to do."""
     async with wired(tmp_path, bind=ANY) as wire:
         with pytest.raises(Unauthorised) as refused:
-            async with Client.by(str(wire.places.bind), Credentials(token="wrong"), HASTY):
+            async with AsyncClient.by(str(wire.places.bind), Credentials(token="wrong"), HASTY):
                 pass
         assert refused.value.remedy

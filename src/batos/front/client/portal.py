@@ -1,0 +1,99 @@
+"""A thread with an event loop of its own, in which what is asynchronous runs for a synchronous program."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from typing import Any, ParamSpec, TypeVar
+
+from batos.errors import NoServer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Portal:
+    """Runs coroutines on its thread's loop, for any number of threads at once. The thread begins with the first one.
+
+    It is a daemon: a program that forgot to close a client ends all the same.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._guard = threading.Lock()
+        self._closed = False
+
+    def run(self, work: Callable[P, Awaitable[T]], *args: P.args, **more: P.kwargs) -> T:
+        """What comes of `work(...)`, awaited on the loop. An interrupt here (Ctrl-C) cancels it there."""
+
+        async def awaited() -> T:
+            return await work(*args, **more)
+
+        loop = self._running()
+        future = asyncio.run_coroutine_threadsafe(awaited(), loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def each(self, work: Callable[P, AsyncIterator[T]], *args: P.args, **more: P.kwargs) -> Generator[T, None, None]:
+        """What the iterator of `work(...)` gives, one by one, to its end."""
+        iterator = work(*args, **more)
+        try:
+            while True:
+                try:
+                    yield self.run(iterator.__anext__)
+                except StopAsyncIteration:
+                    return
+        finally:
+            if not self._closed:
+                self.run(_left, iterator)
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Await `last()` on the loop and end the thread. What is closed may be closed again."""
+        with self._guard:
+            loop, thread, began = self._loop, self._thread, not self._closed
+            self._closed = True
+        if loop is None or thread is None or not began:
+            return
+        try:
+            asyncio.run_coroutine_threadsafe(last(), loop).result()
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self._closed:
+                raise NoServer("this client was closed")
+            if self._thread is threading.current_thread():
+                raise RuntimeError("a listener runs in the client's own thread: it cannot wait for the client there")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="batos-client", daemon=True)
+                self._thread.start()
+            return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped; then end what is left on it."""
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+async def _left(iterator: AsyncIterator[Any]) -> None:
+    """Close a generator whose reader has left."""
+    if (close := getattr(iterator, "aclose", None)) is not None:
+        await close()

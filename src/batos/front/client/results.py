@@ -1,0 +1,150 @@
+"""Results as a client gives them: the documents of `--json`, with names and types for what is read most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from batos.cognition.brief import Effort, PersonaName
+
+Document: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a mission has spent. `calls` asked a model to write, `embeds` to embed; the journal served the rest."""
+
+    calls: int = 0
+    embeds: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+    from_journal: int = 0
+    wasted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A verbatim quote of a file that an answer rests on; `start` is its first character there."""
+
+    name: str
+    quote: str
+    start: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Who thought, with how much effort, and why."""
+
+    personas: tuple[PersonaName, ...]
+    effort: Effort
+    confidence: float
+    reason: str
+
+
+class Mission(Document):
+    """A mission whole. It is the document itself (`mission["provenance"]`), with names for what most programs read."""
+
+    @property
+    def id(self) -> str:
+        """Its id, which stays valid."""
+        return str(self["id"])
+
+    @property
+    def status(self) -> str:
+        """One of queued, running, waiting, paused, done, failed, cancelled and parked."""
+        return str(self["status"])
+
+    @property
+    def done(self) -> bool:
+        """Whether it was answered."""
+        return self.status == "done"
+
+    @property
+    def text(self) -> str:
+        """What was asked."""
+        return str(self["brief"]["text"])
+
+    @property
+    def conversation(self) -> str | None:
+        """The conversation that it is a turn of."""
+        named = self["brief"].get("conversation")
+        return None if named is None else str(named)
+
+    @property
+    def answer(self) -> Any:
+        """The answer: a text, or for a message any JSON that a method gave; None while there is none."""
+        return self.get("answer")
+
+    @property
+    def reason(self) -> Document | None:
+        """Why it failed or waits: code, message, remedy, retry; None where nothing is wrong."""
+        return self.get("reason")
+
+    @property
+    def cost(self) -> Cost:
+        """What it has spent so far."""
+        return Cost(**_known(Cost.__match_args__, self.get("cost", {})))
+
+    @property
+    def route(self) -> Route | None:
+        """Who thinks; None before that is known, and for a message."""
+        told = self.get("route")
+        if not told or "personas" not in told:
+            return None
+        return Route(tuple(told["personas"]), told["effort"], float(told["confidence"]), str(told["reason"]))
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What the answer quotes, in the order of its footnotes."""
+        told = self.get("provenance", {}).get("citations", ())
+        return tuple(Source(**_known(Source.__match_args__, each)) for each in told)
+
+
+class MissionLine(Document):
+    """A mission in a list."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return str(self["id"])
+
+    @property
+    def status(self) -> str:
+        """One of queued, running, waiting, paused, done, failed, cancelled and parked."""
+        return str(self["status"])
+
+    @property
+    def text(self) -> str:
+        """The beginning of what was asked."""
+        return str(self["text"])
+
+    @property
+    def user(self) -> str:
+        """Who asked."""
+        return str(self["user"])
+
+
+class Token(str):
+    """A piece of an answer as it is written.
+
+    Where `retracted` is true it is empty, and everything that came before it no longer stands: the answer is written
+    anew, because a check found a fault in it, or because the server was restarted.
+    """
+
+    __slots__ = ("retracted",)
+
+    def __new__(cls, text: str = "", *, retracted: bool = False) -> Token:
+        """A piece; the last argument is keyword-only."""
+        made = super().__new__(cls, text)
+        made.retracted = retracted
+        return made
+
+    retracted: bool
+
+
+def _known(names: Iterable[str], told: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that this version knows; a newer server may tell more."""
+    return {name: told[name] for name in names if name in told}
