@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from batos.cognition import prompt
 from batos.cognition.asking import answering, decisions, paths
@@ -39,7 +40,8 @@ async def apply(interpreter: Interprets, running: Running, synthesis: Synthesis,
     slot, said, verdict = chosen(running, synthesis), synthesis.said, synthesis.verdict
     if slot is None or said is None or verdict is None:
         return
-    synthesis.protocol = told = {"slot": slot, "applied": False}
+    told: dict[str, Any] = {"slot": slot, "applied": False}
+    synthesis.protocol = told
     answering.retract(running, paths.protocol(running.name, slot))
     try:
         changed = await _changed(interpreter, running, synthesis, slot)
