@@ -89,12 +89,12 @@ def test_a_profile_without_room(folder: Path, edit: Edit) -> None:
 
 def test_a_trigger_of_two_names_both_places(folder: Path, edit: Edit) -> None:
     """A phrase that speaks for two personas is told with the file and line of each."""
-    line = edit("brick.toml", '    "how", "how to"', '    "why", "how to"')
+    line = edit("brick.toml", '    "how to"', '    "feel", "how to"')
     (fault,) = codices.read(folder).faults
     assert (Path(fault.file).name, fault.line) == ("brick.toml", line)
     text = (folder / "robin.toml").read_text(encoding="utf-8").splitlines()
     place = int(fault.what.partition("robin.toml:")[2].rstrip(")"))
-    assert '"why"' in text[place - 1]
+    assert '"feel"' in text[place - 1]
 
 
 def test_a_missing_pillar_near_another_slot(folder: Path, edit: Edit) -> None:
@@ -130,7 +130,7 @@ def test_every_file_is_read_to_its_end(folder: Path, edit: Edit) -> None:
     """What is wrong in a file that is no TOML hides nothing of the others: all is told in one reading."""
     (folder / "babs.toml").write_text("x = [", encoding="utf-8")
     (folder / "alfred.toml").unlink()
-    edit("brick.toml", '    "how", "how to"', '    "why", "how to"')
+    edit("brick.toml", '    "how to"', '    "feel", "how to"')
     edit("robin.toml", "num_ctx = 4096", "num_ctx = 4000")
     edit("mind.toml", 'embedder = "all-minilm:latest"', 'embedder = "x:local"')
     found = [(Path(each.file).name, each.field) for each in codices.read(folder).faults]

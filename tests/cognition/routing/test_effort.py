@@ -9,6 +9,9 @@ from batos.cognition.routing import effort
 COUNCIL = [
     "What do all four of you think about my plan?",
     "I want to hear each of your personas on this.",
+    "What does each of you think about the harbour?",
+    "I would like different perspectives on tides.",
+    "I want several points of view: should we build the dam?",
     "Convene the council: should we sell the house?",
     "Consider the move from every angle.",
     "Give me several perspectives on early retirement.",
@@ -28,6 +31,8 @@ ONE = [
     "The town council raised the rent.",
     "What is the council tax in Leeds?",
     "All four tyres are flat.",
+    "What does each of the levers do?",
+    "The different views on the map need a legend.",
     "Alle vier Wochen fällt der Server aus.",
     "Die vier Reifen sind platt.",
     "I photographed the church from three angles.",

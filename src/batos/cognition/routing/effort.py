@@ -12,7 +12,7 @@ from batos.cognition.routing.features import HEAD, looked_at
 REFLEX_WORDS = 6
 #: A part of a message that may speak for a persona of its own has at least so many words, and is given to it at least
 #: so surely; and so many personas make a council, which costs some twenty calls.
-PART_WORDS, PART_SURE, COUNCIL_PARTS = 6, 0.85, 3
+PART_WORDS, PART_SURE, COUNCIL_PARTS = 6, 0.9, 3
 _CHARACTER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u2fff]")
 _PARTS = re.compile(r"(?<=[.!?;…])\s+|[。！？；\n]+|\s(?=\(?\d[.)]\s)")
 
@@ -20,10 +20,13 @@ _PARTS = re.compile(r"(?<=[.!?;…])\s+|[。！？；\n]+|\s(?=\(?\d[.)]\s)")
 _EVERYBODY = (
     r"all (?:four|4) (?:of you|of your|personas?|voices|minds)",
     r"(?:each|every one) of (?:you (?:four|all)|your (?:four )?(?:personas|voices))",
+    r"what (?:does|do|would|did) (?:each|every one|all) of you\b",
     r"(?:your|convene (?:the|a)|summon (?:the|a)|the (?:whole|full|entire)|as a|in full) council\b(?! tax)",
     r"(?:consider|look at|examine|discuss|weigh|analy[sz]e|view)\b.{0,80}\bfrom (?:all|every) (?:sides?|angles?)\b",
     r"from (?:all|every|several|different|multiple|four) (?:possible )?(?:perspectives?|points? of view|viewpoints?)",
     r"(?:several|multiple|four|all) (?:different )?(?:perspectives|points of view|viewpoints) on\b",
+    r"(?:want|need|like|give me|hear) (?:several|multiple|different|four) (?:perspectives|points of view|viewpoints)\b",
+    r"different (?:perspectives|points of view|viewpoints) on\b",
     r"\b(?:ihr|euch) (?:alle[n]? )?vier|alle vier (?:personas|stimmen|von euch|sichtweisen)|jede[rn]? von euch",
     r"aus (?:allen|verschiedenen|mehreren|vier) (?:blickwinkeln|perspektiven|sichtweisen)",
     r"von allen seiten (?:beleuch|betracht)",

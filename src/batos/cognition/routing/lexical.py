@@ -19,6 +19,17 @@ from batos.cognition.routing.lessons import Lesson
 TRIGGER_WEIGHT = 3
 #: A word is named as a reason if it is so many times likelier (natural logarithm) of one persona than of any other.
 TELLING = 1.1
+#: Words that are in every other sentence: they weigh in the scores, and explain nothing to a person.
+LITTLE = frozenset(
+    "a aber about al all als am an and any are as at au auf aus aux avec be been bei but by can ce ces como con "
+    "could cuando dans das de del dem den der des did die do does donde du ein eine einen el ella elle en er es "
+    "est esta este et for from für get give had has hat have he her here him his how i ich if ihr il im in into "
+    "is ist it its je just kann la las le les let like lo los ma make man many may me mein mes mi mich mir mit "
+    "moi mon more most must my ne nicht no noch nos not nous now o oder of off on one or ou our out over par para "
+    "pas pero por pour que qui sa se ses shall she should si sie sin sind so some son su sur take te tell than "
+    "that the their them then there these they this those to too tu un una und une uns up us very von vous was we "
+    "were what when where which who why wie will wir with wo would y yo you your zu zum zur".split()
+)
 _SMOOTHING = 0.3
 #: The first character of the scripts without blanks between words; all of them come later than those with.
 _UNSPACED = "\u0e00"
@@ -61,7 +72,7 @@ class Lexical:
         mine = self.personas.index(persona)
         found: dict[str, float] = {}
         for word in filter(is_word, features(looked_at(text))):
-            if word in self._rows:
+            if word in self._rows and word not in LITTLE:
                 logs = list(self._rows[word])
                 margin = logs.pop(mine) - max(logs, default=0.0)
                 if margin >= TELLING:

@@ -23,6 +23,8 @@ from batos.events import Events
 MEANING = 1.5
 #: What makes confidence honest (docs/decisions/0012-router.md): logarithms are multiplied by it before they are shares.
 WORDS_SHARPNESS, BOTH_SHARPNESS = 1.0, 0.7
+#: What is short enough for a reflex and gives nobody so much of the score is a plain question; and whose it is.
+SURE, NEUTRAL = 2 / 3, "BABS"
 #: How many times an even share of the scores speaks for somebody.
 UNDECIDED = 1.6
 #: A question of so many words or fewer leans to the persona that led the turn before: of one word, this many times,
@@ -140,14 +142,10 @@ class Router:
         leader = max(scores, key=lambda name: scores[name])
         stays = leader == before and leader != heard.leader
         found, why = self._effort(text, files)
-        route = Route(
-            _chosen(scores, found),
-            found,
-            scores[leader],
-            self._reason(text, leader, scores[leader], stays=stays),
-            scores,
-            heard.embeds,
-        )
+        said = self._reason(text, leader, scores[leader], stays=stays)
+        if found == "reflex" and before is None and self._plain(text, leader, scores[leader]):
+            leader, said = NEUTRAL, f"a plain question, for nobody in particular: {NEUTRAL}'s"
+        route = Route(_chosen(scores, leader, found), found, scores[leader], said, scores, heard.embeds)
         reasons = (route.reason, why, heard.without)
         route = replace(route, reason="; ".join(reason for reason in reasons if reason))
         return route.overridden(persona, effort)
@@ -197,6 +195,10 @@ class Router:
         leader = max(scores, key=lambda name: scores[name])
         return leader, scores[leader]
 
+    def _plain(self, text: str, leader: str, score: float) -> bool:
+        """Whether a short text speaks for nobody surely, and says no word that calls for its leader."""
+        return NEUTRAL in self._names and score < SURE and not self._triggers.said(text, leader)
+
     def _reason(self, text: str, leader: str, score: float, *, stays: bool) -> str:
         if stays:
             return f"too short to tell: it stays with {leader}, who answered before"
@@ -240,7 +242,6 @@ def _leant(scores: Mapping[str, float], text: str, before: str | None) -> dict[s
     return {name: score / whole for name, score in leaning.items()}
 
 
-def _chosen(scores: Mapping[str, float], effort: str) -> tuple[str, ...]:
+def _chosen(scores: Mapping[str, float], leader: str, effort: str) -> tuple[str, ...]:
     """Who thinks: the leader; at a council everybody, the likeliest first."""
-    ranked = sorted(scores, key=lambda name: -scores[name])
-    return tuple(ranked if effort == "council" else ranked[:1])
+    return tuple(sorted(scores, key=lambda name: -scores[name])) if effort == "council" else (leader,)
