@@ -14,6 +14,7 @@ from ZODB.POSException import ConflictError
 
 from batos.cognition import preparing, provenance, sending, summoning
 from batos.cognition.conversing import conversations
+from batos.cognition.decided import Decided
 from batos.cognition.evidence import Evidence
 from batos.cognition.generating import rounds
 from batos.cognition.hold import Hold
@@ -248,21 +249,20 @@ class Conductor:
         record, status, thought = self.image.find(root, mission)
         asked = preparing.asked(root, record)
         brief, route = sending.directed(root, asked.brief)
-        again = status.attempts > 1
-        alike = (*([mission] if again else []), *asked.retried)
-        route = route or await routed.decide(self.router, brief, root, self.journal, alike)
+        again, before = status.attempts > 1, attempt.running
+        decided = before.decided if before else Decided(self.journal, mission, asked.retried)
+        route = route or await routed.decide(self.router, brief, root, decided.notes())
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
         persona = preparing.persona_of(root, route.personas[0])
         session = self._session(asked, attempt, again=again)
         session.cost.embeds += route.embeds
-        attempts = (mission, *reversed(asked.ancestors)) if session.earlier else ()
-        ratios = preparing.ratios_of(root, self.journal, attempts)
-        reached = conversations.reach(root, brief, (note for each in alike for note in self.journal.notes(each)))
+        ratios = preparing.ratios_of(root, decided.notes() if session.earlier else ())
+        reached = conversations.reach(root, brief, decided.notes())
         noted: dict[str, Any] = {preparing.RATIO_NOTE: ratios, routed.ROUTE_NOTE: route.as_dict()}
         if reached is not None:
             noted[conversations.REACH_NOTE] = reached.as_note()
-        self.journal.note(mission, {"begun": iso(self.clock()), **noted})
-        orchestrator, before = root["orchestrator_obj"], attempt.running
+        decided.note(begun=iso(self.clock()), **noted)
+        orchestrator = root["orchestrator_obj"]
         return Running(
             id=mission,
             brief=brief,
@@ -281,12 +281,13 @@ class Conductor:
             note=lambda state, path: self._note(attempt, state, path),
             doom=transaction.doom,
             ratios=ratios,
+            decided=decided,
             question=brief.text,
-            failures=preparing.failures_of(self.journal, alike),
+            failures=preparing.failures_of(self.journal, (*([mission] if again else []), *asked.retried)),
             name=council.NAME if route.effort == "council" else persona.name.lower(),
             craft=self.craft,
             generated=before.generated if before else {},
-            learned=before.learned if before else rounds.told(self.journal, mission),
+            learned=before.learned if before else rounds.told(decided.mine()),
         )
 
     def _session(self, asked: preparing.Asked, attempt: Attempt, *, again: bool) -> Session:

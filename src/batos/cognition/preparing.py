@@ -107,13 +107,12 @@ def thinking_of(persona: UvmObject) -> Thinking:
     return Thinking(made.value if made else persona.model, options, mode, think)
 
 
-def ratios_of(root: Any, journal: Journal, attempts: Sequence[str]) -> dict[str, float]:
+def ratios_of(root: Any, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Tokens a byte for a mission's prompts, by each model that a persona thinks with.
 
-    An earlier attempt's (of those missions, nearest first), so that the same evidence is chosen and the same prompts
-    are made; else what was measured with the model so far.
+    An earlier attempt's (by its notes, nearest first), so that the same evidence is chosen and the same prompts are
+    made; else what was measured with the model so far.
     """
-    notes = (note for mission in attempts for note in journal.notes(mission))
     noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
     measured = root[roots.STATISTICS].get("measured", {})
     ratios: dict[str, float] = {}

@@ -129,7 +129,7 @@ def with_paid(found: dict[str, Any], journal: Journal) -> dict[str, Any]:
     """A mission whole, also one that has not come to its end: the journal knows what was paid all the same."""
     if "cost" in found:
         return found
-    learned = rounds.told(journal, found["id"])
+    learned = rounds.told(journal.notes(found["id"]))
     shown = {**found, "cost": paid(journal.read([found["id"]]))}
     return shown | {"provenance": {"generated": learned}} if learned else shown
 

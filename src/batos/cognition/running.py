@@ -10,6 +10,7 @@ from batos.cell.cell import Call, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
 from batos.cognition.brief import Combine, Install, Interpret, MissionBrief, Policy
+from batos.cognition.decided import Decided
 from batos.cognition.evidence import Evidence, Passage, Past
 from batos.cognition.gate.checks import Fault, Verdict
 from batos.cognition.gate.citing import Quoted
@@ -247,6 +248,8 @@ class Running:
     doom: Callable[[], None]
     #: Tokens that a byte of prompt is taken to cost, by model.
     ratios: Mapping[str, float]
+    #: What this mission, its earlier attempts among it, decided without being asked.
+    decided: Decided
     #: What this mind is asked.
     question: str
     #: The mind's place in sample paths: `brick`, `council`, or `council/brick` within it.

@@ -54,9 +54,10 @@ async def test_what_it_asks_shares_the_missions_prefix_and_its_personas_voice(mi
 async def test_without_a_system_it_asks_as_its_intent_would(mind: Crafted) -> None:
     """A method that only passes its question on sends the very prompt that interpretation sends: it is paid for."""
     interpreted = await ask(mind.uvm)
-    jit = Always(tamland_facet_=ECHO)
+    jit = Always(**{slot: ECHO.replace(TAMLAND, slot) for slot in SLOTS})
     await craft(mind.uvm, jit=jit)
-    again = await ask(mind.uvm, ancestor=interpreted["id"])
+    # A retry chooses as its ancestor did, unless its asker says otherwise.
+    again = await ask(mind.uvm, ancestor=interpreted["id"], policy={"interpret": "never"})
     assert (again["cost"]["calls"], again["cost"]["from_journal"]) == (0, 5)
     assert methods(again)[0] == (TAMLAND, "method, made in this mission")
     assert sorted(jit.asked) == sorted(SLOTS)

@@ -210,16 +210,14 @@ class _Compaction:
 
         So that pieces are cut where they were, and what was paid for is found again.
         """
-        running, journal = self._running, self._running.session.journal
-        earlier = [running.id, *([running.brief.ancestor] if running.brief.ancestor else [])]
-        noted = {mission: _noted(journal.notes(mission)) for mission in earlier}
-        found = {target for target in noted.values() if target}
-        if not noted[running.id]:
+        running, decided = self._running, self._running.decided
+        found = {int(note[_NOTE]) for note in decided.notes() if _NOTE in note}
+        if decided.own(_NOTE) is None:
             marks = Marks.of(running.thinking.window, running.ratio)
             turns = conversations.backwards(running.root, self._conversation, self._reached)
             target = marks.target(turns, eager=afresh or running.brief.origin.door != DOOR)
             if target:
-                journal.note(running.id, {_NOTE: target})
+                decided.note(**{_NOTE: target})
                 found.add(target)
         return sorted(target for target in found if target > self._reached)
 
@@ -297,10 +295,6 @@ def _name_of(running: Running, receiver: UvmObject) -> str:
     if found is not receiver:
         raise ObjectError("only a conversation has turns", remedy="Send it to one: c- and its number.")
     return str(name)
-
-
-def _noted(notes: Iterable[Any]) -> int:
-    return next((int(note[_NOTE]) for note in notes if _NOTE in note), 0)
 
 
 def _is_spent(session: Session, running: Running) -> bool:

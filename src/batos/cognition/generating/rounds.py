@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -59,9 +59,9 @@ def tell(journal: Journal, mission: str, told: Mapping[str, Any]) -> None:
     journal.note(mission, {LEARNED: dict(told)})
 
 
-def told(journal: Journal, mission: str) -> list[dict[str, Any]]:
+def told(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What a mission's attempts told of generations, in order; of one that is done, its provenance has the rest."""
-    return [dict(note[LEARNED]) for note in journal.notes(mission) if LEARNED in note]
+    return [dict(note[LEARNED]) for note in notes if LEARNED in note]
 
 
 def _within(number: int) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from batos.cognition import preparing
+from batos.cognition.decided import Choice
 from batos.cognition.intents import intent_in, is_spoken
 from batos.cognition.running import Running
 from batos.errors import GenerationFailed
+from batos.image.methods import lineage_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject, label, reference
 
@@ -27,47 +29,114 @@ class Chosen:
     control: bool = False
 
 
-class _Given(NamedTuple):
-    """What a message is: its selector, what that was declared for, and its arguments."""
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message on its way to behaviour: what was found for it, and what that was declared for."""
 
+    running: Running
+    receiver: UvmObject
+    found: Found
     selector: str
     intent: Intent | None
     args: tuple[Any, ...]
+
+    @property
+    def slot(self) -> str:
+        """Where it goes, as choices are noted."""
+        return f"{reference(self.found.holder)} {self.selector}"
+
+    @property
+    def free(self) -> bool:
+        """Whether its intent may be interpreted although there is a method."""
+        return self.running.interpret == "allow" and interpretable(self.receiver, self.intent, self.args)
+
+    def method(self, revision: int) -> Method | None:
+        """The revision of its slot's method, whether or not it is the one that acts now."""
+        holder = self.found.holder
+        made = self.running.generated.get((reference(holder), self.selector))
+        for method in (made, self.found.value):
+            if isinstance(method, Method) and method.revision == revision:
+                return method
+        there = holder._p_jar is not None and holder._p_oid is not None
+        lineage = lineage_of(holder._p_jar.root(), holder, self.selector) if there else None
+        return None if lineage is None else lineage.revisions.get(revision)
 
 
 async def chosen(
     running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
 ) -> Chosen:
-    """What answers this message. GenerationFailed, CovenantViolation, ApprovalNeeded: nothing may, as policy says."""
-    intent = intent_in(found, selector)
-    made = running.generated.get((reference(found.holder), selector))
-    if made is not None:
-        return Chosen(made, intent, made.revision)
-    if isinstance(found.value, Method):
-        return _installed(running, receiver, found.value, _Given(selector, intent, args))
+    """What answers this message: as this mission has chosen before, else as it chooses now, which is noted.
+
+    GenerationFailed, CovenantViolation, ApprovalNeeded: nothing may, as policy says.
+    """
+    message = _Message(running, receiver, found, selector, intent_in(found, selector), args)
+    answer = _before(message)
+    if answer is None:
+        choice = await _choose(message)
+        # Of several messages that were sent at once the first to be decided decides.
+        answer = _before(message)
+        if answer is None:
+            running.decided.choose(message.slot, choice)
+            answer = _as_chosen(message, choice)
+    assert answer is not None
+    return answer
+
+
+def _before(message: _Message) -> Chosen | None:
+    """The answer that was chosen before: by this mission, else by one that it retries; None: choose now."""
+    decided = message.running.decided
+    choice = decided.choice(message.slot) or _retried(message)
+    answer = None if choice is None else _as_chosen(message, choice)
+    if choice is not None and answer is not None:
+        decided.choose(message.slot, choice)
+    return answer
+
+
+def _retried(message: _Message) -> Choice | None:
+    """What the mission chose that this one retries; a method only while it acts: people may have put an end to it."""
+    choice, value = message.running.decided.retried(message.slot), message.found.value
+    if choice is None or choice.how != "method":
+        return choice
+    return choice if isinstance(value, Method) and value.revision == choice.revision else None
+
+
+def _as_chosen(message: _Message, choice: Choice) -> Chosen | None:
+    """The answer that a choice means for this message; None: it cannot be had any more, or policy forbids it."""
+    intent = message.intent
+    method = message.method(choice.revision) if choice.revision else None
+    if choice.how == "control" and message.free:
+        return Chosen(None, intent, choice.revision, control=True)
+    if choice.how == "interpreted":
+        may = message.running.interpret == "allow" and intent is not None and is_spoken(intent)
+        return Chosen(None, intent) if may else None
+    return None if method is None else Chosen(method, intent, method.revision)
+
+
+async def _choose(message: _Message) -> Choice:
+    """An installed method, unless this mission is to interpret its intent for comparison; one made now; or the intent.
+
+    What is drawn holds for all messages of the mission to that slot; one that cannot be interpreted runs the method.
+    """
+    running, intent, value = message.running, message.intent, message.found.value
+    if isinstance(value, Method):
+        lives = running.craft.lives
+        drawn = lives is not None and lives.is_control(running.id, message.selector)
+        return Choice("control" if drawn else "method", value.revision)
     assert intent is not None
     if not is_spoken(intent):
         running = running.strict()
     if intent.may_learn and running.jit is not None:
-        made = await running.jit.method_for(running, receiver, found, selector, args)
+        made = await running.jit.method_for(running, message.receiver, message.found, message.selector, message.args)
         if made is not None:
-            running.generated.setdefault((reference(found.holder), selector), made)
-            return Chosen(made, intent, made.revision)
+            running.generated.setdefault((reference(message.found.holder), message.selector), made)
+            return Choice("method", made.revision)
     if running.interpret == "never":
+        what = f"{message.selector!r} of {label(message.receiver)}"
         raise GenerationFailed(
-            f"{selector!r} of {label(receiver)} has no method, and policy lets no intent be interpreted",
+            f"{what} has no method, and policy lets no intent be interpreted",
             remedy="Allow interpretation (`interpret`), or let it become a method (`install`).",
         )
-    return Chosen(None, intent)
-
-
-def _installed(running: Running, receiver: UvmObject, method: Method, given: _Given) -> Chosen:
-    """An installed method runs, unless this mission is to interpret its intent for comparison, and can."""
-    lives, intent = running.craft.lives, given.intent
-    could = lives is not None and running.interpret == "allow" and interpretable(receiver, intent, given.args)
-    if could and lives is not None and lives.is_control(running.id, given.selector):
-        return Chosen(None, intent, method.revision, control=True)
-    return Chosen(method, intent, method.revision)
+    return Choice("interpreted")
 
 
 def interpretable(receiver: UvmObject, intent: Intent | None, args: Sequence[Any]) -> bool:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from batos.cognition.brief import MissionBrief
 from batos.cognition.routing.router import Route, Router
 from batos.image import roots
-from batos.inference.journal import Journal
 from batos.objects.prototype import own_slots
 
 #: The journal note of an attempt's beginning has the route under this name.
 ROUTE_NOTE = "route"
 
 
-async def decide(router: Router, brief: MissionBrief, root: Any, journal: Journal, attempts: Sequence[str]) -> Route:
+async def decide(router: Router, brief: MissionBrief, root: Any, notes: Iterable[Mapping[str, Any]]) -> Route:
     """Who takes a mission, and how.
 
-    `attempts` are the missions that asked the same before, nearest first: what was noted there is used again, so that
+    `notes` are of the attempts that asked the same before, nearest first: what was noted there is used again, so that
     the same calls are made, whatever became of the codex or the embedder since. The asker's choice wins over all.
     """
-    for mission in attempts:
-        for note in journal.notes(mission):
-            if ROUTE_NOTE in note:
-                return Route.noted(note[ROUTE_NOTE]).overridden(brief.persona, brief.effort)
+    for note in notes:
+        if ROUTE_NOTE in note:
+            return Route.noted(note[ROUTE_NOTE]).overridden(brief.persona, brief.effort)
     return await router.route(
         brief.text,
         files=len(brief.attachments),
