@@ -86,6 +86,11 @@ class ScriptedBridge:
         self.history: list[ChatRequest] = []
         self.rows = {name: _row(name) for name in models or shipped_models()}
 
+    @classmethod
+    def saying(cls, text: str) -> ScriptedBridge:
+        """A bridge whose model says this and nothing else: as an answer, and in every decision asked of it."""
+        return cls(lambda request: json.dumps(instance(request.schema, text)) if request.schema else text)
+
     async def think(
         self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
     ) -> Answer:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from batos.errors import NoServer
@@ -52,7 +53,17 @@ class Portal:
             if not self._closed:
                 self.run(_left, iterator)
 
-    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    @contextmanager
+    def holding(self, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
+        """Have an asynchronous context entered on the loop, and left there."""
+        held = in_a_task(context)
+        value = self.run(held.__aenter__)
+        try:
+            yield value
+        finally:
+            self.run(held.__aexit__, None, None, None)
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         """Await `last()` on the loop and end the thread. What is closed may be closed again."""
         with self._guard:
             loop, thread, began = self._loop, self._thread, not self._closed
@@ -60,7 +71,8 @@ class Portal:
         if loop is None or thread is None or not began:
             return
         try:
-            asyncio.run_coroutine_threadsafe(last(), loop).result()
+            if last is not None:
+                asyncio.run_coroutine_threadsafe(last(), loop).result()
         finally:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
@@ -91,6 +103,30 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:
         loop.close()
+
+
+@asynccontextmanager
+async def in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncGenerator[T, None]:
+    """The context, entered and left by one task of its own, whichever tasks enter and leave this."""
+    ready: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with context as value:
+                ready.set_result(value)
+                await over.wait()
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    task = asyncio.create_task(hold())
+    try:
+        yield await ready
+    finally:
+        over.set()
+        await task
 
 
 async def _left(iterator: AsyncIterator[Any]) -> None:

@@ -58,7 +58,9 @@ async def _serve(called: Called) -> int:
 
 
 @asynccontextmanager
-async def served(settings: Settings, seams: Seams | None = None) -> AsyncIterator[tuple[UVM, Places]]:
+async def served(
+    settings: Settings, seams: Seams | None = None, told: Events | None = None
+) -> AsyncIterator[tuple[UVM, Places]]:
     """A server of the settings' home, which has begun what an earlier one left; it really listens.
 
     ConfigError: it cannot listen where the settings say; ImageBusy: the home has a server, or its image an owner.
@@ -70,7 +72,7 @@ async def served(settings: Settings, seams: Seams | None = None) -> AsyncIterato
         raise ImageBusy(str(home), f"the server of process {other.pid}")
     ring = Keyring(home)
     _make_all(ring)
-    async with open_uvm(settings, Events(log=True), seams) as uvm:
+    async with open_uvm(settings, told or Events(log=True), seams) as uvm:
         left = await uvm.recover()
         uploads = Uploads(home / "uploads", settings.attachment_bytes)
         dispatcher = Dispatcher(uvm, uploads)
