@@ -68,7 +68,11 @@ def test_citations_are_verbatim(user: User, harbour: Path) -> None:
 
 def test_people_read_text(user: User, harbour: Path) -> None:
     """For a person the answer is on stdout alone; how it came about is on stderr."""
-    asked = user.run("ask", "--file", str(harbour), QUESTION)
+    brief = user.run("ask", "--file", str(harbour), QUESTION)
+    assert '[1] harbour.txt: "' in brief.err
+    assert "BABS, cycle · 5 calls · " in brief.err
+    assert "DECOMPOSING" not in brief.err
+    asked = user.run("ask", "-v", "--file", str(harbour), QUESTION)
     assert asked.code == 0
     assert "not a model" in asked.out
     assert "IDLE > DECOMPOSING > DELEGATING > SYNTHESIZING > COMPLETE > IDLE" in asked.err

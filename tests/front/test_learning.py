@@ -219,7 +219,7 @@ def test_a_gadget_goes_on_being_usable(learner: User, daemon: Daemon) -> None:
 
 def test_people_read_what_was_learnt(learner: User) -> None:
     """In words, without a sign of a terminal's that a model wrote."""
-    assert "learning guide_facet_" in learner.run("send", "brick_prototype_obj", "guide_facet_", "Why?").err
+    assert "learning guide_facet_" in learner.run("send", "-v", "brick_prototype_obj", "guide_facet_", "Why?").err
     for verb in (("method", "list"), ("method", "show", GUIDE), ("method", "history", GUIDE)):
         shown = learner.run(*verb)
         assert shown.code == 0, shown.err

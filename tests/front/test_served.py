@@ -87,7 +87,7 @@ def test_a_question_is_answered_by_the_server(user: User, tmp_path: Path) -> Non
 
 def test_people_read_the_same_through_the_server(user: User) -> None:
     """The answer on stdout, how it came about on stderr; nothing of a process that ended."""
-    asked = user.run("ask", *CYCLE, "How do I build a shed?")
+    asked = user.run("ask", "-v", *CYCLE, "How do I build a shed?")
     assert asked.code == 0, asked.err
     assert "not a model" in asked.out
     assert "IDLE > DECOMPOSING > DELEGATING > SYNTHESIZING > COMPLETE > IDLE" in asked.err
@@ -164,7 +164,7 @@ def test_ctrl_c_cancels_on_the_server(user: User) -> None:
 def test_a_second_ctrl_c_leaves_at_once(user: User) -> None:
     """While the server does not answer, the second one ends the client, which says how to find the mission."""
     pid = json.loads((user.home / "server.json").read_bytes())["pid"]
-    process = user.start("ask", "--effort", "council", "How do I build a wall?", stderr=subprocess.PIPE)
+    process = user.start("ask", "-v", "--effort", "council", "How do I build a wall?", stderr=subprocess.PIPE)
     assert process.stderr is not None
     line = next(line for line in process.stderr if "accepted" in line)
     os.kill(pid, signal.SIGSTOP)

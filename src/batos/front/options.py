@@ -31,6 +31,7 @@ class Called:
     loaded: Loaded
     console: Console
     quiet: bool
+    verbose: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -52,17 +53,20 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Least severe log line."
     )
-    @click.option("--json", "as_json", is_flag=True, help="Results as JSON documents on stdout.")
+    @click.option(
+        "--json", "as_json", is_flag=True, help="Results as JSON documents on stdout; with -q the last one alone."
+    )
     @click.option("--quiet", "-q", is_flag=True, help="Only the result.")
+    @click.option("--verbose", "-v", is_flag=True, help="All that is known, and every step as it comes.")
     @functools.wraps(verb)
-    def called(*, as_json: bool, quiet: bool, **given: Any) -> Any:
+    def called(*, as_json: bool, quiet: bool, verbose: bool, **given: Any) -> Any:
         flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
         loaded = config.load(flags=flags)
         settings = loaded.settings
         own_folder(settings.home)
         logs.configure(settings.log_level, settings.log_format, settings.home / "logs")
         console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
-        return verb(Called(loaded, console, quiet), **given)
+        return verb(Called(loaded, console, quiet, verbose), **given)
 
     return called
 

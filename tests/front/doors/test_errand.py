@@ -22,7 +22,7 @@ from batos.front.doors.local import LocalDoor
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
 from batos.front.telling.console import Console
-from batos.front.telling.mission import Teller
+from batos.front.telling.teller import Teller
 from batos.front.wire.calls import Acknowledged, Hear
 from batos.testing import scripted_uvm
 
@@ -85,7 +85,7 @@ async def test_ends_that_are_told(tmp_path: Path) -> None:
         assert good.mission in said.getvalue()
         bad, told = errand()
         assert await bad.run(way, "submit", {"brief": {**CYCLE["brief"], "budget": {"calls": 2}}}) == 4
-        assert f"{bad.mission} is failed; 2 calls" in told.getvalue()
+        assert f"{bad.mission} failed; 2 calls" in told.getvalue()
 
 
 async def test_stopped_it_cancels(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.front.telling.approvals import approved_text, listing_text, visible, whole_text
-from batos.front.telling.console import plain
+from batos.front.telling.layout import plain
 
 LINE: dict[str, Any] = {
     "id": "a-1",

@@ -5,18 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.errors import BatosError, BudgetExceeded, Refused
-from batos.front.telling.console import Console, counted, plain, size, table, wrapped
+from batos.front.telling.console import Console, counted, size
+from batos.front.telling.layout import plain
 
 #: What changes the direction of text, and can so hide what it says.
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -36,17 +36,6 @@ def console(*, as_json: bool = False, colour: bool = False) -> tuple[Console, io
 
 
 TEXT = st.text() | st.text(st.sampled_from(f"ab \n\t\r\x00\x07\x1b[31m\x7f\x85\x9b{BIDI}"))
-
-
-@given(text=TEXT)
-@example("\x1b]0;title\x07\x1b[2J\x9b31m")
-def test_plain_text_has_no_control_characters(text: str) -> None:
-    """Of all C0, C1 and bidi controls only newline and tab are left, and nothing else is lost."""
-    shown = plain(text)
-    assert not [each for each in shown if unicodedata.category(each) == "Cc" and each not in "\n\t"]
-    assert not set(shown) & set(BIDI)
-    kept = [each for each in text if each in "\n\t" or (unicodedata.category(each) != "Cc" and each not in BIDI)]
-    assert shown == "".join(kept)
 
 
 @given(text=TEXT)
@@ -202,23 +191,6 @@ def test_notes_that_nobody_can_read_are_dropped(request: pytest.FixtureRequest, 
     assert out.getvalue() == "the answer\n"
 
 
-def test_a_table() -> None:
-    """Columns are as wide as their longest cell, no cell has a second line, no line ends in blanks."""
-    shown = table([["m-1", "done", "Why\nnot?"], ["m-22", "failed", ""]], ("mission", "status", "question"))
-    assert shown == "mission  status  question\nm-1      done    Why not?\nm-22     failed"
-
-
-def test_wrapped_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines are at most as wide as the terminal, never under 40 or over 100, and empty lines stay."""
-    text = " ".join(["word"] * 60) + "\n\nend"
-    for columns, widest in (("10", 40), ("60", 60), ("500", 100)):
-        monkeypatch.setenv("COLUMNS", columns)
-        lines = wrapped(text, "> ").split("\n")
-        assert widest - 5 <= max(map(len, lines)) <= widest
-        assert lines[-2:] == ["", "> end"]
-        assert all(line.startswith("> ") for line in lines if line)
-
-
 @pytest.mark.parametrize(
     ("count", "shown"),
     [
@@ -233,6 +205,52 @@ def test_wrapped_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sizes(count: int | None, shown: str) -> None:
     """Bytes in the unit that people read, gibibytes at most."""
     assert size(count) == shown
+
+
+@given(
+    pieces=st.lists(st.text(max_size=8) | st.sampled_from(["tide ", "a\u200d", "\u200d\u200d", "harbours and piers\n"]))
+)
+def test_on_a_terminal_a_stream_is_laid_as_the_whole_is(pieces: list[str]) -> None:
+    """Whatever the pieces in which an answer comes, the same lines stand there as when it is written whole."""
+    streamed, whole = Terminal(), Terminal()
+    shown = Console(streamed, io.StringIO(), as_json=False, colour=False)
+    for piece in pieces:
+        shown.stream(piece)
+    shown.streamed()
+    Console(whole, io.StringIO(), as_json=False, colour=False).write("".join(pieces))
+    assert streamed.getvalue() == whole.getvalue()
+
+
+def test_notes_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors, remedies and results are broken between words on a terminal, and whole lines elsewhere."""
+    monkeypatch.setenv("COLUMNS", "40")
+    out, err = Terminal(), Terminal()
+    words = " ".join(["harbour"] * 12)
+    shown = Console(out, err, as_json=False, colour=True)
+    shown.error(Refused(words, remedy=words))
+    shown.write(words)
+    lines = (out.getvalue() + err.getvalue()).replace("\x1b[31m", "").replace("\x1b[0m", "").splitlines()
+    assert max(map(len, lines)) <= 40
+    assert "\n       harbour harbour harbour harbour\n" in err.getvalue()
+    assert err.getvalue().startswith("\x1b[31merror: harbour")
+    assert out.getvalue().split() == words.split()
+    piped, piped_out, piped_err = console()
+    piped.error(Refused(words))
+    piped.write(words)
+    assert (piped_out.getvalue(), piped_err.getvalue()) == (f"{words}\n", f"error: {words}\n")
+
+
+def test_a_line_that_is_redrawn_is_gone_before_anything_else_is_said() -> None:
+    """What is written, streamed or said takes the place of a line that was redrawn."""
+    for say in (Console.write, Console.stream, Console.say):
+        err = Terminal()
+        shown = Console(Terminal(), err, as_json=False, colour=True)
+        shown.redraw(["thinking"])
+        say(shown, "done")
+        assert "\x1b[1A\x1b[J" in err.getvalue()
+        before = err.getvalue()
+        shown.redraw([])
+        assert err.getvalue() == before
 
 
 def test_counts() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.front.telling import methods as telling
-from batos.front.telling.console import Console, plain
+from batos.front.telling.console import Console
+from batos.front.telling.layout import plain
 
 LEDGER: dict[str, Any] = {
     "calls": 12,

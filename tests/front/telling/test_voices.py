@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from tests.front.telling.test_mission import mission
+from tests.front.telling.missions import mission
 
 from batos.front.telling.console import Console
-from batos.front.telling.mission import Teller, notes_text
+from batos.front.telling.mission import notes_text
 from batos.front.telling.shown import mission_text
+from batos.front.telling.teller import Teller
 from batos.front.telling.voices import changes_lines, voices_lines
 
 

@@ -15,7 +15,7 @@ from batos.errors import BatosError, OllamaUnfit
 from batos.front.doors.errand import Errand
 from batos.front.doors.local import LocalDoor, opened
 from batos.front.telling.console import Console
-from batos.front.telling.mission import Teller
+from batos.front.telling.teller import Teller
 from batos.front.verbs.asking import _ask
 from batos.testing import ScriptedBridge, plain_reply
 from batos.uvm import Seams

@@ -197,7 +197,7 @@ def test_a_machine_without_a_card(tmp_path: Path) -> None:
     with emulator(*WITH_MODELS, "--vram", "0") as url:
         plain = User(tmp_path / "plain", url)
         assert plain.run("genesis", "--json").code == 0
-        asked = plain.run("ask", "--effort", "reflex", "Why?")
+        asked = plain.run("ask", "-v", "--effort", "reflex", "Why?")
         assert "warning" not in asked.err
         assert "runs on the CPU" in asked.err
         assert "on the CPU" in plain.run("ps").out

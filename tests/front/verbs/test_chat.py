@@ -317,7 +317,7 @@ def test_what_a_stopped_question_leaves_in_a_chat(tmp_path: Path) -> None:
         assert "word for word" in out.getvalue()
         said = chat.console.err
         assert isinstance(said, io.StringIO)
-        assert "It is cancelled; " in said.getvalue()
+        assert "It was cancelled; " in said.getvalue()
         assert "--ancestor" not in said.getvalue()
         assert way.do(chat.part) == 0
         assert "--conversation c-" in said.getvalue()

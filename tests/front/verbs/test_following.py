@@ -17,7 +17,8 @@ from batos.config import Loaded, Settings
 from batos.errors import NoServer
 from batos.front.doors.door import through
 from batos.front.options import Called
-from batos.front.telling.console import Console, plain
+from batos.front.telling.console import Console
+from batos.front.telling.layout import plain
 from batos.front.verbs.following import Watcher, follow
 from batos.testing import scripted_uvm
 

@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.front.telling.console import Console, plain
+from batos.front.telling.console import Console
+from batos.front.telling.layout import plain
 from batos.front.verbs.status import status_text
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from batos.errors import BatosError, Refused
 from batos.front.doors.door import Door
-from batos.front.telling.mission import Teller
+from batos.front.telling.teller import Teller
 
 
 @dataclass(slots=True)
@@ -21,6 +21,8 @@ class Errand:
     mission: str = ""
     #: Seconds in which a mission is to be cancelled and to tell its end.
     patience: float = 10.0
+    #: Seconds between two drawings of the live line.
+    pace: float = 0.25
     _accepted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, door: Door, verb: str, args: Mapping[str, Any]) -> int:
@@ -33,7 +35,9 @@ class Errand:
         asked = asyncio.ensure_future(door.call(verb, {**args, "follow": True}, self.teller.hear, self._acknowledge))
         try:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
-            return self.teller.ended(await asyncio.shield(asked))
+            async with self._telling("Ctrl-C stops it"):
+                found = await asyncio.shield(asked)
+            return self.teller.ended(found)
         except asyncio.CancelledError:
             await self._cancel(door, asked)
             raise
@@ -44,7 +48,29 @@ class Errand:
 
     async def wait(self, door: Door, args: Mapping[str, Any]) -> int:
         """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
-        return self.teller.ended(await door.call("wait", {**args, "follow": True}, self.teller.hear))
+        async with self._telling("Ctrl-C leaves it"):
+            found = await door.call("wait", {**args, "follow": True}, self.teller.hear)
+        return self.teller.ended(found)
+
+    @asynccontextmanager
+    async def _telling(self, stop: str) -> AsyncIterator[None]:
+        """Keep the live line up to date, where there is one, and take it away in the end."""
+        self.teller.begin(stop)
+        if not self.teller.lives:
+            yield
+            return
+        drawing = asyncio.ensure_future(self._draw())
+        try:
+            yield
+        finally:
+            drawing.cancel()
+            await asyncio.wait({drawing})
+            self.teller.console.redraw([])
+
+    async def _draw(self) -> None:
+        while True:
+            self.teller.tick()
+            await asyncio.sleep(self.pace)
 
     def parting(self) -> None:
         """Say how what was begun is found again."""

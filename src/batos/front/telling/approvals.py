@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from batos.front.telling.console import counted, table, wrapped
+from batos.front.telling.console import counted
+from batos.front.telling.layout import table, wrapped
 
 #: Characters of a digest that people compare.
 _DIGEST: Final = 12

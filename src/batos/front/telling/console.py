@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
-import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,18 +13,7 @@ from typing import Any, TextIO
 import click
 
 from batos.errors import BatosError, BudgetExceeded
-
-#: Everything that could move a cursor, change a colour or hide text: C0 but newline and tab, C1, bidi controls.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-def plain(text: str) -> str:
-    r"""Text of a model or a file without control characters.
-
-    >>> plain("a\x1b[31mb\r\n")
-    'a[31mb\n'
-    """
-    return _CONTROL.sub("", text)
+from batos.front.telling.layout import JOINERS, Flow, columns, cut, escaped, laid, plain
 
 
 class Terminated(BaseException):
@@ -46,6 +32,9 @@ class Console:
     lost: str = ""
     #: How many lines of the last redrawing stand at the bottom of the terminal.
     _standing: int = 0
+    #: What is being streamed, as it is laid into lines, and the joiner that its last piece ended with.
+    _flow: Flow | None = None
+    _joined: str = ""
 
     @classmethod
     def of(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
@@ -76,10 +65,9 @@ class Console:
 
     def _line(self, value: Mapping[str, Any]) -> None:
         # Readable where it can be; a stream that is not UTF-8 could not say it.
-        escaped = (self.out.encoding or "").lower().replace("-", "") != "utf8"
-        text = json.dumps(value, ensure_ascii=escaped, default=str)
+        ascii_alone = (self.out.encoding or "").lower().replace("-", "") != "utf8"
         # JSON escapes C0 alone, and a document may be looked at on a terminal as well.
-        self._put(f"{_CONTROL.sub(lambda found: f'{chr(92)}u{ord(found[0]):04x}', text)}\n")
+        self._put(f"{escaped(json.dumps(value, ensure_ascii=ascii_alone, default=str))}\n")
 
     def _put(self, text: str) -> None:
         """Write a result; when its reader has left, the rest goes nowhere, and what is under way goes on."""
@@ -99,35 +87,52 @@ class Console:
     # -- for people
 
     def write(self, text: str) -> None:
-        """A result."""
-        self._put(f"{plain(text)}\n")
+        """A result; on a terminal its lines are broken between words."""
+        self.redraw([])
+        self._put(f"{laid(plain(text), columns(self.out))}\n")
 
     def stream(self, text: str) -> None:
-        """A piece of a result; where it cannot be written, the next whole one will say so."""
-        with suppress(BatosError):
-            self._put(plain(text))
+        """A piece of a result; where it cannot be written, the next whole one will say so.
 
-    def say(self, text: str, *, dim: bool = False) -> None:
-        """Progress, a note, a warning; silent where a program reads."""
+        On a terminal it is laid into lines as it comes; `streamed` ends it.
+        """
+        self.redraw([])
+        # A joiner may be a piece of its own: then the one before decides if it is seen.
+        shown = plain(self._joined + text)[len(self._joined) :]
+        if shown:
+            self._joined = shown[-1] if shown[-1] in JOINERS else ""
+        width = columns(self.out)
+        if width is not None:
+            self._flow = self._flow or Flow(width)
+            shown = self._flow.feed(shown)
+        with suppress(BatosError):
+            self._put(shown)
+
+    def streamed(self) -> None:
+        """End what was streamed with its last word and a newline."""
+        left = self._flow.end() if self._flow else ""
+        self._flow, self._joined = None, ""
+        with suppress(BatosError):
+            self._put(f"{left}\n")
+
+    def say(self, text: str, *, dim: bool = False, warn: bool = False) -> None:
+        """Progress, a note, a warning; silent where a program reads, on a terminal broken between words."""
         if not self.as_json:
-            shown = plain(text)
-            self._note(f"\x1b[2m{shown}\x1b[0m\n" if dim and self.colour else f"{shown}\n")
+            self.redraw([])
+            shown, mark = laid(plain(text), columns(self.err)), 31 if warn else 2 if dim else 0
+            self._note(f"\x1b[{mark}m{shown}\x1b[0m\n" if mark and self.colour else f"{shown}\n")
 
     @property
     def width(self) -> int:
         """The columns of the terminal on which progress is told, but the last: a full line would be two."""
-        try:
-            columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(self.err.fileno()).columns
-        except (OSError, ValueError):  # not a number, or no terminal
-            columns = shutil.get_terminal_size().columns
-        return columns - 1
+        return (columns(self.err) or 80) - 1
 
     def redraw(self, lines: Sequence[str]) -> None:
         """Lines that stand in the place of those of the call before, on a terminal; nothing elsewhere."""
         if self.colour and not self.as_json and (lines or self._standing):
             width = self.width
             up = f"\x1b[{self._standing}A" if self._standing else ""
-            self._note(f"\r{up}\x1b[J" + "".join(f"{plain(line)[:width]}\n" for line in lines))
+            self._note(f"\r{up}\x1b[J" + "".join(f"{cut(plain(line), width)}\n" for line in lines))
             self._standing = len(lines)
 
     def _note(self, text: str) -> None:
@@ -139,7 +144,7 @@ class Console:
         if self.as_json:
             self._fault(error.as_dict())
             return
-        self.say(f"error: {error.message}")
+        self.say(f"error: {error.message}", warn=True)
         # What to do belongs to what was said first, before further faults; a budget's table comes before what follows.
         rows = error.also if isinstance(error, BudgetExceeded) else ()
         for told in (*rows, error.remedy, *(() if rows else error.also)):
@@ -162,7 +167,7 @@ class Console:
             error = {"code": "usage", "message": said, "remedy": remedy}
             self._fault({**error, "retry": False, **({"field": field} if field else {})})
             return
-        self.say(f"error: {said}")
+        self.say(f"error: {said}", warn=True)
         self.say(f"       {remedy}")
 
 
@@ -179,21 +184,6 @@ def pour(stream: TextIO, text: str) -> None:
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), stream.fileno())
         raise
-
-
-def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
-    """Columns under heads, the last one as long as it is."""
-    shown = [[plain(cell).replace("\n", " ") for cell in row] for row in (heads, *rows)]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(heads))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown)
-    return "\n".join(lines)
-
-
-def wrapped(text: str, indent: str = "  ") -> str:
-    """Paragraphs wrapped to the terminal and indented."""
-    width = max(40, min(100, shutil.get_terminal_size().columns))
-    paragraphs = plain(text).split("\n")
-    return "\n".join(textwrap.fill(each, width, initial_indent=indent, subsequent_indent=indent) for each in paragraphs)
 
 
 def counted(number: int, what: str) -> str:

@@ -1,153 +1,16 @@
-"""How a mission is told: while it runs, when it is answered, when it failed."""
+"""What is said of a mission: its states, its route, its cost, and all that is known under its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from batos.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
-from batos.front.telling.console import Console, counted, size
+from batos.front.telling.console import counted, size
 from batos.front.telling.learning import learnt_lines, ran_lines
 from batos.front.telling.voices import changes_lines, voices_lines
 from batos.front.wire.protocol import error_of
-
-#: Events that a program is told of while a mission runs.
-_TOLD = frozenset({"mission", "inference", "vram", "connection", "guardian", "cell", "method", "approval"})
-
-
-@dataclass(slots=True)
-class Teller:
-    """Hears a mission's events and tells them; people see states and the answer as it grows, programs every event."""
-
-    console: Console
-    quiet: bool
-    stream: bool
-    voices: bool
-    _streamed: str = ""
-    _line_open: bool = field(default=False)
-    _alarmed: set[str] = field(default_factory=set)
-
-    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
-        """An event."""
-        if self.console.as_json:
-            if event.partition(".")[0] in _TOLD and not self.quiet:
-                self.console.event(event, keys)
-            return
-        if event == "vram.spill":
-            self._spilled(keys)
-        elif event == "mission.token" and self.stream:
-            self._token(str(keys["text"]))
-        elif event == "mission.retracted":
-            self._retracted(keys)
-        elif not self.quiet:
-            self._progress(event, keys)
-
-    def _token(self, text: str) -> None:
-        if not self._line_open:
-            self.console.stream("" if self.quiet else "\n")
-            self._line_open = True
-        self._streamed += text
-        self.console.stream(text)
-
-    def _close_line(self) -> None:
-        if self._line_open:
-            self.console.stream("\n")
-            self._line_open = False
-
-    def _spilled(self, keys: Mapping[str, Any]) -> None:
-        """An alarm, also where only the result is wanted; once a runner."""
-        if keys["runner"] not in self._alarmed:
-            self._alarmed.add(str(keys["runner"]))
-            self._close_line()
-            self.console.say(f"warning: {placement_text(keys)}; every answer is many times slower.")
-            self.console.say("         Free memory on the card or lower num_ctx: see `batos budget`.")
-
-    def _retracted(self, keys: Mapping[str, Any]) -> None:
-        self._close_line()
-        if self._streamed or keys.get("path") is not None:  # who was shown nothing need not know that it broke off
-            self.console.say(f"{retracted_text(keys)}.", dim=True)
-        self._streamed = ""
-
-    def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
-        if event == "mission.accepted":
-            self.console.say(f"{keys['mission']} accepted", dim=True)
-        elif event == "genesis.step" and (keys["status"] == "success" or str(keys["step"]).startswith("leave out")):
-            # What was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
-            self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
-        elif event == "connection.lost":
-            self._close_line()
-            self.console.say("The server is gone; the mission is in the image, and this waits for it to come back.")
-        elif event == "connection.restored":
-            self.console.say("The server is back.")
-        elif event == "mission.status" and keys["status"] == "waiting":
-            self._waits(keys.get("reason") or {})
-        elif event == "mission.routed":
-            self.console.say(route_text(keys), dim=True)
-        elif event == "mission.state":
-            self._close_line()
-            self.console.say(state_text(keys), dim=True)
-        elif event == "mission.partial":
-            self.console.say(partial_text(keys), dim=True)
-        elif event == "method.generating":
-            self._close_line()
-            self.console.say(f"    learning {keys['selector']} ...", dim=True)
-
-    def _waits(self, reason: Mapping[str, Any]) -> None:
-        """Told behind the state FAILED, in which the attempt ended: the mission has not."""
-        self._close_line()
-        if reason.get("code") != ApprovalNeeded.code:  # that one ends the waiting for it, and is told then
-            self.console.say(f"It waits, and is tried again: {reason.get('message', '')}")
-
-    def ended(self, mission: Mapping[str, Any]) -> int:
-        """A mission that came to its end or stands still; gives the exit code that it deserves."""
-        if mission["status"] == "done":
-            self.answer(mission)
-            return 0
-        error = why(mission)
-        self.failed(mission, error)
-        return error.exit_code
-
-    def answer(self, mission: Mapping[str, Any]) -> None:
-        """A mission that is done."""
-        if self.console.as_json:
-            self.console.document(mission)
-            return
-        self._close_line()
-        if self._streamed.strip() != str(mission["answer"]).strip():
-            self.console.write(str(mission["answer"]))
-        if not self.quiet:
-            self.console.say("\n" + notes_text(mission, voices=self.voices))
-        elif not mission["provenance"]["gate"]["ok"]:
-            self.console.say(f"The gate still finds faults in this: batos show {mission['id']}")
-
-    def failed(self, mission: Mapping[str, Any], error: BatosError) -> None:
-        """A mission that failed."""
-        self._close_line()
-        self._report(mission)
-        self.console.error(error)
-        self._ended(mission)
-
-    def cancelled(self, mission: Mapping[str, Any]) -> None:
-        """A mission that was interrupted."""
-        self._close_line()
-        self._report(mission)
-        self._ended(mission)
-
-    def _report(self, mission: Mapping[str, Any]) -> None:
-        """For programs: the document says what was wrong, and before it comes the mission whose status says so."""
-        if self.console.as_json and not self.quiet:
-            self.console.event("mission.report", {"mission": mission})
-
-    def _ended(self, mission: Mapping[str, Any]) -> None:
-        self.console.say(f"{mission['id']} is {mission['status']}; {cost_text(mission)}.")
-        for line in learnt_lines(mission.get("provenance") or {}):
-            self.console.say(line)
-        # What stands still goes on as it is: only what has ended needs another mission for what it paid for.
-        cost = mission.get("cost", {})
-        paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
-        if mission["status"] in ("failed", "cancelled") and paid:
-            self.console.say(f"Ask again with --ancestor {mission['id']} and what was paid for is not paid twice.")
 
 
 def retracted_text(keys: Mapping[str, Any]) -> str:
@@ -173,6 +36,28 @@ def why(mission: Mapping[str, Any]) -> BatosError:
         said = f": {reason['message']}" if reason else ""
         return TimedOut(f"{name} is {status}{said}", remedy=f"`batos resume {name}` lets it go on.")
     return error_of(reason) if reason else MissionFailed(f"{name} is {status}")
+
+
+def ended_text(status: str) -> str:
+    """How a mission stands, as what is said of it.
+
+    >>> ended_text("failed"), ended_text("cancelled"), ended_text("parked")
+    ('failed', 'was cancelled', 'is parked')
+    """
+    return {"failed": "failed", "done": "is done", "cancelled": "was cancelled"}.get(status, f"is {status}")
+
+
+def states_text(mission: Mapping[str, Any]) -> str:
+    """The states that it was in; who cancelled it did not make it fail."""
+    states = [str(step["state"]) for step in mission["states"]]
+    if mission["status"] == "cancelled" and states and states[-1] == "FAILED":
+        states[-1] = "CANCELLED"
+    return " > ".join(states)
+
+
+def moment(at: str) -> datetime:
+    """A moment of a report."""
+    return datetime.fromisoformat(at)
 
 
 def state_text(keys: Mapping[str, Any]) -> str:
@@ -230,7 +115,7 @@ def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
     lines.append(f"spent    {cost_text(mission)}")
     lines += [*learnt_lines(provenance), *placements(provenance)]
     if mission["states"]:  # a message that is no cycle has none
-        lines.append(f"states   {' > '.join(step['state'] for step in mission['states'])}")
+        lines.append(f"states   {states_text(mission)}")
     if "conversation" in mission["brief"]:
         lines.append(f"talk     {mission['brief']['conversation']} (go on with --conversation last)")
     lines.append(f"mission  {mission['id']}, commit {mission['tid']}")
@@ -247,11 +132,12 @@ def placement_text(placement: Mapping[str, Any]) -> str:
     return f"{model} does not fit the card: {size(whole - placement['size_vram'])} of its {size(whole)} run on the CPU"
 
 
-def placements(provenance: Mapping[str, Any]) -> list[str]:
-    """Where the models lay that it thought with, a line a runner: those of one base are in memory once."""
+def placements(provenance: Mapping[str, Any], where: Collection[str] = ("spilled", "processor")) -> list[str]:
+    """Which models did not lie on the card whole, a line a runner: those of one base are in memory once."""
     runners: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for each in provenance.get("placements", ()):
-        runners.setdefault((each["runner"], each["where"], each["size_vram"]), []).append(each)
+        if each["where"] in where:
+            runners.setdefault((each["runner"], each["where"], each["size_vram"]), []).append(each)
     return [f"memory   {placement_text(one)}{_sharing(more)}" for one, *more in runners.values()]
 
 

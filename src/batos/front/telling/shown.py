@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from batos.front.telling.console import table, wrapped
+from batos.errors import NotFound
+from batos.front.telling.layout import revealed, table, wrapped
 from batos.front.telling.learning import learnt_lines, ran_lines
-from batos.front.telling.mission import cost_text, notes_text, placements
+from batos.front.telling.mission import cost_text, moment, notes_text, placements, states_text
 from batos.front.telling.voices import changes_lines
 
 #: What is said of missions that nobody works on.
@@ -52,7 +52,7 @@ def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = Fal
     else:
         known = mission.get("provenance") or {}
         lines += [*ran_lines(known), f"spent    {cost_text(mission)}", *learnt_lines(known), *placements(known)]
-        lines.append(f"states   {' > '.join(step['state'] for step in mission['states']) or 'none'}")
+        lines.append(f"states   {states_text(mission) or 'none'}")
     return "\n".join([*lines, *_times(mission["states"]), *_calls(mission.get("prompts", ()))])
 
 
@@ -85,14 +85,11 @@ def _times(states: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         minds.setdefault(str(step.get("path") or ""), []).append(step)
     for path, steps in minds.items():
         took = [
-            f"{one['state']} {(_moment(after) - _moment(one)).total_seconds():.1f} s" for one, after in pairwise(steps)
+            f"{one['state']} {(moment(after['at']) - moment(one['at'])).total_seconds():.1f} s"
+            for one, after in pairwise(steps)
         ]
         if took:
             yield f"took     {f'{path}: ' if path else ''}{', '.join(took)}"
-
-
-def _moment(step: Mapping[str, Any]) -> datetime:
-    return datetime.fromisoformat(step["at"])
 
 
 def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -117,11 +114,25 @@ def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield table(rows, ("call", "state", "prompt", "answer", "seconds", "model"))
 
 
+def calls_named(calls: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    """Those that have a name in their path; NotFound where none has."""
+    found = [call for call in calls if name.lower() in str(call["path"]).lower()]
+    if not found:
+        there = ", ".join(str(call["path"]).removesuffix("#0") for call in calls) or "none"
+        raise NotFound(f"no call of this mission has {name!r} in its path", field="call", remedy=f"Its calls: {there}.")
+    return found
+
+
 def prompts_text(calls: Sequence[Mapping[str, Any]]) -> str:
-    """Every call's exact prompt."""
+    """Every call's exact prompt; signs in it that cannot be seen are named."""
     lines = []
     for call in calls:
-        lines.append(f"\n=== {call['path']} ({call['state']}, {call['model']}, {call['tokens']})")
+        lines.append(f"\n=== {call['path']} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")
         lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
-        lines.append(f"--- answer\n{(call['response'] or {}).get('text', call['response'])}")
-    return "\n".join(lines)
+        lines.append(f"--- answer\n{(call['response'] or {}).get('text', 'none yet')}")
+    return revealed("\n".join(lines))
+
+
+def _tokens(tokens: Mapping[str, Any]) -> str:
+    """How many went in and came out, as far as that is known."""
+    return f", {tokens.get('prompt', '?')} -> {tokens.get('answer', '?')} tokens" if tokens else ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batos.front.telling.console import counted, wrapped
+from batos.front.telling.console import counted
+from batos.front.telling.layout import wrapped
 
 #: What stands before a line's text.
 _MARGIN = 9

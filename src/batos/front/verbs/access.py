@@ -10,7 +10,7 @@ import click
 from batos.config import Settings
 from batos.errors import ConfigError, UsageError
 from batos.front.options import Called, common
-from batos.front.telling.console import table
+from batos.front.telling.layout import table
 from batos.front.wire import note
 from batos.front.wire.addresses import Address, listening, reaching
 from batos.front.wire.keys import KeyFile, Keyring

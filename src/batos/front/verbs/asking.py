@@ -11,14 +11,15 @@ from batos.errors import BatosError
 from batos.front.doors.door import Door, Opened, door
 from batos.front.doors.errand import Errand
 from batos.front.options import Called, reaching, run
-from batos.front.telling.mission import Teller, why
+from batos.front.telling.mission import why
+from batos.front.telling.teller import Teller
 from batos.front.verbs.briefing import Wish, brief_options
 from batos.front.verbs.completion import mission_ids, object_names
 
 
-def _teller(called: Called, wish: Wish) -> Teller:
+def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -> Teller:
     live = called.console.out.isatty() if wish.stream is None else wish.stream
-    return Teller(called.console, quiet=called.quiet, stream=live, voices=wish.voices)
+    return Teller(called.console, called.quiet, live, wish.voices, called.verbose, again=again)
 
 
 @click.command()
@@ -92,7 +93,7 @@ async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: 
 @reaching
 def wait(called: Called, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
     """Wait for a MISSION's end, or `last`'s, and tell it as `ask` does. Ctrl-C leaves it running."""
-    errand = Errand(_teller(called, Wish(voices=voices, stream=stream)))
+    errand = Errand(_teller(called, Wish(voices=voices, stream=stream), again=None))
     args = {"mission": mission, "user": called.settings.asker, **({} if seconds is None else {"seconds": seconds})}
     return run(_wait(door(called), errand, args))
 

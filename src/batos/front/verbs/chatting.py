@@ -13,38 +13,27 @@ from batos.errors import BatosError, NotFound, UsageError
 from batos.front.doors.door import Door
 from batos.front.doors.errand import Errand
 from batos.front.options import Called
-from batos.front.telling.console import counted, wrapped
-from batos.front.telling.mission import Teller, cost_text, who
+from batos.front.telling.console import counted
+from batos.front.telling.layout import wrapped
+from batos.front.telling.mission import cost_text, ended_text
+from batos.front.telling.teller import Teller
 from batos.front.verbs.briefing import Wish
 
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "from_journal", "wasted")
 
 
-#: What is told while `ask` waits and only stands in the way of a talk.
-_UNTOLD: Final = frozenset({"mission.accepted", "mission.routed", "mission.state"})
-
-
 class Talker(Teller):
-    """Tells turns: under an answer stands a line, not the page that `ask` shows."""
-
-    def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
-        if event not in _UNTOLD:
-            super()._progress(event, keys)
+    """Tells turns: what `ask` is told of its options is nothing that can be typed here."""
 
     def answer(self, mission: Mapping[str, Any]) -> None:
-        """A turn that is done."""
-        if self.console.as_json or self.voices:
-            super().answer(mission)
-            return
-        self._close_line()
-        if self._streamed.strip() != str(mission["answer"]).strip():
-            self.console.write(str(mission["answer"]))
+        """A turn that is done; a line stands free before the next one is typed."""
+        super().answer(mission)
         if not self.quiet:
-            self.console.say(f"\n{turn_line(mission)}\n", dim=True)
+            self.console.say("")
 
     def _ended(self, mission: Mapping[str, Any]) -> None:
-        """What it cost; what `ask` is told of its options is nothing that can be typed here."""
-        self.console.say(f"It is {mission['status']}; {cost_text(mission)}.")
+        """What it cost."""
+        self.console.say(f"It {ended_text(mission['status'])}; {cost_text(mission)}.")
 
 
 class Chat:
@@ -61,6 +50,7 @@ class Chat:
         self._called = called
         self._settings = called.settings
         self._quiet = called.quiet
+        self._verbose = called.verbose
         self._stream = stream
         self._files: list[File] = []
         self._last: Mapping[str, Any] | None = None
@@ -82,7 +72,7 @@ class Chat:
 
     async def turn(self, door: Door, text: str) -> int:
         """Ask, tell the answer as it comes, and see to what it leads to; the exit code that it deserves."""
-        errand = Errand(Talker(self.console, self._quiet, self._stream, self.voices))
+        errand = Errand(Talker(self.console, self._quiet, self._stream, self.voices, self._verbose, again=""))
         brief: dict[str, Any] = {
             **self.fields,
             "text": text,
@@ -289,15 +279,6 @@ def _choice(name: str, value: str, known: Sequence[str]) -> str:
         told = ", ".join(known)
         raise UsageError(f"{value!r} is nothing that /{name} knows", field=name, remedy=f"It knows {told}; see /help.")
     return value
-
-
-def turn_line(mission: Mapping[str, Any]) -> str:
-    """A line under an answer: who, how, what it cost, what was left out."""
-    route, omitted = mission["route"], mission["provenance"]["omitted"]
-    left = [counted(omitted[what], what[:-1]) for what in ("turns", "passages") if omitted[what]]
-    gone = f"; {' and '.join(left)} left out for want of room" if left else ""
-    faults = "" if mission["provenance"]["gate"]["ok"] else "; the gate still finds faults: /voices"
-    return f"{who(route)}, {route['effort']}; {cost_text(mission)}{gone}{faults}"
 
 
 def history_text(page: Mapping[str, Any]) -> str:

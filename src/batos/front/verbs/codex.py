@@ -12,7 +12,8 @@ import click
 from batos.config import CONFIG_FILE, Loaded, Settings
 from batos.errors import BatosError, CodexError
 from batos.front.options import Called, common
-from batos.front.telling.console import Console, counted, table, wrapped
+from batos.front.telling.console import Console, counted
+from batos.front.telling.layout import table, wrapped
 from batos.genesis import codex as codices
 from batos.genesis import codexchanges, codexorigins
 from batos.genesis.codex import PILLARS, Codex, Reading

@@ -10,8 +10,8 @@ import click
 
 from batos.front.doors.door import Opened, door
 from batos.front.options import Called, reaching, run
-from batos.front.telling.console import table
-from batos.front.telling.shown import mission_text, prompts_text
+from batos.front.telling.layout import table
+from batos.front.telling.shown import calls_named, mission_text, prompts_text
 from batos.front.verbs.chatting import history_text
 from batos.front.verbs.completion import mission_ids, object_names
 from batos.front.verbs.following import follow
@@ -62,25 +62,31 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
 @click.command()
 @click.argument("mission", shell_complete=mission_ids)
 @click.option("--prompts", is_flag=True, help="Every call with the exact prompt that was sent.")
+@click.option("--call", metavar="NAME", help="Only the prompts and answers of the calls that have NAME in their path.")
 @click.option("--voices", is_flag=True, help="Each part of the answer.")
 @click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: how many turns at most.")
 @reaching
-def show(called: Called, mission: str, prompts: bool, voices: bool, start: int, limit: int) -> int:
+def show(called: Called, mission: str, prompts: bool, call: str | None, voices: bool, **page: int) -> int:
     """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
     if mission.startswith("c-"):
-        place = {"conversation": mission, "user": called.settings.asker, "start": start, "limit": limit}
-        page = run(asked(door(called), "turns", place))
+        turns = run(asked(door(called), "turns", {"conversation": mission, "user": called.settings.asker, **page}))
         if called.console.as_json:
-            called.console.document(page)
+            called.console.document(turns)
         else:
-            called.console.write(history_text(page))
+            called.console.write(history_text(turns))
         return 0
     # People are shown a line a call in any case.
-    args = {"mission": mission, "user": called.settings.asker, "prompts": prompts or not called.console.as_json}
+    whole = prompts or call is not None or not called.console.as_json
+    args = {"mission": mission, "user": called.settings.asker, "prompts": whole}
     found, served = run(_show(door(called), args))
+    if call is not None:
+        found = {**found, "prompts": calls_named(found["prompts"], call)}
     if called.console.as_json:
         called.console.document(found)
+        return 0
+    if call is not None:
+        called.console.write(prompts_text(found["prompts"]).lstrip("\n"))
         return 0
     called.console.write(mission_text(found, voices=voices, served=served))
     if prompts:

@@ -9,7 +9,8 @@ from batos.config import Settings
 from batos.errors import OllamaError
 from batos.front.options import Called, run
 from batos.front.serving import choosing
-from batos.front.telling.console import size, table
+from batos.front.telling.console import size
+from batos.front.telling.layout import table
 from batos.genesis import adaptercheck, outside
 from batos.genesis.adapters import conversion, misfits, repository
 from batos.genesis.adapters.folder import in_use

@@ -11,7 +11,8 @@ import click
 from batos.front.doors.door import door
 from batos.front.options import Called, reaching, run
 from batos.front.telling.bars import lasting
-from batos.front.telling.console import counted, size, table
+from batos.front.telling.console import counted, size
+from batos.front.telling.layout import table
 from batos.front.telling.mission import placement_text, who
 from batos.front.verbs.reading import asked
 

@@ -10,7 +10,8 @@ import click
 from batos.front.doors.door import Door, Opened, door
 from batos.front.doors.errand import Errand
 from batos.front.options import Called, reaching, run
-from batos.front.telling.mission import Teller
+from batos.front.telling.mission import ended_text
+from batos.front.telling.teller import Teller
 from batos.front.verbs.completion import mission_ids
 from batos.front.verbs.reading import asked
 
@@ -44,7 +45,7 @@ def _tell(called: Called, told: dict[str, Any]) -> None:
     if called.console.as_json:
         called.console.document(told)
     elif not called.quiet:
-        called.console.write(f"{told['id']} is {told['status']}.")
+        called.console.write(f"{told['id']} {ended_text(told['status'])}.")
 
 
 @click.command()
@@ -56,7 +57,7 @@ def resume(called: Called, mission: str | None) -> int:
     Without MISSION: run what an ended process left undone, and what `submit` queued while no server ran. A server
     takes that up by itself. Ctrl-C puts what has no answer yet back into the queue.
     """
-    teller = Teller(called.console, quiet=called.quiet, stream=False, voices=False)
+    teller = Teller(called.console, quiet=called.quiet, stream=False, voices=False, verbose=called.verbose)
     return run(_resume(called, door(called), Errand(teller), mission))
 
 

@@ -8,7 +8,8 @@ import click
 
 from batos.front.health.pages import page
 from batos.front.options import Called, common, run
-from batos.front.telling.console import Console, counted, size, table
+from batos.front.telling.console import Console, counted, size
+from batos.front.telling.layout import table
 
 
 def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:

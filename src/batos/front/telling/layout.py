@@ -1,0 +1,210 @@
+"""Text on a terminal: what may stand there, how wide it is, where its lines break, and tables that fit."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from typing import Final, TextIO
+
+#: What could move a cursor, change a colour or hide text: C0 but newline and tab, C1, controls of direction, what has
+#: no width (but the two joiners, which scripts need), tags, and selectors of variants but those of emoji.
+_CONTROL: Final = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+_UNSEEN: Final = re.compile(f"[{_CONTROL}]")
+#: What belongs to the letter before it; more than one in a row says nothing that is seen.
+JOINERS: Final = "\u200c\u200d\ufe0e\ufe0f"
+_JOINED: Final = re.compile(f"([{JOINERS}])[{JOINERS}]+")
+#: What colours the sign before it.
+_TONES: Final = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+#: Least columns of a cell that is shortened, and of a line that is wrapped.
+_CELL, _LINE = 12, 20
+#: What a line begins with whose further lines stand further in: a point, a number, a footnote, a kind of message.
+_POINT: Final = re.compile(r"[-*+\u2022]|\d{1,3}[.)]|\[\d{1,3}\]|(error|warning):")
+
+
+def plain(text: str) -> str:
+    r"""Text of a model or a file without what moves a cursor, changes a colour or hides something.
+
+    >>> plain("a\x1b[31mb\u200b\r\n")
+    'a[31mb\n'
+    """
+    return _JOINED.sub(r"\1", _UNSEEN.sub("", text))
+
+
+def revealed(text: str) -> str:
+    r"""Text with each sign named that `plain` leaves out: for whoever reads what a model was sent.
+
+    >>> revealed("pay\u200b him\r\n")
+    'pay<U+200B> him\n'
+    """
+    return _UNSEEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n"))
+
+
+def escaped(document: str) -> str:
+    """A JSON document that says the same, with those signs written as escapes."""
+    shown = _UNSEEN.sub(lambda found: _escape(found[0]), document)
+    return _JOINED.sub(lambda found: found[1] + "".join(map(_escape, found[0][1:])), shown)
+
+
+def _escape(sign: str) -> str:
+    return json.dumps(sign)[1:-1] if ord(sign) > 127 else f"\\u{ord(sign):04x}"
+
+
+def columns(stream: TextIO | None) -> int | None:
+    """How many columns the terminal has that a stream leads to; None where it leads to none."""
+    if stream is None or not stream.isatty():
+        return None
+    try:
+        return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):  # not a number, or nothing that has a size
+        return shutil.get_terminal_size().columns
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes, as terminals count: two for a wide letter, none for an accent.
+
+    >>> cells("tide"), cells("潮汐"), cells("e\u0301")
+    (4, 4, 1)
+    """
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def _cell(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def cut(text: str, width: int) -> str:
+    """A text in at most so many columns; what was cut off is said by a sign.
+
+    >>> cut("harbour", 7), cut("harbour", 5)
+    ('harbour', 'harb…')
+    """
+    if cells(text) <= width:
+        return text
+    kept, taken = 0, 0
+    for letter in text:
+        taken += _cell(letter)
+        if taken >= width:
+            break
+        kept += 1
+    return f"{text[:kept].rstrip()}…"
+
+
+class Flow:
+    """Text that is laid into lines as it comes, broken between words; code between fences and tables stay as they are.
+
+    Whatever the pieces, they become the same lines. A word that is wider than the terminal is left to the terminal.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = max(_LINE, width)
+        self._gap = ""
+        self._word = ""
+        self._column = 0
+        self._hang = 0
+        self._words = 0
+        #: Between fences, and on a line that is no prose.
+        self._code = False
+        self._raw = False
+
+    def feed(self, text: str) -> str:
+        """A further piece; gives what can be shown of what came so far."""
+        return "".join(map(self._sign, text))
+
+    def end(self) -> str:
+        """What is left when nothing more comes."""
+        return self._flush()
+
+    def _sign(self, letter: str) -> str:
+        if letter == "\n":
+            shown = f"{self._flush()}\n"
+            self._gap, self._column, self._hang, self._words, self._raw = "", 0, 0, 0, False
+            return shown
+        if letter.isspace():
+            shown = self._flush()
+            self._gap += letter.replace("\t", "    ")
+            return shown
+        shown = self._flush() if _begins(letter) and not self._word.endswith("\u200d") else ""
+        self._word += letter
+        return shown
+
+    def _flush(self) -> str:
+        gap, word = self._gap, self._word
+        if not word:
+            return ""
+        self._gap = self._word = ""
+        self._words += 1
+        if self._words == 1:
+            self._begin(len(gap), word)
+        elif self._words == 2 and len(gap) > 1 and self._column + len(gap) <= self._width // 2:
+            self._hang = self._column + len(gap)  # a label and what it labels
+        taken = cells(gap) + cells(word)
+        if not self._raw and self._column > self._hang and self._column + taken > self._width:
+            self._column = self._hang + cells(word)
+            return f"\n{' ' * self._hang}{word}"
+        self._column += taken
+        return gap + word
+
+    def _begin(self, margin: int, word: str) -> None:
+        """The first word of a line says what kind of line it is."""
+        if word.startswith("```"):
+            self._code, self._raw = not self._code, True
+        self._raw = self._raw or self._code or word.startswith("|")
+        self._hang = margin + (len(word) + 1 if _POINT.fullmatch(word) else 0)
+        if self._hang > self._width // 2:
+            self._hang = 0
+
+
+def _begins(letter: str) -> bool:
+    """Whether a line may begin with a letter whatever stands before it: wide ones need no space between them."""
+    return (
+        unicodedata.east_asian_width(letter) == "W" and unicodedata.category(letter)[0] in "LS" and letter not in _TONES
+    )
+
+
+def laid(text: str, width: int | None) -> str:
+    """A text with its lines broken between words; as it is where there is no width."""
+    if width is None:
+        return text
+    flow = Flow(width)
+    return flow.feed(text) + flow.end()
+
+
+def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
+    """Columns under heads; on a terminal the widest cells are shortened until a row is a line."""
+    shown = [[plain(cell).replace("\n", " ") for cell in row] for row in (heads, *rows)]
+    widths = [max(cells(row[column]) for row in shown) for column in range(len(heads))]
+    most = columns(sys.stdout)
+    if most is not None:
+        _fit(widths, most - 2 * (len(widths) - 1))
+        shown = [[cut(cell, width) for cell, width in zip(row, widths, strict=True)] for row in shown]
+    return "\n".join("  ".join(map(_padded, row, widths)).rstrip() for row in shown)
+
+
+def _fit(widths: list[int], room: int) -> None:
+    """Take columns from the widest, one by one, the last of them first; narrow ones keep theirs."""
+    while sum(widths) > room and max(widths) > _CELL:
+        widest = max(widths)
+        widths[len(widths) - 1 - widths[::-1].index(widest)] -= 1
+
+
+def _padded(cell: str, width: int) -> str:
+    return cell + " " * (width - cells(cell))
+
+
+def wrapped(text: str, indent: str = "  ") -> str:
+    """Paragraphs wrapped to the terminal and indented."""
+    width = max(40, min(100, shutil.get_terminal_size().columns))
+    paragraphs = plain(text).split("\n")
+    return "\n".join(textwrap.fill(each, width, initial_indent=indent, subsequent_indent=indent) for each in paragraphs)
