@@ -41,6 +41,9 @@ class Settings(BaseModel):
     server: str = Field(
         default="", description="A server's address, for a client elsewhere; empty means the home's server, if any."
     )
+    busy_seconds: float = Field(
+        default=5.0, ge=0, le=DAY, description="How long a verb waits for an image that another process has open."
+    )
     connect_seconds: float = Field(default=5.0, gt=0, le=DAY, description="Deadline for connecting to Ollama.")
     load_seconds: float = Field(default=300.0, gt=0, le=DAY, description="Deadline for loading a model.")
     first_token_seconds: float = Field(default=120.0, gt=0, le=DAY, description="Deadline for an answer's first token.")

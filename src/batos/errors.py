@@ -330,10 +330,11 @@ class ImageBusy(ImageError):
 
     retry = True
 
-    def __init__(self, path: str, owner: str) -> None:
+    def __init__(self, path: str, owner: str, *, remedy: str = "") -> None:
         super().__init__(
             f"the image {path} is held by {owner}",
-            remedy="Wait for that process or stop it; an image has one owner at a time.",
+            remedy=remedy
+            or "Run `batos serve` in a terminal of its own: then any number may ask at once. Or wait for that process.",
         )
         self.owner = owner
 

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 from batos.cognition import report
 from batos.cognition.approving.approvals import Approvals
 from batos.cognition.brief import File
-from batos.cognition.conversing import conversations
 from batos.cognition.crafting import Crafts, crafting
 from batos.cognition.hold import Hold
 from batos.cognition.jit import Jit
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.lives import Lives
 from batos.cognition.mission import Conductor, Inference
+from batos.cognition.readings import Readings
 from batos.cognition.routing import router as routers
 from batos.cognition.routing.embedding import Embedder, listed
 from batos.cognition.routing.lessons import Lesson
@@ -77,7 +77,7 @@ class Ready:
 
 
 @dataclass(slots=True)
-class UVM:
+class UVM(Readings):
     """An open image and what it needs to think. Made by `open_uvm`."""
 
     settings: Settings
@@ -281,30 +281,6 @@ class UVM:
 
     # -- reading
 
-    def mission(self, mission: str) -> dict[str, Any]:
-        """A mission as CONTRACT shows it; raises NotFound."""
-        with self.image.snapshot() as root:
-            found = report.mission_report(mission, *self.image.find(root, mission))
-        return report.with_paid(found, self.journal)
-
-    def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
-        """The newest missions, a line each; only those of a status or a user, where one is named."""
-        with self.image.snapshot() as root:
-            return report.mission_lines(root, most, status, user)
-
-    def prompts(self, mission: str) -> list[dict[str, Any]]:
-        """Every call of a mission, and of the generations that it began, with the exact prompt; raises NotFound."""
-        return report.prompts_report(self.journal.read(report.logs(self.mission(mission))))
-
-    def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
-        """A conversation's turns by position (`last` is the newest), and what stands for its older ones in prompts.
-
-        For its user alone: `user`, or who asks where none is named.
-        """
-        user = user or self.settings.asker
-        with self.image.snapshot() as root:
-            return conversations.page(root, conversations.named(root, conversation, user), start, limit, user)
-
     def status(self) -> dict[str, Any]:
         """One screen's worth, asking nobody: `ollama.version` is what it said last, None if it did not answer then."""
         with self.image.snapshot() as root:
@@ -313,16 +289,6 @@ class UVM:
                 "ollama": {"host": masked(self.settings.ollama_host), "version": self.convergence.version},
                 "image": {"uri": masked(self.image.uri), **self.image.sizes()},
             }
-
-    def root_names(self) -> dict[str, Any]:
-        """The names of the image's root: its objects, and what its trees of records hold."""
-        with self.image.snapshot() as root:
-            return report.root_names(root)
-
-    def inspect(self, reference: str) -> dict[str, Any]:
-        """An object or a slot; raises NotFound."""
-        with self.image.snapshot() as root:
-            return report.inspect_object(root, reference)
 
 
 @asynccontextmanager

@@ -17,18 +17,18 @@ from batos.errors import BriefError
 @pytest.mark.parametrize(
     ("name", "data", "what", "command"),
     [
-        ("x.pdf", b"%PDF-1.4\n1 0 obj", "a PDF", "pdftotext x.pdf - | batos ask ... --file -"),
-        ("a b.rtf", b"{\\rtf1 Hello}", "a rich text file", "pandoc -t plain 'a b.rtf' | "),
-        ("notes.txt", "Grüße".encode("utf-16"), "a text in UTF-16", "iconv -f UTF-16 -t UTF-8 notes.txt | "),
-        ("old.gz", b"\x1f\x8b\x08\0", "packed with gzip", "gzip -dc old.gz | "),
-        ("x", b"\x7fELF\x02", "a program", "Give what it says as text."),
+        ("x.pdf", b"%PDF-1.4\n1 0 obj", "a PDF, not a text", "pdftotext x.pdf - | batos ask ... --file -"),
+        ("a b.rtf", b"{\\rtf1 Hello}", "a rich text file, not a text", "pandoc -t plain 'a b.rtf' | "),
+        ("notes.txt", "Grüße".encode("utf-16"), "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 notes.txt | "),
+        ("old.gz", b"\x1f\x8b\x08\0", "packed with gzip, not a text", "gzip -dc old.gz | "),
+        ("x", b"\x7fELF\x02", "a program, not a text", "Give what it says as text."),
     ],
 )
 def test_what_is_no_text_is_named(name: str, data: bytes, what: str, command: str) -> None:
     """Also where every byte of it is a letter."""
     with pytest.raises(BriefError) as caught:
         as_file(name, data)
-    assert caught.value.message == f"{name} is {what}, not a text"
+    assert caught.value.message == f"{name} is {what}"
     assert command in caught.value.remedy
     assert caught.value.field == "attachments"
 

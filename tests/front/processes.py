@@ -20,6 +20,8 @@ from typing import Any
 
 BATOS = (sys.executable, "-m", "batos")
 HERE = Path(__file__).parent
+#: An emulator that knows the models of a home whose genesis is done.
+WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
 
 
 class Stem:

@@ -13,16 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.front.processes import User, emulator, texts
+from tests.front.processes import WITH_MODELS, User, emulator, texts
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 TEXT = (
     "The north pier broke in the storm of 12 November 1953.\n\n"
     "The engineer, Maud Okafor, closed the breach with 1,940 blocks of granite. It cost 3.2 million crowns.\n"
 )
-
-
-WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
 
 
 @pytest.fixture
@@ -192,20 +189,6 @@ def test_a_binary_file_is_refused(user: User, tmp_path: Path) -> None:
     ran = user.run("ask", "--json", "--file", str(path), QUESTION)
     assert (ran.code, ran.document["error"]["code"]) == (2, "brief")
     assert "picture.png" in ran.document["error"]["message"]
-
-
-def test_the_image_has_one_owner(user: User) -> None:
-    """A second process is told which one holds the image, and exits with 5."""
-    with emulator(*WITH_MODELS, "--tok-s", "5") as slow:
-        owner = User(user.home, slow).start("ask", "--json", QUESTION)
-        try:
-            _read_until(owner, "mission.accepted")
-            ran = user.run("missions", "--json")
-        finally:
-            owner.kill()
-            owner.communicate(timeout=10)
-    assert (ran.code, ran.document["error"]["code"]) == (5, "image_busy")
-    assert str(owner.pid) in ran.document["error"]["message"]
 
 
 def test_ctrl_c_cancels(user: User) -> None:

@@ -303,7 +303,8 @@ def as_file(name: str, data: bytes, limit: int | None = None) -> File:
     if known is not None:
         what, command = known
         remedy = f"Make a text of it: {command} | batos ask ... --file -" if command else "Give what it says as text."
-        raise BriefError(f"{name} is {what}, not a text", field="attachments", remedy=remedy)
+        what += "" if " not " in what else ", not a text"
+        raise BriefError(f"{name} is {what}", field="attachments", remedy=remedy)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

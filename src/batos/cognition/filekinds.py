@@ -20,8 +20,8 @@ _KINDS: Final[tuple[tuple[bytes, str, str], ...]] = (
     (b"GIF8", "a picture", ""),
     (b"\x7fELF", "a program", ""),
     (b"SQLite format 3\0", "a database", "sqlite3 {name} .dump"),
-    (b"\xff\xfe", "a text in UTF-16", "iconv -f UTF-16 -t UTF-8 {name}"),
-    (b"\xfe\xff", "a text in UTF-16", "iconv -f UTF-16 -t UTF-8 {name}"),
+    (b"\xff\xfe", "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 {name}"),
+    (b"\xfe\xff", "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 {name}"),
 )
 #: Endings of zip archives that hold a document.
 _ZIPPED: Final = (".docx", ".odt", ".epub", ".pptx")

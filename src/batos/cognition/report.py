@@ -17,7 +17,7 @@ from batos.genesis.absent import api_of
 from batos.image import roots, tools
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
-from batos.inference.journal import Journal, Record
+from batos.inference.journal import Entries, Record
 from batos.inference.session import Cost
 from batos.objects.mirror import Mirror, shown
 from batos.objects.prototype import UvmObject, lookup, own_slots, reference
@@ -125,7 +125,7 @@ def mission_lines(root: Any, most: int, status: str | None, user: str | None) ->
     return list(islice(meant, most))
 
 
-def with_paid(found: dict[str, Any], journal: Journal) -> dict[str, Any]:
+def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
     """A mission whole, also one that has not come to its end: the journal knows what was paid all the same."""
     if "cost" in found:
         return found

@@ -14,15 +14,16 @@ from ZODB.DB import DB
 from ZODB.interfaces import IBlobStorage
 from ZODB.POSException import ConflictError
 
-from batos.errors import BatosError, Busy, DiskFull, ImageDamaged, ImageError, InternalError, NotFound, Refused
+from batos.errors import BatosError, Busy, DiskFull, ImageDamaged, ImageError, InternalError, Refused
 from batos.events import Events
 from batos.image import pairing, roots, storage
 from batos.image.commits import CommitThread
 from batos.image.damage import as_damage
 from batos.image.ids import iso, mission_id, tid_text, utc_now
+from batos.image.readable import ReadableImage, complete
 from batos.image.records import Attachment, Brief, Status, StatusWord
 from batos.image.room import disk_full, no_room
-from batos.image.transactions import MissionTransaction, Voter, snapshot
+from batos.image.transactions import MissionTransaction, Voter
 from batos.image.voters import VOTERS
 from batos.image.writer import Writer
 from batos.objects.prototype import UvmObject, own_slots
@@ -46,22 +47,20 @@ class Opening:
     journal_factory: storage.StorageFactory | None = None
 
 
-class LivingImage:
+class LivingImage(ReadableImage):
     """Two databases, one owner: the image itself and the journal, never a reference across the two."""
 
     def __init__(self, opening: Opening) -> None:
         self._clock = opening.clock
         self._events = opening.events
-        self.uri = opening.image
-        self.db: DB = storage.open_database(opening.image, connections=opening.missions, factory=opening.image_factory)
+        db: DB = storage.open_database(opening.image, connections=opening.missions, factory=opening.image_factory)
         try:
             uri = storage.journal_uri(opening.image, opening.journal)
-            self.journal_db: DB = storage.open_database(
-                uri, connections=opening.missions, factory=opening.journal_factory
-            )
+            journal = storage.open_database(uri, connections=opening.missions, factory=opening.journal_factory)
         except BaseException:
-            self.db.close()
+            db.close()
             raise
+        super().__init__(opening.image, db, journal)
         self.thread = CommitThread()
         self.writer = Writer(self.db, self.thread, self.translate, self._committed("image"))
         self.journal_writer = Writer(self.journal_db, self.thread, self.translate, self._committed("journal"))
@@ -82,21 +81,15 @@ class LivingImage:
         Raises ImageError if a newer version has written it, ImageDamaged if the journal is not the image's.
         """
         with self.snapshot() as root:
-            complete = all(name in root for name in roots.RECORDS)
-            version = root[roots.GENESIS].get("format", roots.FORMAT) if complete else roots.FORMAT
-            missions = root[roots.MISSIONS] if complete else None
+            whole = complete(root)
+            missions = root[roots.MISSIONS] if whole else None
             self._newest = missions.maxKey() if missions else ""
-        if version > roots.FORMAT:
-            raise ImageError(
-                f"the image has format {version} and this version of BAT OS knows {roots.FORMAT}",
-                remedy="Use the version that wrote it, or a newer one.",
-            )
         image, journal = pairing.image_side(self.db), pairing.journal_side(self.journal_db)
         pair = pairing.agreed(image, journal)
         # The journal first: an image with an id has a journal that knows it, even if the process dies in between.
         if journal.pair is None:
             await self.journal_writer.apply(lambda root: pairing.sign_journal(root, pair))
-        if not complete or image.pair is None:
+        if not whole or image.pair is None:
             await self.writer.apply(lambda root: pairing.sign_image(root, pair))
 
     def close(self) -> None:
@@ -108,22 +101,6 @@ class LivingImage:
             stack.callback(self.journal_writer.close)
             stack.callback(self.writer.close)
             stack.callback(self.thread.close)
-
-    # -- reading
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Any]:
-        """The root as of now, for reading only."""
-        with snapshot(self.db) as root:
-            yield root
-
-    def find(self, root: Any, mission: str) -> tuple[Brief, Status, UvmObject]:
-        """A mission's three objects; raises NotFound."""
-        # Not by KeyError: an object that the database has lost is one too.
-        found: tuple[Brief, Status, UvmObject] | None = root[roots.MISSIONS].get(mission)
-        if found is None:
-            raise NotFound(f"there is no mission {mission!r}", field="mission", remedy="`batos missions` lists them.")
-        return found
 
     # -- accepting
 
@@ -271,15 +248,6 @@ class LivingImage:
 
         attempts = await self.writer.apply(change)
         self._events.emit("mission.status", mission=mission, status="running", reason=shown, attempt=attempts)
-
-    def sizes(self) -> dict[str, int]:
-        """Bytes of both databases; blobs are beside them."""
-        return {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize()}
-
-    def unfolded(self) -> list[str]:
-        """Missions that are accepted and neither folded in nor ended."""
-        with self.snapshot() as root:
-            return list(root[roots.UNFOLDED])
 
     def translate(self, error: BaseException) -> BaseException:
         """A storage's error as one of ours; a full disk, and a storage that gave up, also stop accepting."""

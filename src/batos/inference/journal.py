@@ -128,11 +128,45 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-class Journal:
+class Entries:
+    """Reads the journal."""
+
+    def __init__(self, db: DB) -> None:
+        self._db = db
+
+    def read(self, missions: Sequence[str]) -> list[Record]:
+        """All records of these missions, in the order they were first written."""
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            return [record for name in missions if name in logs for record in logs[name].records()]
+
+    def models(self, missions: Sequence[str]) -> frozenset[str]:
+        """The models that these missions have begun to think with; no body of a record is opened for it."""
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            found = (logs[name].entries for name in missions if name in logs)
+            return frozenset(entry.fields["model"] for entries in found for entry in entries)
+
+    def progress(self, mission: str) -> tuple[int, int, str]:
+        """How far a mission came: its entries, those of them that are closed, and the path of the newest."""
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            entries = logs[mission].entries if mission in logs else []
+            closed = sum(entry.fields["state"] != "open" for entry in entries)
+            return len(entries), closed, entries[-1].fields["path"] if entries else ""
+
+    def notes(self, mission: str) -> list[dict[str, Any]]:
+        """The transitions and failures of one mission, in order."""
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            return [dict(note) for note in logs[mission].notes] if mission in logs else []
+
+
+class Journal(Entries):
     """Reads and writes the journal; writes of concurrent steps share a commit."""
 
     def __init__(self, db: DB, writer: Writer) -> None:
-        self._db = db
+        super().__init__(db)
         self._writer = writer
         self._notes: dict[str, list[Mapping[str, Any]]] = {}
         #: Missions that will write no more: their last notes go with the next commit, whosever it is.
@@ -177,33 +211,6 @@ class Journal:
                 self._notes[each] = notes + self._notes.get(each, [])
             self._ended |= taken.keys() - {mission}
             raise
-
-    def read(self, missions: Sequence[str]) -> list[Record]:
-        """All records of these missions, in the order they were first written."""
-        with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            return [record for name in missions if name in logs for record in logs[name].records()]
-
-    def models(self, missions: Sequence[str]) -> frozenset[str]:
-        """The models that these missions have begun to think with; no body of a record is opened for it."""
-        with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            found = (logs[name].entries for name in missions if name in logs)
-            return frozenset(entry.fields["model"] for entries in found for entry in entries)
-
-    def progress(self, mission: str) -> tuple[int, int, str]:
-        """How far a mission came: its entries, those of them that are closed, and the path of the newest."""
-        with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            entries = logs[mission].entries if mission in logs else []
-            closed = sum(entry.fields["state"] != "open" for entry in entries)
-            return len(entries), closed, entries[-1].fields["path"] if entries else ""
-
-    def notes(self, mission: str) -> list[dict[str, Any]]:
-        """The transitions and failures of one mission, in order."""
-        with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            return [dict(note) for note in logs[mission].notes] if mission in logs else []
 
 
 def _put(root: Any, mission: str, record: Record | None, notes: list[Mapping[str, Any]]) -> None:

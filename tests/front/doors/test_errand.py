@@ -39,6 +39,7 @@ class HandDoor:
     """A door by hand: acknowledges `mission` if it has one, then raises `error`, or hangs for ever."""
 
     served = True
+    holder = ""
 
     def __init__(self, mission: str = "", error: BatosError | None = None) -> None:
         self.mission, self.error = mission, error

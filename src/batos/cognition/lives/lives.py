@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from batos.cognition import report
 from batos.cognition.lives import choosing, installing, ledger, showing
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.ledger import Gone
+from batos.cognition.lives.reading import LivesRead
 from batos.cognition.methods.programs import program_of
 from batos.events import Events
 from batos.image import methods, roots, tools, wholes
@@ -22,7 +22,7 @@ from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 
 
-class Lives:
+class Lives(LivesRead):
     """One for an open image; what it changes is committed, and told, when it returns."""
 
     def __init__(
@@ -34,7 +34,8 @@ class Lives:
         fit: Callable[[Method], Awaitable[object]] = program_of,
     ) -> None:
         """`fit` raises what keeps a method from running now: the guardian's policy may be another than it was."""
-        self._image = image
+        super().__init__(image)
+        self._image: LivingImage = image
         self._fit = fit
         self._events = events
         self._clock = clock
@@ -149,33 +150,6 @@ class Lives:
         shown, tellings = await self._image.writer.apply(change)
         self._told(tellings)
         return shown
-
-    # -- reading
-
-    def slot(self, name: str) -> tuple[str, str]:
-        """The holder's reference and the selector of `OBJECT.SELECTOR`, if an intent or method is there; NotFound."""
-        with self._image.snapshot() as root:
-            return showing.slot(root, name)
-
-    def listed(self, name: str | None = None) -> list[dict[str, Any]]:
-        """A line for each slot that ever had a method, of all objects or of one."""
-        with self._image.snapshot() as root:
-            return showing.listed(root, None if name is None else report.find_object(root, name))
-
-    def tools(self) -> list[dict[str, Any]]:
-        """The tools that can be called now."""
-        with self._image.snapshot() as root:
-            return showing.tools(root)
-
-    def shown(self, name: str, revision: int | None = None) -> dict[str, Any]:
-        """The method `OBJECT.SELECTOR` whole, with its active revision or the one that is named; NotFound."""
-        with self._image.snapshot() as root:
-            return showing.whole(root, showing.found(root, name), revision)
-
-    def history(self, name: str) -> dict[str, Any]:
-        """Every revision of `OBJECT.SELECTOR`, and why each came and went; NotFound."""
-        with self._image.snapshot() as root:
-            return showing.history(root, showing.found(root, name))
 
     # -- telling
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from batos.cognition.brief import File
-from batos.errors import NoServer
+from batos.errors import ImageBusy, NoServer
 from batos.front.client.asynchronous import AsyncClient
 from batos.front.options import Called
 from batos.front.wire import note
@@ -21,6 +22,11 @@ class Door(Protocol):
     @property
     def served(self) -> bool:
         """Whether a server stands behind it, which goes on with missions when this process ends."""
+        ...
+
+    @property
+    def holder(self) -> str:
+        """The process that has the image open beside this one, if it is only looked at; else ""."""
         ...
 
     async def call(
@@ -54,26 +60,59 @@ class Door(Protocol):
 Opened: TypeAlias = AbstractAsyncContextManager[Door]
 #: Whether a server is asked: where one runs, always, or not at all.
 Remote: TypeAlias = Literal["if_running", "required", "never"]
+#: Seconds between two tries to open an image that another process has open.
+_PAUSE: Final = 0.1
 
 
-def door(called: Called, remote: Remote = "if_running") -> Opened:
+def door(called: Called, remote: Remote = "if_running", *, reads: bool = False) -> Opened:
     """The door that a verb is to use. Call it before the loop runs: what it needs is imported now, not on the loop.
 
     The setting `server` names it, or else the note that a running server leaves in the home; `--image` goes past the
-    home's server, which may hold another image. NoServer: one is required and there is none.
+    home's server, which may hold another image. Where there is none, a verb that only `reads` looks at the image, also
+    beside a process that has it open; another opens it, and waits a moment for such a process. NoServer: a server is
+    required and there is none.
     """
     settings = called.settings
+    ours = remote != "never" and called.loaded.sources.get("image") != "flag"
     if remote != "never":
         if settings.server:
             return through(AsyncClient(settings.home, server=settings.server))
-        if called.loaded.sources.get("image") != "flag" and note.running(settings.home) is not None:
+        if ours and note.running(settings.home) is not None:
             return through(AsyncClient(settings.home))
         _tell_stale(called)
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
+    from batos.front.doors import beside
     from batos.front.doors.local import opened
 
-    return opened(settings)
+    patient = _patiently(called, lambda: opened(settings), ours=ours)
+    return beside.opened(settings, patient) if reads else patient
+
+
+@asynccontextmanager
+async def _patiently(called: Called, opened: Callable[[], Opened], *, ours: bool) -> AsyncIterator[Door]:
+    async with AsyncExitStack() as stack:
+        yield await _first(stack, called, opened, ours=ours)
+
+
+async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Opened], *, ours: bool) -> Door:
+    """The image, as soon as nobody else has it; or the server, where it is a server that has just begun."""
+    settings, loop = called.settings, asyncio.get_running_loop()
+    until: float | None = None
+    while True:
+        try:
+            return await stack.enter_async_context(opened())
+        except ImageBusy as busy:
+            if ours and note.running(settings.home) is not None:
+                return await stack.enter_async_context(through(AsyncClient(settings.home)))
+            now = loop.time()
+            if until is None:
+                until = now + settings.busy_seconds
+                if settings.busy_seconds:
+                    called.note(f"Waiting for {busy.owner}, which has the image; at most {settings.busy_seconds:g} s.")
+            if now >= until:
+                raise
+        await asyncio.sleep(_PAUSE)
 
 
 def _tell_stale(called: Called) -> None:
@@ -96,6 +135,7 @@ class Served:
 
     client: AsyncClient
     served: bool = True
+    holder: str = ""
 
     async def call(
         self,

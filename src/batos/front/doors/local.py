@@ -27,6 +27,7 @@ class LocalDoor:
     """A door over an open UVM. A mission runs here only while somebody waits for it."""
 
     served = False
+    holder = ""
 
     def __init__(self, uvm: UVM, dispatcher: Dispatcher) -> None:
         self.uvm = uvm

@@ -1,4 +1,4 @@
-"""What a person is asked about methods, through every door: shown, approved one by one or by pattern, rejected."""
+"""What a person is asked about methods, through every door: approved one by one or by pattern, rejected."""
 
 from __future__ import annotations
 
@@ -9,19 +9,10 @@ from batos.cognition.approving import shown
 from batos.cognition.approving.approvals import Answered
 from batos.cognition.approving.reasons import refusal
 from batos.errors import BriefError, NotFound, ProtocolError
-from batos.front.wire.shapes import Approvals, Approve, Reject
+from batos.front.wire.shapes import Approve, Reject
 from batos.image.approvals import Answer
 from batos.image.ids import iso
 from batos.uvm import UVM
-
-
-def read(uvm: UVM, given: Approvals) -> dict[str, Any]:
-    """{approvals, waiting}, or one whole; NotFound. Reads the image: not on a loop."""
-    at = iso(uvm.clock())
-    with uvm.image.snapshot() as root:
-        if given.approval is not None:
-            return shown.whole(root, given.approval, at)
-        return shown.listing(root, at, given.limit, given.status)
 
 
 async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:

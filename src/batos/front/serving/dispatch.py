@@ -12,29 +12,24 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from batos import __version__
 from batos.cognition.brief import AttachmentRef, File, as_file
 from batos.cognition.brief import parse as parse_brief
-from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused, TimedOut
+from batos.errors import BatosError, BriefError, NoServer, Refused, TimedOut
 from batos.events import Events
 from batos.front.serving import choosing, deciding, methods
+from batos.front.serving.reading import Reader
 from batos.front.wire import protocol
 from batos.front.wire.shapes import (
     ARGS,
     PIECE_BYTES,
     AdaptersUse,
-    Approvals,
     Approve,
     Attach,
     Genesis,
     Hello,
-    Inspect,
-    Missions,
-    OfMission,
     Reject,
     Send,
-    Show,
     Status,
     Steer,
     Submit,
-    Turns,
     Wait,
 )
 from batos.genesis import budgetcheck
@@ -51,10 +46,6 @@ Acknowledge: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 #: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
 _SHARED: Final = frozenset({"genesis.step", "vram.sample", "vram.spill"})
-
-
-#: How many read the image at once.
-READERS: Final = 2
 
 
 class _Told:
@@ -123,7 +114,7 @@ class Dispatcher:
         if works:
             uvm.afterwards.keep(uvm.events)
             uvm.approvals.keep(uvm.control.begin)
-        self._readers = asyncio.Semaphore(READERS)
+        self._reader = Reader(uvm)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: What `hello` and `status` say of the server that this serves.
         self.about: Mapping[str, Any] = {}
@@ -132,10 +123,6 @@ class Dispatcher:
             "submit": self._submit,
             "wait": self._wait,
             "attach": self._attach,
-            "missions": self._missions,
-            "show": self._show,
-            "turns": self._turns,
-            "inspect": self._inspect,
             "send": self._send,
             "cancel": self._cancel,
             "pause": self._pause,
@@ -143,10 +130,10 @@ class Dispatcher:
             "status": self._status,
             "genesis": self._genesis,
             "adapters_use": self._adapters_use,
-            "approvals": self._approvals,
             "approve": self._approve,
             "reject": self._reject,
-            **methods.verbs(uvm, self._read, self._whole),
+            **self._reader.verbs(),
+            **methods.verbs(uvm, self._whole),
         }
 
     async def handle(self, verb: str, args: Mapping[str, Any], hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
@@ -165,7 +152,7 @@ class Dispatcher:
         user = str(brief.get("user") or self.uvm.settings.asker)
         for name in ("ancestor", "in_reply_to"):
             if brief.get(name) == "last":
-                brief[name] = await self._named("last", user)
+                brief[name] = await self._reader.named("last", user)
         files = await self._files(brief.pop("attachments", None) or ())
         return await self._entered(brief, files, _Told(hear, acknowledge, follow=given.follow))
 
@@ -175,7 +162,7 @@ class Dispatcher:
             mission = await self._whole(self._enter(brief, files, told))
             if told.follow:
                 return self._ended(await self.uvm.ended(mission))
-            return {"mission": mission, "status": (await self._report(mission))["status"]}
+            return {"mission": mission, "status": (await self._reader.report(mission))["status"]}
         finally:
             told.leave()
 
@@ -221,7 +208,7 @@ class Dispatcher:
     async def _content(self, ref: AttachmentRef) -> bytes:
         data = await self.uploads.content(ref.sha256)
         if data is None:
-            data = await self._read(self._kept, ref.sha256)
+            data = await self._reader.read(self._kept, ref.sha256)
         if data is None:
             raise BriefError(
                 f"{ref.name} was not sent: nothing is here with the SHA-256 {ref.sha256[:12]}…",
@@ -240,7 +227,7 @@ class Dispatcher:
             return data
 
     async def _attach(self, given: Attach, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        kept = await self._read(self._kept, given.sha256)
+        kept = await self._reader.read(self._kept, given.sha256)
         if kept is not None:
             return {"sha256": given.sha256, "have": len(kept), "size": len(kept)}
         return await self.uploads.add(given.sha256, given.offset, given.data)
@@ -258,8 +245,8 @@ class Dispatcher:
     # -- following
 
     async def _wait(self, given: Wait, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
-        mission = await self._of(given)
-        found = await self._report(mission)
+        mission = await self._reader.of(given)
+        found = await self._reader.report(mission)
         acknowledge({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
         told = _Told(hear, acknowledge, follow=given.follow)
         if given.follow:
@@ -276,42 +263,6 @@ class Dispatcher:
 
     # -- reading
 
-    async def _read(self, what: Callable[..., T], *args: Any, **more: Any) -> T:
-        """Read in a thread, because an image on a disk may make it wait; few at a time, each has a view of its own."""
-        async with self._readers:
-            return await asyncio.to_thread(what, *args, **more)
-
-    async def _named(self, mission: str, user: str | None) -> str:
-        if mission != "last":
-            return mission
-        newest = await self._read(self.uvm.missions, 1, user=user or self.uvm.settings.asker)
-        if not newest:
-            raise NotFound("there is no mission yet", field="mission", remedy='Ask something: batos ask "..."')
-        return str(newest[0]["id"])
-
-    async def _of(self, given: OfMission) -> str:
-        return await self._named(given.mission, given.user)
-
-    async def _report(self, mission: str) -> dict[str, Any]:
-        return await self._read(self.uvm.mission, mission)
-
-    async def _missions(self, given: Missions, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        found = await self._read(self.uvm.missions, given.limit, status=given.status, user=given.user)
-        return {"missions": found}
-
-    async def _show(self, given: Show, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        mission = await self._of(given)
-        found = await self._report(mission)
-        return {**found, "prompts": await self._read(self.uvm.prompts, mission)} if given.prompts else found
-
-    async def _turns(self, given: Turns, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._read(self.uvm.turns, given.conversation, given.start, given.limit, given.user)
-
-    async def _inspect(self, given: Inspect, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        if given.object is None:
-            return await self._read(self.uvm.root_names)
-        return await self._read(self.uvm.inspect, given.object)
-
     async def _hello(self, _given: Hello, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         limits = {
             "message_bytes": protocol.MESSAGE_BYTES,
@@ -323,19 +274,19 @@ class Dispatcher:
         return {**about, **self.about}
 
     async def _status(self, _given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        found = await self._read(self.uvm.status)
+        found = await self._reader.read(self.uvm.status)
         return {**found, "server": dict(self.about)} if self.about else found
 
     # -- steering
 
     async def _cancel(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(self.uvm.cancel(await self._of(given)))
+        return await self._whole(self.uvm.cancel(await self._reader.of(given)))
 
     async def _pause(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(self.uvm.pause(await self._of(given)))
+        return await self._whole(self.uvm.pause(await self._reader.of(given)))
 
     async def _resume(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(self.uvm.resume(await self._of(given)))
+        return await self._whole(self.uvm.resume(await self._reader.of(given)))
 
     async def _genesis(self, given: Genesis, hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         if given.plan:
@@ -353,9 +304,6 @@ class Dispatcher:
         return await self._whole(choosing.choose(self.uvm, given.persona, given.name))
 
     # -- approvals
-
-    async def _approvals(self, given: Approvals, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._read(deciding.read, self.uvm, given)
 
     async def _approve(self, given: Approve, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         return await self._whole(deciding.approve(self.uvm, given))

@@ -1,4 +1,4 @@
-"""Methods, for every door: listed, shown, brought back and redefined by a person."""
+"""Methods, for every door: brought back and redefined by a person."""
 
 from __future__ import annotations
 
@@ -7,26 +7,11 @@ from typing import Any, Protocol, TypeAlias
 
 from batos.cognition.approving.reasons import needed
 from batos.errors import GenerationFailed, ProtocolError, Refused
-from batos.front.wire.shapes import (
-    MethodHistory,
-    MethodList,
-    MethodRedefine,
-    MethodRollback,
-    MethodShow,
-    Tools,
-)
+from batos.front.wire.shapes import MethodRedefine, MethodRollback
 from batos.uvm import UVM
 
 #: What a verb does with what it was given; who asked hears nothing before the result.
 Verb: TypeAlias = Callable[[Any, object, object], Awaitable[dict[str, Any]]]
-
-
-class Reads(Protocol):
-    """How a door reads the image: beside the loop, few at a time."""
-
-    async def __call__(self, what: Callable[..., Any], *args: Any) -> Any:
-        """What it answers."""
-        ...
 
 
 class Whole(Protocol):
@@ -37,19 +22,8 @@ class Whole(Protocol):
         ...
 
 
-def verbs(uvm: UVM, read: Reads, whole: Whole) -> Mapping[str, Verb]:
-    """The verbs about methods, by name."""
-
-    async def listed(given: MethodList, *_told: object) -> dict[str, Any]:
-        return {"methods": await read(uvm.lives.listed, given.object)}
-
-    async def shown(given: MethodShow, *_told: object) -> dict[str, Any]:
-        found: dict[str, Any] = await read(uvm.lives.shown, given.method, given.revision)
-        return found
-
-    async def history(given: MethodHistory, *_told: object) -> dict[str, Any]:
-        found: dict[str, Any] = await read(uvm.lives.history, given.method)
-        return found
+def verbs(uvm: UVM, whole: Whole) -> Mapping[str, Verb]:
+    """The verbs that change methods, by name."""
 
     async def rolled_back(given: MethodRollback, *_told: object) -> dict[str, Any]:
         found: dict[str, Any] = await whole(roll_back(uvm, given))
@@ -59,17 +33,7 @@ def verbs(uvm: UVM, read: Reads, whole: Whole) -> Mapping[str, Verb]:
         found: dict[str, Any] = await whole(redefine(uvm, given))
         return found
 
-    async def tools(_given: Tools, *_told: object) -> dict[str, Any]:
-        return {"tools": await read(uvm.lives.tools)}
-
-    return {
-        "method_list": listed,
-        "method_show": shown,
-        "method_history": history,
-        "method_rollback": rolled_back,
-        "method_redefine": redefined,
-        "tools": tools,
-    }
+    return {"method_rollback": rolled_back, "method_redefine": redefined}
 
 
 async def roll_back(uvm: UVM, given: MethodRollback) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
         piped.read_on(there)
     else:
         chat.attach(wish.paths)
-    with _terminable(), Alongside(door(called)) as way:
+    with _terminable(), Alongside(door(called, reads=history)) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))
             _shown(called, page, history_text(page))

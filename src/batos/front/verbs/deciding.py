@@ -29,10 +29,11 @@ def approvals(called: Called, approval: str | None, limit: int, status: str | No
     to the revision that it would take the place of.
     """
     if approval is not None:
-        found = run(asked(door(called), "approvals", {"approval": approval}))
+        found = run(asked(door(called, reads=True), "approvals", {"approval": approval}))
         _write(called, found, whole_text)
         return 0
-    found = run(asked(door(called), "approvals", {"limit": limit, **({} if status is None else {"status": status})}))
+    args = {"limit": limit, **({} if status is None else {"status": status})}
+    found = run(asked(door(called, reads=True), "approvals", args))
     if found["approvals"] or called.console.as_json:
         _write(called, found, listing_text)
     else:

@@ -31,7 +31,7 @@ def method() -> None:
 @reaching
 def list_(called: Called, object: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
-    found = run(asked(door(called), "method_list", {"object": object} if object else {}))
+    found = run(asked(door(called, reads=True), "method_list", {"object": object} if object else {}))
     if found["methods"] or called.console.as_json:
         return _told(called, found, lambda told: telling.list_text(told["methods"]))
     called.console.say("Nothing was learnt yet: a declared intent becomes a method when it is sent a message.")
@@ -44,7 +44,7 @@ def list_(called: Called, object: str | None) -> int:
 @reaching
 def show(called: Called, name: str, revision: int | None) -> int:
     """Show the method of a slot: source, verdict, checks, where it comes from, and what its ledger says."""
-    return _told(called, run(asked(door(called), "method_show", _args(name, revision=revision))))
+    return _told(called, run(asked(door(called, reads=True), "method_show", _args(name, revision=revision))))
 
 
 @method.command(short_help="Show every revision, and why each came and went.")
@@ -52,7 +52,7 @@ def show(called: Called, name: str, revision: int | None) -> int:
 @reaching
 def history(called: Called, name: str) -> int:
     """Show every revision of a method, why each came and went, and every change of its slot."""
-    return _told(called, run(asked(door(called), "method_history", {"method": name})), telling.history_text)
+    return _told(called, run(asked(door(called, reads=True), "method_history", {"method": name})), telling.history_text)
 
 
 @method.command(short_help="Let a former revision be active again.")
@@ -99,7 +99,7 @@ def redefine(called: Called, name: str, wish: str | None, path: str | None, chec
 @reaching
 def tools(called: Called) -> int:
     """List the tools: methods that go on being usable, each with how it is called."""
-    found = run(asked(door(called), "tools", {}))
+    found = run(asked(door(called, reads=True), "tools", {}))
     if found["tools"] or called.console.as_json:
         if found["tools"] and not called.quiet:
             called.console.say(

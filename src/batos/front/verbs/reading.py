@@ -17,6 +17,8 @@ from batos.front.verbs.completion import mission_ids, object_names
 from batos.front.verbs.following import follow
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
+#: Who has the image where a server has it.
+_SERVER = "a server"
 STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")
 
 
@@ -35,17 +37,21 @@ def missions(called: Called, limit: int, status: str | None, mine: bool, followi
         args["user"] = called.settings.asker
     if following:
         return run(follow(called, door(called, "required"), args))
-    found, served = run(_missions(door(called), args))
+    found, owner = run(_missions(door(called, reads=True), args))
     tell_lines(called, found, some=status is not None or mine)
-    if not served and any(each["status"] in ("queued", "running") for each in found):
-        # A list is read where the image is held, so nobody works on these.
-        called.console.say("No server runs: what is queued or running there waits for `batos resume` or `batos serve`.")
+    if any(each["status"] in ("queued", "running") for each in found):
+        if not owner:  # nobody works on these
+            told = "No server runs: what is queued or running there waits for `batos resume` or `batos serve`."
+            called.console.say(told)
+        elif owner != _SERVER:
+            called.note(f"The image is {owner}'s; what it does not run waits for `batos resume` or `batos serve`.")
     return 0
 
 
-async def _missions(opened: Opened, args: Mapping[str, Any]) -> tuple[list[dict[str, Any]], bool]:
+async def _missions(opened: Opened, args: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """The missions, and who has the image: a server, a process, or "" for nobody."""
     async with opened as way:
-        return (await way.call("missions", args))["missions"], way.served
+        return (await way.call("missions", args))["missions"], _SERVER if way.served else way.holder
 
 
 def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> None:
@@ -70,7 +76,8 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
 def show(called: Called, mission: str, prompts: bool, call: str | None, voices: bool, **page: int) -> int:
     """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
     if mission.startswith("c-"):
-        turns = run(asked(door(called), "turns", {"conversation": mission, "user": called.settings.asker, **page}))
+        place = {"conversation": mission, "user": called.settings.asker, **page}
+        turns = run(asked(door(called, reads=True), "turns", place))
         if called.console.as_json:
             called.console.document(turns)
         else:
@@ -79,7 +86,7 @@ def show(called: Called, mission: str, prompts: bool, call: str | None, voices: 
     # People are shown a line a call in any case.
     whole = prompts or call is not None or not called.console.as_json
     args = {"mission": mission, "user": called.settings.asker, "prompts": whole}
-    found, served = run(_show(door(called), args))
+    found, served = run(_show(door(called, reads=True), args))
     if call is not None:
         found = {**found, "prompts": calls_named(found["prompts"], call)}
     if called.console.as_json:
@@ -96,7 +103,8 @@ def show(called: Called, mission: str, prompts: bool, call: str | None, voices: 
 
 async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     async with opened as way:
-        return await way.call("show", args), way.served
+        found = await way.call("show", args)
+        return found, way.served or bool(way.holder and found["status"] == "running")
 
 
 @click.command()
@@ -107,7 +115,7 @@ def inspect(called: Called, object: str | None) -> int:
 
     Without OBJECT: the names of the root.
     """
-    found = run(_inspect(door(called), object, called.settings.asker))
+    found = run(_inspect(door(called, reads=True), object, called.settings.asker))
     if called.console.as_json:
         called.console.document(found)
     else:

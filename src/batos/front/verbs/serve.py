@@ -69,7 +69,8 @@ async def served(
     bind, events = listening(settings.bind, "bind"), listening(settings.events, "events")
     other = note.running(home)
     if other is not None:
-        raise ImageBusy(str(home), f"the server of process {other.pid}")
+        remedy = "It serves this home already: ask it, as in `batos ask`, or stop it."
+        raise ImageBusy(str(home), f"the server of process {other.pid}", remedy=remedy)
     ring = Keyring(home)
     _make_all(ring)
     async with open_uvm(settings, told or Events(log=True), seams) as uvm:

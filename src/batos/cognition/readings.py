@@ -1,0 +1,60 @@
+"""What may be read of an image, the same for its owner and for whoever looks at it beside the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from batos.cognition import report
+from batos.cognition.conversing import conversations
+from batos.cognition.lives.reading import LivesRead
+from batos.config import Settings
+from batos.image.readable import ReadableImage
+from batos.inference.journal import Entries
+
+
+class Readings:
+    """Reads missions, conversations and objects. Each call is a look of its own, and may wait for a disk."""
+
+    __slots__ = ()
+
+    settings: Settings
+    image: ReadableImage
+    journal: Entries
+    lives: LivesRead
+    clock: Callable[[], datetime]
+
+    def mission(self, mission: str) -> dict[str, Any]:
+        """A mission as CONTRACT shows it; raises NotFound."""
+        with self.image.snapshot() as root:
+            found = report.mission_report(mission, *self.image.find(root, mission))
+        return report.with_paid(found, self.journal)
+
+    def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+        """The newest missions, a line each; only those of a status or a user, where one is named."""
+        with self.image.snapshot() as root:
+            return report.mission_lines(root, most, status, user)
+
+    def prompts(self, mission: str) -> list[dict[str, Any]]:
+        """Every call of a mission, and of the generations that it began, with the exact prompt; raises NotFound."""
+        return report.prompts_report(self.journal.read(report.logs(self.mission(mission))))
+
+    def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+        """A conversation's turns by position (`last` is the newest), and what stands for its older ones in prompts.
+
+        For its user alone: `user`, or who asks where none is named.
+        """
+        user = user or self.settings.asker
+        with self.image.snapshot() as root:
+            return conversations.page(root, conversations.named(root, conversation, user), start, limit, user)
+
+    def root_names(self) -> dict[str, Any]:
+        """The names of the image's root: its objects, and what its trees of records hold."""
+        with self.image.snapshot() as root:
+            return report.root_names(root)
+
+    def inspect(self, reference: str) -> dict[str, Any]:
+        """An object or a slot; raises NotFound."""
+        with self.image.snapshot() as root:
+            return report.inspect_object(root, reference)

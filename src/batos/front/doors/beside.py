@@ -1,0 +1,109 @@
+"""The door for verbs that only read: the image looked at as it is on disk, whether or not a process has it open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from batos.cognition.brief import File
+from batos.cognition.lives.reading import LivesRead
+from batos.cognition.readings import Readings
+from batos.config import Settings
+from batos.errors import BatosError, NoServer
+from batos.front.serving.reading import Reader
+from batos.front.wire.calls import Acknowledged, Hear
+from batos.front.wire.protocol import read_args
+from batos.image import storage
+from batos.image.ids import utc_now
+from batos.image.looking import Faces, exists, looking
+from batos.image.readable import ReadableImage, complete
+from batos.inference.journal import Entries
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Looked(Readings):
+    """An image that is looked at, with all that reading it takes."""
+
+    settings: Settings
+    image: ReadableImage
+    journal: Entries
+    lives: LivesRead
+    clock: Callable[[], datetime] = utc_now
+
+
+class Beside:
+    """A door through which one only looks."""
+
+    served = False
+
+    def __init__(self, reader: Reader, holder: str) -> None:
+        self.holder = holder
+        self._verbs = reader.verbs()
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+    ) -> dict[str, Any]:
+        """As Door has it, for what only reads; NoServer for anything else."""
+        given = read_args(verb, args or {})
+        if verb not in self._verbs:
+            raise NoServer(f"no server runs, and {verb} is more than a look")
+        return await self._verbs[verb](given, hear, acknowledged)
+
+    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+        """Nothing can be handed over here."""
+        raise NoServer("no server runs, and files are handed over to be asked about")
+
+    async def left_behind(self) -> list[str]:
+        """Nothing is settled by a look."""
+        return []
+
+    async def begin(self, mission: str) -> None:
+        """Nothing runs by a look."""
+        raise NoServer(f"no server runs, and {mission} is only looked at")
+
+    async def afterwards(self, mission: str) -> None:
+        """Nothing follows from a look."""
+
+
+@asynccontextmanager
+async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:
+    """The door over the image as it was committed last; where there is no whole one on a disk, the other door.
+
+    What cannot be read is left to the other as well: it mends what a crash left, or says what is wrong.
+    """
+    async with AsyncExitStack() as stack:
+        # Opening may scan a file: not on the loop.
+        faces = await asyncio.to_thread(_looked, stack, settings)
+        if faces is None:
+            yield await stack.enter_async_context(otherwise)
+            return
+        image = ReadableImage(settings.image_uri, faces.image, faces.journal)
+        looked = Looked(settings, image, Entries(faces.journal), LivesRead(image))
+        yield Beside(Reader(looked), faces.holder)
+
+
+def _looked(stack: AsyncExitStack, settings: Settings) -> Faces | None:
+    """The image, if it is a whole one on a disk."""
+    if storage.file_of(settings.image_uri) is None or not exists(settings.image_uri):
+        return None
+    with ExitStack() as opening:
+        try:
+            faces = opening.enter_context(looking(settings.image_uri, settings.journal))
+            faces.pair()
+            with faces.root() as root:
+                if not complete(root):
+                    return None
+        except BatosError:
+            return None
+        stack.push(opening.pop_all())
+        return faces
