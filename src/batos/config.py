@@ -56,9 +56,16 @@ class Settings(BaseModel):
         default=160_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."
     )
     mission_seconds: float = Field(default=3_600.0, gt=0, le=30 * DAY, description="Longest time one mission may take.")
-    install: Literal["auto", "ask", "never"] = Field(
+    install: Literal["auto", "now", "ask", "never"] = Field(
         default="auto",
-        description="Whether a declared intent becomes a method: by itself, when a person approves it, or never.",
+        description="Whether a declared intent becomes a method: after the answer, before it (now), when a person "
+        "approves it, or never.",
+    )
+    learn_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=DAY,
+        description="How long a process without a server goes on with methods after its answer.",
     )
     interpret: Literal["allow", "never"] = Field(
         default="allow", description="Whether an intent that has no method is answered by interpretation."

@@ -28,6 +28,7 @@ from batos.cognition.working.board import Board
 from batos.cognition.working.contributions import APPLIERS
 from batos.cognition.working.control import Control
 from batos.cognition.working.counters import Counters
+from batos.cognition.working.learning import Learning
 from batos.cognition.working.recovery import Recovery
 from batos.cognition.working.workers import PAUSES, Trade, Workers
 from batos.config import Settings
@@ -96,6 +97,7 @@ class UVM(Readings):
     counters: Counters = field(init=False)
     board: Board = field(init=False)
     afterwards: Afterwards = field(init=False)
+    learning: Learning = field(init=False)
     #: How often it was looked at what missions begin with.
     _checks: int = 0
     _ready: Ready | None = None
@@ -286,6 +288,7 @@ class UVM(Readings):
         with self.image.snapshot() as root:
             return {
                 **report.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue),
+                "learning": self.learning.shown(root),
                 "ollama": {"host": masked(self.settings.ollama_host), "version": self.convergence.version},
                 "image": {"uri": masked(self.image.uri), **self.image.sizes()},
             }
@@ -350,12 +353,14 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
             uvm.control = Control(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
             uvm.approvals.wake, uvm.approvals.settle = uvm.control.wake, uvm.lives.settle
             uvm.afterwards = Afterwards(uvm.image, uvm.control, group)
+            uvm.learning = Learning(uvm, group, seams.pauses[-1])
             try:
                 await uvm.approvals.open()
                 yield
             except BaseException as error:  # raised below, as it is: the group would wrap it
                 failure = error
             uvm.approvals.close()
+            await settled(asyncio.ensure_future(uvm.learning.aclose()))
             await settled(asyncio.ensure_future(uvm.stop()))
     if failure is not None:
         raise failure

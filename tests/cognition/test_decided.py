@@ -55,7 +55,7 @@ async def died(uvm: UVM, mission: str, at: int | str) -> bool:
         return True
     finally:
         leave()
-        await uvm.jit.flights.aclose()
+        await uvm.jit.generations.flights.aclose()
         uvm.journal._notes.clear()
     return False
 

@@ -118,7 +118,7 @@ async def test_eight_missions_make_each_facet_once(tmp_path: Path) -> None:
 async def test_eight_missions_make_each_facet_once_at_the_daemon(tmp_path: Path) -> None:
     """The same over a socket, counted where it is paid: three requests for a method, whoever asks."""
     options = Options(embedder=lambda text: [1.0, float(len(text))])  # who thinks is said: words need not be hashed
-    async with emulated_uvm(tmp_path, options, install="auto", method_control=0, missions=8) as (uvm, emulator):
+    async with emulated_uvm(tmp_path, options, install="now", method_control=0, missions=8) as (uvm, emulator):
         await uvm.genesis()
         missions = await asyncio.gather(
             *(uvm.ask({**CYCLE, "text": f"Why is pier {number} wet?"}) for number in range(8))
@@ -334,7 +334,7 @@ async def test_what_waits_is_installed_where_nobody_is_asked_any_more(tmp_path: 
     """A process that may install by itself takes what an earlier one had made, and pays for no call."""
     async with learning(tmp_path, install="ask", memory=False) as mind:
         await mind.uvm.ask(MESSAGE)
-    async with learning(tmp_path, install="auto", memory=False) as mind:
+    async with learning(tmp_path, install="now", memory=False) as mind:
         mission = await mind.uvm.ask(MESSAGE)
         assert mission["provenance"]["generated"][0]["outcome"] == "installed"
         assert mission["provenance"]["generated"][0]["calls"] == 0
@@ -355,7 +355,7 @@ async def test_a_rejected_method_is_not_asked_about_again(tmp_path: Path) -> Non
 
 async def test_a_rejected_method_serves_no_policy(tmp_path: Path) -> None:
     """A no to a source stands for it under `auto` too, also in the next process; nothing is paid for again."""
-    for process, policy in enumerate(("ask", "auto"), 1):
+    for process, policy in enumerate(("ask", "now"), 1):
         async with learning(tmp_path, install=policy, memory=False) as mind:
             if process == 1:
                 await mind.uvm.ask(MESSAGE)

@@ -115,7 +115,7 @@ async def answered(uvm: UVM, asked: Mapping[str, Any]) -> dict[str, Any]:
 async def test_it_is_made_whole_and_answers(tmp_path: Path) -> None:
     """One dialogue gives both methods; the mission that asked runs one at once, the next needs no coder."""
     coder = Coder()
-    async with scripted_uvm(tmp_path, coder.bridge, install="auto") as uvm:
+    async with scripted_uvm(tmp_path, coder.bridge, install="now") as uvm:
         shown = uvm.inspect(AGENT)
         assert (shown["state"], [each["selector"] for each in shown["methods"]]) == (
             "declared, absent",
@@ -140,7 +140,7 @@ async def test_it_is_made_whole_and_answers(tmp_path: Path) -> None:
 async def test_the_request_says_what_cannot_be_done(tmp_path: Path) -> None:
     """The whole API, no argument of the message, and that no method reaches a network."""
     coder = Coder()
-    async with scripted_uvm(tmp_path, coder.bridge, install="auto") as uvm:
+    async with scripted_uvm(tmp_path, coder.bridge, install="now") as uvm:
         await answered(uvm, brief("words_", "a secret text"))
     text = "\n".join(message["content"] for message in coder.asked[0].messages)
     assert "`words_(self, text)`, `often_(self, text, part)`" in text
@@ -154,11 +154,11 @@ async def test_one_that_fails_fails_all(tmp_path: Path, wrong: str) -> None:
     """The whole goes back to the coder with what is wrong; then it is made, or after three repairs nothing is."""
     said, fault = WRONG[wrong]
     mended = Coder(said, GOOD)
-    async with scripted_uvm(tmp_path / "mended", mended.bridge, install="auto") as uvm:
+    async with scripted_uvm(tmp_path / "mended", mended.bridge, install="now") as uvm:
         await answered(uvm, brief())
         assert fault in mended.asked[1].messages[-1]["content"]
     never = Coder(said)
-    async with scripted_uvm(tmp_path / "never", never.bridge, install="auto") as uvm:
+    async with scripted_uvm(tmp_path / "never", never.bridge, install="now") as uvm:
         with pytest.raises((GenerationFailed, CovenantViolation)):
             await answered(uvm, brief())
         assert len(never.asked) == REPAIRS + 1
@@ -173,7 +173,7 @@ async def test_one_that_fails_fails_all(tmp_path: Path, wrong: str) -> None:
 async def test_eight_missions_make_it_once(tmp_path: Path) -> None:
     """They wait for one dialogue, and each is answered."""
     coder = Coder()
-    async with scripted_uvm(tmp_path, coder.bridge, install="auto", missions=8) as uvm:
+    async with scripted_uvm(tmp_path, coder.bridge, install="now", missions=8) as uvm:
         done = await asyncio.gather(*(answered(uvm, brief("often_", "x" * at, "x")) for at in range(8)))
         assert [json.loads(each["answer"]) for each in done] == list(range(8))
         assert len(coder.asked) == 1
@@ -205,7 +205,7 @@ async def test_a_person_is_asked_once_for_all_of_it(tmp_path: Path) -> None:
 async def test_policy_may_let_nothing_be_made(tmp_path: Path) -> None:
     """Then the message fails and says so; nothing was asked."""
     coder = Coder()
-    async with scripted_uvm(tmp_path, coder.bridge, install="auto") as uvm:
+    async with scripted_uvm(tmp_path, coder.bridge, install="now") as uvm:
         with pytest.raises(GenerationFailed, match="declared and does not exist"):
             await answered(uvm, brief(install="never"))
     assert coder.asked == []
@@ -214,7 +214,7 @@ async def test_policy_may_let_nothing_be_made(tmp_path: Path) -> None:
 async def test_what_nobody_declared_costs_nothing(tmp_path: Path) -> None:
     """Neither another object nor another selector of this one is a wish."""
     coder = Coder()
-    async with scripted_uvm(tmp_path, coder.bridge, install="auto") as uvm:
+    async with scripted_uvm(tmp_path, coder.bridge, install="now") as uvm:
         with pytest.raises(NotFound):
             await answered(uvm, brief(receiver="web_agent"))
         with pytest.raises(MessageNotUnderstood) as unknown:

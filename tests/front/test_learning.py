@@ -75,9 +75,9 @@ def daemon(scripted: str) -> Daemon:
 
 @pytest.fixture
 def learner(tmp_path: Path, daemon: Daemon, grown: Path) -> User:
-    """A user who has learnt nothing yet, and whose methods have no control: every use is the method's."""
+    """A user who has learnt nothing yet, waits for methods, and whose methods have no control: every use is theirs."""
     home = Path(shutil.copytree(grown, tmp_path / "home"))
-    (home / "batos.toml").write_text("method_control = 0\n", encoding="utf-8")
+    (home / "batos.toml").write_text('method_control = 0\ninstall = "now"\n', encoding="utf-8")
     return User(home, daemon.url)
 
 
@@ -119,8 +119,28 @@ def test_facets_are_learnt_on_first_use(learner: User, daemon: Daemon) -> None:
     ]
 
 
+def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
+    """Under `auto` facets are interpreted; methods are made when the answer is out, as far as there is time for it."""
+    before = daemon.written()
+    (learner.home / "batos.toml").write_text("method_control = 0\nlearn_seconds = 0\n", encoding="utf-8")
+    asked = learner.run("ask", *BRICK, QUESTION)
+    assert asked.code == 0
+    assert "3 methods to be made" in asked.err
+    first = data(learner.run("show", "last", "--json"))
+    assert set(told(first).values()) == {"interpreted intent"}
+    assert daemon.written() == before
+    assert sorted(each["selector"] for each in data(learner.run("method", "make", "--json"))["made"]) == list(FACETS)
+    assert daemon.written() - before == Counter(FACETS)
+    second = data(learner.run("ask", "--json", *BRICK, "What makes the queue long?"))
+    assert set(told(second).values()) == {"method"}
+    assert learner.run("method", "make").out.strip() == "Nothing is to be made."
+
+
 def test_a_generation_that_is_killed_is_taken_up_where_it_was(learner: User, daemon: Daemon) -> None:
     """What was answered is not asked again: not the methods that were made, not the attempt that was refused."""
+    (learner.home / "batos.toml").write_text(
+        'method_control = 0\ninstall = "now"\nparallel = 8\nvram = "80GiB"\n', encoding="utf-8"
+    )
     before, thought = daemon.written(), daemon.thinking()
     guide = {"selector": "guide_facet_"}
     daemon.fault(

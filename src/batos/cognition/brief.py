@@ -19,7 +19,7 @@ from batos.errors import BriefError
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
 Combine: TypeAlias = Literal["auto", "select", "vote", "weave"]
-Install: TypeAlias = Literal["auto", "ask", "never"]
+Install: TypeAlias = Literal["auto", "now", "ask", "never"]
 Interpret: TypeAlias = Literal["allow", "never"]
 PersonaName: TypeAlias = Literal["ROBIN", "BRICK", "BABS", "ALFRED"]
 

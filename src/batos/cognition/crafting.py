@@ -12,6 +12,7 @@ from typing import Protocol
 from batos.cell.cell import Cell
 from batos.cognition.approving.approvals import Approvals
 from batos.cognition.generating.budget import Allowance
+from batos.cognition.generating.generations import Generations
 from batos.cognition.generating.making import Workshop
 from batos.cognition.generating.rehearsal import LIMITS
 from batos.cognition.jit import Jit
@@ -65,7 +66,8 @@ async def crafting(parts: Parts) -> AsyncIterator[Crafts]:
     cell = Cell(parts.settings.cell_workers, events=parts.events)
     # Of its own, with one worker: no mission waits for a rehearsal, and what mutants do is no alarm.
     rehearsal = Cell(1, LIMITS)
-    jit = Jit(parts.image, _workshop(parts, rehearsal), parts.lives, parts.approvals)
+    workshop = _workshop(parts, rehearsal)
+    jit = Jit(parts.image, workshop, Generations(workshop, parts.lives, parts.approvals))
     try:
         yield Crafts(cell, jit, Craft(cell, jit, parts.lives, parts.settings.install, parts.settings.interpret))
     finally:

@@ -25,8 +25,8 @@ from batos.objects.message import Interpreter
 from batos.objects.method import Method
 from batos.objects.prototype import Found, UvmObject
 
-#: Policies of installing, each allowing less than the one before.
-LESS_AND_LESS: Final[tuple[Install, ...]] = ("auto", "ask", "never")
+#: How much each policy of installing allows; a brief may choose among equals.
+ALLOWS: Final[Mapping[Install, int]] = {"auto": 2, "now": 2, "ask": 1, "never": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,7 @@ class Running:
     def install(self) -> Install:
         """Whether intents become methods: as configured, or less if the brief says so; it may not ask for more."""
         asked = self.brief.policy.install if self.brief.policy is not None else None
-        return max(asked or self.craft.install, self.craft.install, key=LESS_AND_LESS.index)
+        return min(asked or self.craft.install, self.craft.install, key=ALLOWS.__getitem__)
 
     @property
     def interpret(self) -> Interpret:
@@ -304,14 +304,18 @@ class Running:
 
     def strict(self) -> Running:
         """The same mind where no intent is interpreted: what it does is noted in this one."""
-        return self._under("never")
+        return self._under(interpret="never")
 
     def lenient(self) -> Running:
         """The same mind where an intent without a method is no failure, and nobody's yes is waited for."""
-        return self._under("allow")
+        return self._under(interpret="allow")
 
-    def _under(self, interpret: Interpret) -> Running:
-        policy = (self.brief.policy or Policy()).model_copy(update={"interpret": interpret})
+    def at_once(self) -> Running:
+        """The same mind where a method that may be made is made before the answer."""
+        return self._under(install="now") if self.install == "auto" else self
+
+    def _under(self, **chosen: str) -> Running:
+        policy = (self.brief.policy or Policy()).model_copy(update=chosen)
         return replace(self, brief=self.brief.model_copy(update={"policy": policy}))
 
     @property

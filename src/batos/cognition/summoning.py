@@ -44,7 +44,7 @@ async def summon(running: Running, message: Message) -> NoReturn:
     if running.jit is None or running.install == "never":
         raise GenerationFailed(
             f"{name} is declared and does not exist, and policy lets nothing be made",
-            remedy="Ask with `--install auto` or `--install ask`.",
+            remedy="Ask with `--install now` or `--install ask`.",
         )
     await running.jit.method_for(running.strict(), holder, Found(holder, intent, 0), name)
     raise Appeared(name)

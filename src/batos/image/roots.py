@@ -60,6 +60,8 @@ APPROVALS = "approvals"
 AWAITED = "awaited"
 #: slot as it was, blank, digest of the source -> id of the newest approval of that: see image/approvals.py
 ASKED = "asked"
+#: holder's reference, blank, selector -> a method that is to be made: see image/wishes.py
+WISHES = "wishes"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
 PAIR = "pair"
@@ -79,6 +81,7 @@ RECORDS = (
     APPROVALS,
     AWAITED,
     ASKED,
+    WISHES,
 )
 
 #: the slot of the orchestrator that holds what conversations delegate to

@@ -34,7 +34,7 @@ async def main(home: Path) -> None:
     bridge = Slow(plain_reply)
     bridge.respond = lambda request: WRONG if wanted(request) and len(bridge.history) == 1 else good(request)
     events = Events(lambda name, keys: say(name) if name == "method.installed" else None)
-    async with scripted_uvm(home, bridge, memory=False, events=events, install="auto", method_control=0) as uvm:
+    async with scripted_uvm(home, bridge, memory=False, events=events, install="now", method_control=0) as uvm:
         await uvm.ask(MESSAGE)
 
 

@@ -68,13 +68,13 @@ class Learning:
 
 @asynccontextmanager
 async def learning(
-    home: Path, respond: Callable[[ChatRequest], str | BatosError] | None = None, **settings: Any
+    home: Path, respond: Callable[[ChatRequest], str | BatosError] | ScriptedBridge | None = None, **settings: Any
 ) -> AsyncIterator[Learning]:
     """A mind whose coder writes facets that think, unless `respond` says otherwise."""
-    bridge = ScriptedBridge(respond or author(SPEAKS, SAID))
+    bridge = respond if isinstance(respond, ScriptedBridge) else ScriptedBridge(respond or author(SPEAKS, SAID))
     told: list[tuple[str, Mapping[str, Any]]] = []
     events = Events(lambda name, keys: told.append((name, keys)))
-    chosen = {"install": "auto", "method_control": 0, **settings}
+    chosen = {"install": "now", "method_control": 0, **settings}
     async with scripted_uvm(home, bridge, events=events, **chosen) as uvm:
         yield Learning(uvm, bridge, told)
 

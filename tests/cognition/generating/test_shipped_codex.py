@@ -34,7 +34,7 @@ def slots(uvm: UVM, kind: type) -> set[tuple[str, str]]:
 async def test_every_facet_and_protocol_is_compiled_on_first_use(tmp_path: Path) -> None:
     """Each is a method after one message, made and run in that mission; the second message makes nothing."""
     options = Options(embedder=lambda text: [1.0, float(len(text))])
-    async with emulated_uvm(tmp_path, options, install="auto", method_control=0, hour_generations=100) as (uvm, _):
+    async with emulated_uvm(tmp_path, options, install="now", method_control=0, hour_generations=100) as (uvm, _):
         await uvm.genesis()
         declared = slots(uvm, Intent)
         assert {name for name, _ in declared} == set(PERSONAS)

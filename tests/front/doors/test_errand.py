@@ -72,6 +72,13 @@ class HandDoor:
     async def begin(self, mission: str) -> None:
         """Nothing."""
 
+    async def learn(self, mission: str) -> dict[str, Any]:
+        """Nothing was done without."""
+        return {"made": [], "left": 0}
+
+    async def keep_learning(self) -> None:
+        """There is nothing to learn."""
+
     async def afterwards(self, mission: str) -> str | None:
         """Nothing."""
         return None

@@ -31,7 +31,7 @@ OWN_CHECKS = [{**each, "result": each["result"].replace("There", "Here")} for ea
 async def opened(folder: Path, **settings: Any) -> AsyncIterator[Dispatcher]:
     """A door over a mind whose coder writes the same method for whatever it is asked."""
     bridge = ScriptedBridge(author(ECHO, CHECKS))
-    async with scripted_uvm(folder, bridge, **{"install": "auto", "method_control": 0, **settings}) as uvm:
+    async with scripted_uvm(folder, bridge, **{"install": "now", "method_control": 0, **settings}) as uvm:
         yield Dispatcher(uvm, Uploads(folder / "uploads", 2**20))
 
 

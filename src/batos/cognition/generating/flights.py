@@ -37,6 +37,8 @@ class Flights(Generic[T]):
 
     def __init__(self) -> None:
         self._flying: dict[Hashable, Flight[T]] = {}
+        #: Work that is being ended, by key: who comes waits for its end, and begins it anew.
+        self._leaving: dict[Hashable, asyncio.Task[T]] = {}
 
     def flying(self, key: Hashable) -> bool:
         """Whether it is under way, so that who joins begins nothing."""
@@ -48,6 +50,8 @@ class Flights(Generic[T]):
         `wish` is added to the flight's. Raises what the work raises, to each who waits.
         """
         while True:
+            while key in self._leaving:
+                await asyncio.wait({self._leaving[key]})
             flight = self._flying.get(key) or self._begun(key, begin)
             flight.waiting += 1
             flight.wishes.add(wish)
@@ -60,6 +64,15 @@ class Flights(Generic[T]):
             finally:
                 flight.waiting -= 1
 
+    async def leave(self, key: Hashable) -> None:
+        """End the work at once, unless somebody waits for it; returns when it has ended."""
+        flight = self._flying.get(key)
+        if flight is None or flight.waiting or flight.task is None:
+            return
+        self._leaving[key] = flight.task
+        flight.task.cancel()
+        await asyncio.wait({flight.task})
+
     def _begun(self, key: Hashable, begin: Callable[[Flight[T]], Coroutine[Any, Any, T]]) -> Flight[T]:
         flight: Flight[T] = Flight()
         flight.task = asyncio.ensure_future(begin(flight))
@@ -70,6 +83,7 @@ class Flights(Generic[T]):
     def _landed(self, key: Hashable, flight: Flight[T], task: asyncio.Task[T]) -> None:
         if self._flying.get(key) is flight:
             del self._flying[key]
+        self._leaving.pop(key, None)
         if not task.cancelled():
             task.exception()  # told to who waits; where nobody does, it is nobody's
 

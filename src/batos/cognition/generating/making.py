@@ -22,6 +22,7 @@ from batos.events import Events
 from batos.image.ids import iso
 from batos.inference.journal import Journal, canonical
 from batos.inference.session import Session, Thinks
+from batos.inference.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class Workshop:
         """By which a change of the dialect is known: what was made or failed under another is no guide."""
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
-    def session(self, opened: Round, hold: Callable[[], None]) -> Session:
-        """The calls of one round: those that were paid for are served from the journal."""
+    def session(self, opened: Round, hold: Callable[[], None], turns: Turns | None = None) -> Session:
+        """The calls of one round, among those that `turns` orders: what was paid for is served from the journal."""
         return Session(
             mission=opened.log,
             journal=self.journal,
@@ -65,6 +66,7 @@ class Workshop:
             earlier=opened.paid,
             clock=self.clock,
             hold=hold,
+            turns=turns or Turns(),
         )
 
     async def make(self, wanted: Wanted, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:

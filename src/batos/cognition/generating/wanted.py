@@ -15,11 +15,11 @@ from persistent.mapping import PersistentMapping
 from batos.cognition.generating.checks import Check
 from batos.cognition.methods import sheets
 from batos.cognition.running import ratio
-from batos.errors import ObjectError, Refused
+from batos.errors import NotFound, ObjectError, Refused
 from batos.genesis import graph, modelname, options
 from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
-from batos.image import methods, roots
+from batos.image import methods, roots, tools
 from batos.image.protection import protected
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trusted
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
@@ -107,6 +107,22 @@ def wanted(
     if not isinstance(intent, Intent) or not intent.may_learn or holder._p_oid is None:
         return None
     return of_intent(root, holder, selector, intent, args=tuple(map(type_name, args)), digests=digests)
+
+
+def wished(root: Any, wish: Mapping[str, Any], digests: Mapping[str, str]) -> Wanted | None:
+    """The brief for what a mission did without; None: it is there by now, barred, or its intent is another."""
+    try:
+        holder = methods.holder_named(root, wish["holder"])
+    except NotFound:
+        return None
+    selector, arguments = wish["selector"], tuple(wish["arguments"])
+    intent = own_slots(holder).get(selector)
+    if not isinstance(intent, Intent) or not intent.may_learn or methods.digest_of(intent) != wish["intent"]:
+        return None
+    if intent.kind == "prototype" and tools.made(root, selector) is not None:
+        return None
+    found = of_intent(root, holder, selector, intent, args=arguments, digests=digests)
+    return None if methods.barred(holder, selector, found.coder.digest) else found
 
 
 def of_intent(

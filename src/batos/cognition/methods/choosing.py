@@ -125,6 +125,8 @@ async def _choose(message: _Message) -> Choice:
     assert intent is not None
     if not is_spoken(intent):
         running = running.strict()
+    elif not interpretable(message.receiver, intent, message.args):  # only a method can answer it
+        running = running.at_once()
     if intent.may_learn and running.jit is not None:
         made = await running.jit.method_for(running, message.receiver, message.found, message.selector, message.args)
         if made is not None:

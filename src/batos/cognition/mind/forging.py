@@ -70,7 +70,7 @@ async def forge(
     slot, protocol = declared
     assert synthesis.said is not None
     if running.jit is None or running.install == "never":
-        raise GenerationFailed("policy lets no tool be made", remedy="Ask with `--install auto` or `--install ask`.")
+        raise GenerationFailed("policy lets no tool be made", remedy="Ask with `--install now` or `--install ask`.")
     task = prompt.forge_task(running.voice, protocol.name, protocol.text, synthesis.said.answer)
     question = Question(paths.protocol(running.name, slot), task)
     wish, replied = await infer(interpreter, running, synthesis.evidence, question, TOOL)
@@ -150,6 +150,8 @@ async def _made(running: Running, selector: str, intent: Intent) -> Forged:
     holder: UvmObject = running.root[roots.TOOLS]
     method = await running.jit.method_for(running.lenient(), holder, Found(holder, intent, 0), selector)
     learnt = running.learned[before] if len(running.learned) > before else {}
+    if method is None and learnt.get("outcome") == "later":
+        return Forged(told | {"outcome": "later"}, f"{line} It is made when this answer is out.")
     if method is None and learnt.get("outcome") != "asked":
         raise GenerationFailed(f"the tool {selector!r} was not made: {_why(learnt)}")
     if method is None:

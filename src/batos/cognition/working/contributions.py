@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batos.image import roots
+from batos.image import roots, wishes
 from batos.image.publisher import Applier
 
 
@@ -32,4 +32,4 @@ def fold_turn(root: Any, mission: str, payload: Any) -> None:
         turns[turns.maxKey() + 1 if turns else 1] = mission
 
 
-APPLIERS: Mapping[str, Applier] = {"statistics": fold_statistics, "turn": fold_turn}
+APPLIERS: Mapping[str, Applier] = {"statistics": fold_statistics, "turn": fold_turn, wishes.KIND: wishes.fold}

@@ -90,12 +90,18 @@ class Workers:
         self._looking: asyncio.Task[None] | None = None
         self._looks = 0
         self.stopping = False
+        #: Told when nothing runs or waits for its turn any more.
+        self.rested: Callable[[], None] = lambda: None
 
     # -- what there is
 
     def has(self, mission: str) -> bool:
         """Whether a mission is on its way here: it waits for its turn or the daemon, runs, or is being settled."""
         return any(mission in kept for kept in (self._running, self._queue, self._patient, self._settling))
+
+    def rests(self) -> bool:
+        """Whether no mission runs or waits for its turn."""
+        return not (self._running or len(self._queue) or self.stopping)
 
     @property
     def running(self) -> tuple[str, ...]:
@@ -167,6 +173,8 @@ class Workers:
             self._group.create_task(self._again(run.place))
         run.left.set_result(None)
         self._go_on()
+        if self.rests():
+            self.rested()
 
     async def _settled(self, run: _Run, error: BaseException | None) -> Ending:
         """What the mission is now; who failed before it began, or could not write that it did, has no status yet."""

@@ -74,6 +74,13 @@ class Beside:
     async def afterwards(self, mission: str) -> None:
         """Nothing follows from a look."""
 
+    async def learn(self, mission: str) -> Mapping[str, Any]:
+        """Nothing is made by a look."""
+        return {"made": [], "left": 0}
+
+    async def keep_learning(self) -> None:
+        """Nothing is made by a look."""
+
 
 @asynccontextmanager
 async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:

@@ -55,6 +55,14 @@ class Door(Protocol):
         """Begin in this process what an answered turn made due, and its id; a server sees to that by itself."""
         ...
 
+    async def learn(self, mission: str) -> Mapping[str, Any]:
+        """Make methods in this process now that the mission is answered: {made, left}; a server does so by itself."""
+        ...
+
+    async def keep_learning(self) -> None:
+        """From now on make methods in this process while nobody asks anything; a server does so by itself."""
+        ...
+
 
 #: A door that is opened by `async with`, inside the loop.
 Opened: TypeAlias = AbstractAsyncContextManager[Door]
@@ -159,4 +167,11 @@ class Served:
         """The server began it."""
 
     async def afterwards(self, mission: str) -> None:
+        """The server sees to it."""
+
+    async def learn(self, mission: str) -> Mapping[str, Any]:
+        """The server sees to it."""
+        return {"made": [], "left": 0}
+
+    async def keep_learning(self) -> None:
         """The server sees to it."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from batos.errors import BatosError, Refused
 from batos.front.doors.door import Door
+from batos.front.telling.learning import after_lines
 from batos.front.telling.teller import Teller
 
 
@@ -71,6 +72,12 @@ class Errand:
         while True:
             self.teller.tick()
             await asyncio.sleep(self.pace)
+
+    async def learn(self, door: Door) -> None:
+        """Let the door make what the mission did without, and tell what came of it."""
+        told = await door.learn(self.mission)
+        for line in () if self.teller.quiet else after_lines(told):
+            self.teller.console.say(line, dim=True)
 
     def parting(self) -> None:
         """Say how what was begun is found again."""

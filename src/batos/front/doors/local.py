@@ -88,6 +88,16 @@ class LocalDoor:
             self._begun.add(begun)
         return begun
 
+    async def learn(self, mission: str) -> Mapping[str, Any]:
+        """As Door has it: within the setting `learn_seconds`, if a call such as the mission's fits into that."""
+        cost = self.uvm.mission(mission)["cost"]
+        call = cost["seconds"] / max(1, cost["calls"])
+        return await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call)
+
+    async def keep_learning(self) -> None:
+        """As Door has it."""
+        self.uvm.learning.keep()
+
 
 def _ignored(*_told: Any) -> None:
     """Nobody listens."""

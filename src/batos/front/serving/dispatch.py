@@ -114,6 +114,7 @@ class Dispatcher:
         if works:
             uvm.afterwards.keep(uvm.events)
             uvm.approvals.keep(uvm.control.begin)
+            uvm.learning.keep()
         self._reader = Reader(uvm)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: What `hello` and `status` say of the server that this serves.

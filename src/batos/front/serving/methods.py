@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from batos.cognition.approving.reasons import needed
 from batos.errors import GenerationFailed, ProtocolError, Refused
-from batos.front.wire.shapes import MethodRedefine, MethodRollback
+from batos.front.wire.shapes import MethodMake, MethodRedefine, MethodRollback
 from batos.uvm import UVM
 
 #: What a verb does with what it was given; who asked hears nothing before the result.
@@ -25,6 +25,9 @@ class Whole(Protocol):
 def verbs(uvm: UVM, whole: Whole) -> Mapping[str, Verb]:
     """The verbs that change methods, by name."""
 
+    async def made(_given: MethodMake, *_told: object) -> dict[str, Any]:
+        return await uvm.learning.some()
+
     async def rolled_back(given: MethodRollback, *_told: object) -> dict[str, Any]:
         found: dict[str, Any] = await whole(roll_back(uvm, given))
         return found
@@ -33,7 +36,7 @@ def verbs(uvm: UVM, whole: Whole) -> Mapping[str, Verb]:
         found: dict[str, Any] = await whole(redefine(uvm, given))
         return found
 
-    return {"method_rollback": rolled_back, "method_redefine": redefined}
+    return {"method_rollback": rolled_back, "method_make": made, "method_redefine": redefined}
 
 
 async def roll_back(uvm: UVM, given: MethodRollback) -> dict[str, Any]:
@@ -57,7 +60,7 @@ async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
         raise Refused(
             "no method is made of a wish: `install` is never",
             field="install",
-            remedy="Give its source with --file, or set install to ask or auto.",
+            remedy="Give its source with --file, or set install to ask, now or auto.",
         )
     by = given.user or uvm.settings.asker
     holder, selector = uvm.lives.slot(given.method)

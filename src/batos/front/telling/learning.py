@@ -38,12 +38,32 @@ def learnt_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
     if made:
         names = dict.fromkeys(str(each["selector"]) for each in made)
         yield f"learnt   {', '.join(names)}: {_cost(made)}"
+    later: list[str] = []
     for each in generated:
         if each["outcome"] == "asked":
             asked = f"a person was asked about it (batos approvals {each['approval']})"
             yield f"learnt   {each['selector']}, {asked}: {_cost([each])}"
+        elif each["outcome"] == "later":
+            later.append(str(each["selector"]))
         elif each["outcome"] in _OUTCOMES:
             yield f"learnt   not {each['selector']}: it {_OUTCOMES[each['outcome']]}{_why(each)}; {_cost([each])}"
+    if later:
+        yield f"learnt   later: {', '.join(dict.fromkeys(later))}: interpreted here, made when the answer is out"
+
+
+def after_lines(told: Mapping[str, Any]) -> Iterator[str]:
+    """What was made when the answer was out, and what is left to be made: {made, left}."""
+    made = [each for each in told["made"] if each["outcome"] == "installed"]
+    if made:
+        yield f"Methods now: {', '.join(str(each['selector']) for each in made)} ({_cost(made)})."
+    for each in told["made"]:
+        if each["outcome"] == "asked":
+            yield f"{each['selector']} waits for you: `batos approve {each['approval']}`."
+        elif each["outcome"] != "gone" and each not in made:
+            yield f"No method: {each['selector']} {_OUTCOMES.get(each['outcome'], 'was not made')}{_why(each)}."
+    if told["left"]:
+        many = counted(told["left"], "method")
+        yield f"{many} to be made: `batos serve` does so while nobody asks, `batos method make` at once."
 
 
 def _why(told: Mapping[str, Any]) -> str:

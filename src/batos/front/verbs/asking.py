@@ -41,6 +41,8 @@ def ask(called: Called, wish: Wish, text: str | None) -> int:
 async def _ask(opened: Opened, errand: Errand, brief: dict[str, Any], files: Any) -> int:
     async with opened as way:
         code = await errand.run(way, "submit", {"brief": await _whole(way, brief, files)})
+        if code == 0:
+            await errand.learn(way)
         begun = await way.afterwards(errand.mission) if code == 0 and "conversation" in brief else None
         if begun is not None:
             errand.teller.console.say(
@@ -122,7 +124,10 @@ def send(called: Called, receiver: str, selector: str, arguments: tuple[str, ...
 
 async def _send(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
     async with opened as way:
-        return await errand.run(way, "send", args)
+        code = await errand.run(way, "send", args)
+        if code == 0:
+            await errand.learn(way)
+        return code
 
 
 def argument(text: str) -> Any:

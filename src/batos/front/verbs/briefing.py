@@ -156,7 +156,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--combine", type=click.Choice(get_args(Combine)),
                   help="How several parts become one answer: the best, the majority's, or all woven.")  # fmt: skip
     @click.option("--install", type=click.Choice(get_args(Install)),
-                  help="If intents become methods: by themselves, if approved, never; at most as set.")  # fmt: skip
+                  help="If intents become methods: after the answer, before it, if approved, never.")  # fmt: skip
     @click.option("--interpret", type=click.Choice(get_args(Interpret)),
                   help="What has no method is interpreted instead, or the mission waits or fails.")  # fmt: skip
     @click.option("--deadline", metavar="WHEN", help="By when: 90s, 5m, 2h, or 2026-11-21T09:30Z.")

@@ -104,6 +104,7 @@ class Chat:
 
     async def begin(self, door: Door) -> int:
         """Find the conversation that is to go on, before anything is asked in it; NotFound if there is none."""
+        await door.keep_learning()
         if self.conversation != "new":
             page = await self.page(door, -1, 1)
             self.conversation = page["conversation"]
@@ -330,7 +331,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "persona": Command(Chat._persona, "Who answers from now on: a name, or auto."),
     "effort": Command(Chat._effort, "How hard: reflex, cycle, council, or auto."),
     "combine": Command(Chat._combine, "How parts become one answer: select, vote, weave, or auto."),
-    "install": Command(Chat._install, "Whether what it lacks becomes a method: auto, ask, never, or configured."),
+    "install": Command(Chat._install, "Whether what it lacks becomes a method: auto, now, ask, never, or configured."),
     "interpret": Command(Chat._interpret, "Whether what has no method is interpreted: allow, never, or configured."),
     "file": Command(Chat._file, "Attach a text file to the next question: PATH."),
     "history": Command(Chat._history, "Show turns word for word: the first one's position, how many."),

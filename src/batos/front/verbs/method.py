@@ -1,4 +1,4 @@
-"""The verbs about methods: list, show, history, rollback, redefine; and the tools among them."""
+"""The verbs about methods: list, show, history, make, rollback, redefine; and the tools among them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from batos.errors import BriefError
 from batos.front.doors.door import door
 from batos.front.options import Called, reaching, run
 from batos.front.telling import methods as telling
+from batos.front.telling.learning import after_lines
 from batos.front.verbs.completion import method_names, object_names
 from batos.front.verbs.reading import asked
 from batos.front.wire.shapes import SOURCE_LIMIT
@@ -53,6 +54,18 @@ def show(called: Called, name: str, revision: int | None) -> int:
 def history(called: Called, name: str) -> int:
     """Show every revision of a method, why each came and went, and every change of its slot."""
     return _told(called, run(asked(door(called, reads=True), "method_history", {"method": name})), telling.history_text)
+
+
+@method.command(short_help="Make now what is to be made after answers.")
+@reaching
+def make(called: Called) -> int:
+    """Make the methods that answers did without, one after the other; a question that comes goes first.
+
+    A server and a chat make them by themselves while nobody asks. Exit 0 also where nothing acceptable was written:
+    the intent goes on being interpreted.
+    """
+    found = run(asked(door(called), "method_make", {}))
+    return _told(called, found, lambda told: "\n".join(after_lines(told)) or "Nothing is to be made.")
 
 
 @method.command(short_help="Let a former revision be active again.")

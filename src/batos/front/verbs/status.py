@@ -64,8 +64,17 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     asked = (found.get("approvals") or {}).get("waiting", 0)
     if asked:
         yield f"asked    {counted(asked, 'method')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
+    yield from _learning(found.get("learning") or {}, now)
     told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)
     yield f"missions {told or 'none yet'}"
+
+
+def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    """What is to become a method when nobody asks anything, and which one just becomes it."""
+    making, waiting = learning.get("making"), learning.get("waiting", 0)
+    if making or waiting:
+        doing = f"; {making['selector']} since {_since(making['since'], now)}" if making else ""
+        yield f"learning {counted(waiting, 'method')} to be made{doing}"
 
 
 def _running(running: Any, now: datetime) -> Iterator[str]:

@@ -180,6 +180,10 @@ class MethodHistory(OfMethod):
     """Every revision of a method, why each came and went, and every change of its slot."""
 
 
+class MethodMake(Shape):
+    """Nothing: methods are made that answered missions did without, unless somebody asks something."""
+
+
 class MethodRollback(OfMethod):
     """Let a former revision be active again."""
 
@@ -226,6 +230,7 @@ ARGS: Final[Mapping[str, type[Shape]]] = {
     "method_show": MethodShow,
     "method_history": MethodHistory,
     "method_rollback": MethodRollback,
+    "method_make": MethodMake,
     "method_redefine": MethodRedefine,
     "tools": Tools,
 }

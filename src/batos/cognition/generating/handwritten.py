@@ -1,0 +1,31 @@
+"""A person's own source for a wish: audited and tried as a coder's is, with checks that somebody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batos.cognition.generating.candidate import Candidate
+from batos.cognition.generating.checks import Check
+from batos.cognition.generating.making import Workshop
+from batos.cognition.generating.trial import cleaned
+from batos.cognition.generating.wanted import Wanted
+from batos.errors import CovenantViolation, GenerationFailed, UsageError
+
+
+async def handwritten(workshop: Workshop, wanted: Wanted, source: str, checks: Sequence[Check], by: str) -> Candidate:
+    """The candidate that it is; UsageError: it has no checks. CovenantViolation, GenerationFailed: it does not pass."""
+    if not checks:
+        raise UsageError(
+            f"{wanted.selector!r} of {wanted.name} has no checks yet",
+            field="checks",
+            remedy="Give at least two with the source; docs/generation.md shows what one is.",
+        )
+    trial = workshop.trial(wanted)
+    judged = await trial.source(cleaned(source), checks)
+    what = f"this source for {wanted.selector!r} of {wanted.name}"
+    if judged.refused:
+        raise CovenantViolation(f"the guardian refuses {what}: {'; '.join(judged.faults)}", faults=judged.refused)
+    if judged.faults:
+        raise GenerationFailed(f"{what} does not pass: {'; '.join(judged.faults)}", remedy="Correct it.")
+    made = {"generation": "", "model": "", "model_digest": "", "prompt_digest": "", "trust": "user", "by": by}
+    return await workshop.candidate(wanted, trial, judged, made)

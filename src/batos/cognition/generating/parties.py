@@ -1,0 +1,32 @@
+"""Where a candidate goes: to a person who is asked about it, and into the image as a method."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from batos.cognition.generating.candidate import Candidate
+from batos.objects.method import Method
+
+
+class Approves(Protocol):
+    """Where a candidate waits for a person (cognition/approving)."""
+
+    async def ask(self, candidate: Candidate, mission: str | None) -> str:
+        """The id of the approval that is asked for; the same candidate asks once. GenerationFailed: it was rejected."""
+        ...
+
+    async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
+        """The id under which a slot's intent is asked about already."""
+        ...
+
+    def heed(self, candidate: Candidate) -> None:
+        """GenerationFailed: a person said no to exactly this source."""
+        ...
+
+
+class Installs(Protocol):
+    """Where a candidate becomes a method (cognition/lives)."""
+
+    async def install(self, candidate: Candidate) -> Method:
+        """A copy of the method that belongs to no connection; Refused."""
+        ...

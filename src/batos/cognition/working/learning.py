@@ -1,0 +1,189 @@
+"""Methods made when the answer is out: what missions interpreted for want of one, one after the other, while all rests.
+
+What is to be made stands in the image (image/wishes.py), so that another process goes on with it. A question that comes
+ends what is being made at once: what the coder has answered by then is in the journal, and is not asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+import structlog
+
+from batos.cognition.hold import as_ours
+from batos.cognition.working.workers import Workers
+from batos.config import Settings
+from batos.errors import BatosError, ModelMissing, OllamaError
+from batos.events import Events
+from batos.image import roots, wishes
+from batos.image.commits import settled
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+
+_log = structlog.get_logger("batos")
+
+#: Outcomes after which a wish still stands: it is tried again later.
+_LATER: Final = frozenset({"budget"})
+#: Events that say that somebody asks something.
+_ASKED: Final = frozenset({"mission.accepted", "mission.routed"})
+
+
+class Makes(Protocol):
+    """Who makes a method: the jit."""
+
+    async def fulfil(self, wish: Mapping[str, Any], *, installs: bool) -> dict[str, Any]:
+        """What came of a wish: {receiver, selector, outcome, ...}; raises what Ollama raises."""
+        ...
+
+
+class Parts(Protocol):
+    """What it works with: the UVM."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def image(self) -> LivingImage: ...
+    @property
+    def jit(self) -> Makes: ...
+    @property
+    def workers(self) -> Workers: ...
+    @property
+    def events(self) -> Events: ...
+    @property
+    def clock(self) -> Callable[[], datetime]: ...
+    async def ready(self) -> object:
+        """Look what models there are; raises what Ollama raises."""
+
+
+class Learning:
+    """Makes what is to be made, unless somebody asks something; every method is called on the loop."""
+
+    def __init__(self, parts: Parts, group: asyncio.TaskGroup, pause: float) -> None:
+        """`pause`: seconds until what cannot be made just now is tried again."""
+        self._parts = parts
+        self._group = group
+        self._pause = pause
+        self._wake = asyncio.Event()
+        self._making: dict[str, Any] | None = None
+        self._task: asyncio.Task[dict[str, Any]] | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._leave = parts.events.subscribe(self._hear)
+        parts.workers.rested = self._wake.set
+
+    # -- what is heard
+
+    def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        if event in _ASKED:
+            self._yield()
+
+    def _yield(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    # -- working
+
+    def keep(self) -> None:
+        """From now on make what there is whenever all rests: for a process that is there to work."""
+        if self._keeping is None:
+            self._wake.set()
+            self._keeping = self._group.create_task(self._keep())
+
+    async def _keep(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self.some()
+
+    async def some(self, most: Callable[[], bool] = lambda: True) -> dict[str, Any]:
+        """Make one method after the other, while `most` lets it and nobody asks anything: {made [what came], left}.
+
+        One that Ollama cannot answer for is left, and is tried again after a while by who keeps at it.
+        """
+        told: list[dict[str, Any]] = []
+        left: set[str] = set()
+        may = self._parts.settings.install != "never"
+        while may and self._task is None and self._parts.workers.rests() and most():
+            wish = self._next(left)
+            if wish is None:
+                break
+            left.add(wishes.name_of(wish))
+            outcome = await self._one(wish)
+            if outcome is None:
+                break
+            told.append(outcome)
+        with self._parts.image.snapshot() as root:
+            return {"made": told, "left": len(root[roots.WISHES])}
+
+    async def briefly(self, seconds: float, call: float) -> dict[str, Any]:
+        """The same for a process that is about to end: within so many seconds, where a call takes about `call`.
+
+        None is begun that would not fit, and what is not done in time is left to the next process.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        alarm = loop.call_at(end, self._yield)
+        try:
+            return await self.some(lambda: loop.time() + call < end)
+        finally:
+            alarm.cancel()
+
+    def _next(self, left: set[str]) -> dict[str, Any] | None:
+        """The first that was not tried this time."""
+        with self._parts.image.snapshot() as root:
+            return next((each for each in wishes.listed(root) if wishes.name_of(each) not in left), None)
+
+    async def _one(self, wish: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What came of one; None: it was left, because somebody asks something or Ollama does not answer."""
+        self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
+        self._task = asyncio.ensure_future(self._made(wish))
+        try:
+            await asyncio.wait({self._task})
+        except asyncio.CancelledError:
+            self._task.cancel()
+            await settled(asyncio.ensure_future(asyncio.wait({self._task})))
+            raise
+        finally:
+            task, self._task, self._making = self._task, None, None
+        if task.cancelled():
+            return None
+        error = task.exception()
+        if error is not None:
+            _log.warning("method.not_made", selector=wish["selector"], reason=as_ours(error).as_dict())
+            asyncio.get_running_loop().call_later(self._pause, self._wake.set)
+            return None
+        return task.result()
+
+    async def _made(self, wish: Mapping[str, Any]) -> dict[str, Any]:
+        await self._parts.ready()
+        try:
+            told = await self._parts.jit.fulfil(wish, installs=self._parts.settings.install != "ask")
+        except BatosError as error:
+            if error.retry or (isinstance(error, OllamaError) and not isinstance(error, ModelMissing)):
+                raise
+            told = {"receiver": wish["holder"], "selector": wish["selector"], "calls": 0, "tokens": 0}
+            told |= {"outcome": "failed", "failure": error.as_dict()}
+        if told["outcome"] in _LATER:
+            asyncio.get_running_loop().call_later(self._pause, self._wake.set)
+        else:
+            await self._parts.image.writer.apply(lambda root: wishes.drop(root, [wish]))
+        return told
+
+    # -- telling
+
+    def shown(self, root: Any) -> dict[str, Any]:
+        """What waits to be made, and what is being made: {waiting, making {object, selector, since} or None}."""
+        making = None if self._making is None else dict(self._making)
+        return {"waiting": len(root[roots.WISHES]), "making": making}
+
+    async def aclose(self) -> None:
+        """End what is being made; it is gone on with by the next process."""
+        self._leave()
+        for task in (self._keeping, self._task):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task

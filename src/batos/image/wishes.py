@@ -1,0 +1,47 @@
+"""Methods that are to be made: what answered missions interpreted for want of one, kept until it is made or given up.
+
+A wish is plain data: {holder, selector, intent, arguments, mission}. docs/generation.md tells who makes it, and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from batos.image import roots
+
+#: The kind of contribution that a wish is.
+KIND = "wish"
+#: How a mission tells of a method that is to be made, under the key `wish`.
+LATER = "later"
+
+
+def of(told: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The wishes among what a mission's attempts told of generations."""
+    return [dict(each["wish"]) for each in told if each["outcome"] == LATER]
+
+
+def name_of(wish: Mapping[str, Any]) -> str:
+    """What a wish is kept under: the slot that is without a method."""
+    return f"{wish['holder']} {wish['selector']}"
+
+
+def fold(root: Any, mission: str, payload: Any) -> None:
+    """Keep a committed mission's wish, unless another's for the same slot and intent stands already."""
+    kept = root[roots.WISHES]
+    before = kept.get(name_of(payload))
+    if before is None or before["intent"] != payload["intent"]:
+        kept[name_of(payload)] = {**payload, "mission": mission}
+
+
+def listed(root: Any) -> list[dict[str, Any]]:
+    """Every wish, those of the mission that was first on top."""
+    return sorted(map(dict, root[roots.WISHES].values()), key=lambda each: (each["mission"], name_of(each)))
+
+
+def drop(root: Any, done: Sequence[Mapping[str, Any]]) -> None:
+    """Keep these no longer; one that was made anew for another intent stays."""
+    kept = root[roots.WISHES]
+    for wish in done:
+        if kept.get(name_of(wish), {}).get("intent") == wish["intent"]:
+            del kept[name_of(wish)]
