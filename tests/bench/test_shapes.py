@@ -33,6 +33,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "decision_ms",
         "embedder",
     ),
+    "first_minute.py": ("first_token_s", "answer_s", "lines_beside_answer", "passages_left_out"),
     "cell.py": ("roundtrip_ms_p50", "rss_growth_mb", "kills_recovered", "healthy_lost"),
     "guardian.py": ("hostile", "effects", "rejected", "by_category", "benign", "guardian_ms"),
     "mission_overhead.py": (
@@ -83,10 +84,18 @@ def check_guardian(document: Mapping[str, Any]) -> None:
     assert document["benign"] >= 0.95
 
 
+def check_minute(document: Mapping[str, Any]) -> None:
+    """A plain question and two cycles were asked and answered, each with its times."""
+    assert document["first_token_s"].keys() == {"reflex", "cycle"}
+    assert document["answer_s"].keys() == {"reflex", "cycle", "second_cycle"}
+    assert all(0 < document["first_token_s"][kind] <= document["answer_s"][kind] for kind in ("reflex", "cycle"))
+
+
 CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "mission_overhead.py": check_overhead,
     "council.py": check_council,
     "guardian.py": check_guardian,
+    "first_minute.py": check_minute,
 }
 
 

@@ -242,7 +242,7 @@ async def test_meaning_tells_what_words_do_not() -> None:
     router = await understanding(bridge)
     learnt = len(bridge.embedded)
     for at, name in enumerate(PERSONAS):
-        route = await router.route(f"zzz <{at}>")
+        route = await router.route(f"zzz <{at}>", effort="cycle")
         assert route.personas[0] == name
         assert route.embeds == 1
         assert "by words alone" not in route.reason
@@ -250,12 +250,14 @@ async def test_meaning_tells_what_words_do_not() -> None:
 
 
 async def test_where_the_asker_chose_nothing_is_embedded() -> None:
-    """A named persona needs no vector, nor does a text of nothing."""
+    """A named persona needs no vector, nor does a text of nothing, nor what one call answers."""
     bridge = ScriptedBridge(vectors=meant)
     router = await understanding(bridge)
     learnt = len(bridge.embedded)
-    assert (await router.route("zzz <1>", persona="BABS")).embeds == 0
-    assert (await router.route("  ")).embeds == 0
+    assert (await router.route("zzz <1>", persona="BABS", effort="cycle")).embeds == 0
+    assert (await router.route("  ", effort="cycle")).embeds == 0
+    assert (await router.route("Plan the bridge.")).embeds == 0
+    assert (await router.route("Plan the bridge. " * 9, effort="reflex")).embeds == 0
     assert len(bridge.embedded) == learnt
 
 
@@ -265,7 +267,7 @@ async def test_an_embedder_that_fails_leaves_the_words(failure: BatosError | lis
     bridge = ScriptedBridge(vectors=meant)
     router = await understanding(bridge)
     bridge.vectors = lambda text: failure
-    route = await router.route("debug the loop")
+    route = await router.route("debug the loop", effort="cycle")
     assert route.personas[0] == "BRICK"
     assert route.embeds == 0
     assert "by words alone (embedder: " in route.reason
@@ -279,13 +281,13 @@ async def test_an_embedder_that_failed_is_left_alone_for_a_while() -> None:
     router = Router(LESSONS, known.learnt, Embedder(bridge, "embedder", "d" * 64), clock=lambda: now)
     learnt = len(bridge.embedded)
     bridge.vectors = lambda text: OllamaTimeout("reply", 10)
-    await router.route("zzz <1>")
+    await router.route("zzz <1>", effort="cycle")
     bridge.vectors = meant
-    route = await router.route("zzz <1>")
+    route = await router.route("zzz <1>", effort="cycle")
     assert "failed just now" in route.reason
     assert len(bridge.embedded) == learnt + 1
     now = LEFT_ALONE + 1
-    assert (await router.route("zzz <1>")).embeds == 1
+    assert (await router.route("zzz <1>", effort="cycle")).embeds == 1
 
 
 async def test_an_embedder_that_is_away_changes_nothing() -> None:

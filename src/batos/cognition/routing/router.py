@@ -134,14 +134,15 @@ class Router:
     ) -> Route:
         """A decision, the same for the same text; `persona` and `effort` given by the asker win.
 
+        What one call answers is heard by its words alone: a vector would be waited for, and says little of six words.
         `before` is the persona that led the turn that this one follows: what is too short to tell stays there. Where
         both are given nothing is embedded. Fails for nothing that the embedder does.
         """
-        heard = await self._hear(text, worth_it=persona is None)
+        found, why = self._effort(text, files)
+        heard = await self._hear(text, worth_it=persona is None and (effort or found) != "reflex")
         scores = _leant(heard.scores, text, before)
         leader = max(scores, key=lambda name: scores[name])
         stays = leader == before and leader != heard.leader
-        found, why = self._effort(text, files)
         said = self._reason(text, leader, scores[leader], stays=stays)
         if found == "reflex" and before is None and self._plain(text, leader, scores[leader]):
             leader, said = NEUTRAL, f"a plain question, for nobody in particular: {NEUTRAL}'s"
