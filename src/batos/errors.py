@@ -25,6 +25,7 @@ BatosError
 │       ├── RunnerDied            retry   the runner stopped while answering
 │       ├── WireError             retry   bytes that are not the protocol
 │       ├── Runaway                       tokens without end: blanks, one, or any
+│       ├── AnswerCut                     it reached the end of its room (exact counts)
 │       └── DecisionInvalid               no valid JSON after the permitted repairs
 ├── Refused                       exit 4  policy, budget or VRAM says no
 │   ├── BudgetExceeded                    a plan's models do not fit the card (the table, what would fit)
@@ -278,6 +279,22 @@ class Runaway(AnswerError):
         super().__init__(f"the model {said} for {wasted} tokens; the answer was stopped")
         self.kind = kind
         self.wasted = wasted
+
+
+class AnswerCut(AnswerError):
+    """The answer reached its limit, and the window has no more room: counts in tokens, `wanted` is what it needs."""
+
+    remedy = "Raise num_ctx in the codex, or shorten the question or the files."
+
+    def __init__(self, prompt_tokens: int, answer_tokens: int, window: int, wanted: int, message: str = "") -> None:
+        cut = (
+            f"the answer was cut after {answer_tokens} tokens: the prompt has {prompt_tokens} of the window's {window}"
+        )
+        super().__init__(message or cut)
+        self.prompt_tokens = prompt_tokens
+        self.answer_tokens = answer_tokens
+        self.window = window
+        self.wanted = wanted
 
 
 class DecisionInvalid(AnswerError):

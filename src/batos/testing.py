@@ -94,16 +94,22 @@ class ScriptedBridge:
     async def think(
         self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
     ) -> Answer:
-        """The function's answer, in two pieces if anyone listens."""
+        """The function's answer, in two pieces if anyone listens; cut where it has more tokens than it may."""
         self.history.append(request)
         said = self.respond(request)
         if isinstance(said, BatosError):
             raise said
+        tokens, most = max(1, len(said) // 4), int(request.options.get("num_predict", 1 << 20))
+        if tokens > most:
+            said, tokens = said[: 4 * most], most
+            ended = "length"
+        else:
+            ended = "stop"
         if on_token is not None:
             for piece in (said[: len(said) // 2], said[len(said) // 2 :]):
                 on_token(piece)
         size = sum(len(message["content"]) for message in request.messages)
-        return Answer(said, "", "stop", max(1, size // 4), max(1, len(said) // 4), 0.0, 0.001)
+        return Answer(said, "", ended, max(1, size // 4), tokens, 0.0, 0.001)
 
     async def embed(
         self,

@@ -53,7 +53,9 @@ def replied(text: str, **changes: Any) -> Answer:
 class CountedBridge:
     """Says what `reply` says of a request, or raises it; counts calls begun and answers given, by question."""
 
-    reply: Callable[[ChatRequest], str | BaseException] = lambda request: f"about {request.messages[-1]['content']}"
+    reply: Callable[[ChatRequest], str | Answer | BaseException] = lambda request: (
+        f"about {request.messages[-1]['content']}"
+    )
     #: Released by the test when calls are to be held; None answers at once.
     gate: asyncio.Event | None = None
     begun: Counter[str] = field(default_factory=Counter)
@@ -81,7 +83,7 @@ class CountedBridge:
             if on_token is not None:
                 on_token(" and whole")
             self.given[question] += 1
-            return replied(said)
+            return said if isinstance(said, Answer) else replied(said)
         finally:
             self.at_once[question] -= 1
 

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import pytest
 from pydantic import BaseModel, Field
-from tests.inference.counted import CountedBridge, Desk, asked, desk
+from tests.inference.counted import CountedBridge, Desk, asked, desk, replied
 
 from batos.cognition.prompt import Continuation
-from batos.errors import DecisionInvalid
-from batos.inference.bridge import ChatRequest
-from batos.inference.decide import REASONING_TOKENS, Deciding, decide
+from batos.errors import AnswerCut, BatosError, ContextOverflow, DecisionInvalid
+from batos.inference.bridge import Answer, ChatRequest
+from batos.inference.decide import REASONING_TOKENS, SPARE, Deciding, decide, wanted
 from batos.inference.schema import Decision, Mode
 from batos.inference.session import Step
 
@@ -37,21 +37,27 @@ def reply(mode: Mode, word: str = "yes") -> str:
 class Deciders:
     """A bridge that says these texts in turn, and what it was asked."""
 
-    def __init__(self, at: Desk, *texts: str) -> None:
+    def __init__(self, at: Desk, *texts: str | Answer | BatosError) -> None:
         self.requests: list[ChatRequest] = []
+        self.retracted = 0
         texts_left = list(texts)
 
-        def say(request: ChatRequest) -> str:
+        def say(request: ChatRequest) -> str | Answer | BatosError:
             self.requests.append(request)
             return texts_left.pop(0)
 
         self.session = at.session(CountedBridge(say))
 
+    def retract(self) -> None:
+        """What was heard no longer stands."""
+        self.retracted += 1
+
     async def decide(self, mode: Mode = "direct") -> tuple[Verdict, str]:
         """Ask."""
         decision = DECISION.in_mode(mode)
         request = asked(messages=(), schema=decision.format)
-        deciding = Deciding(self.session, request, decision, mode, Step("robin/weave#0"), Continuation())
+        step = Step("robin/weave#0", None, self.retract)
+        deciding = Deciding(self.session, request, decision, mode, step, Continuation())
         return await decide(deciding, ({"role": "user", "content": "Is it so?"},))
 
     @property
@@ -127,3 +133,64 @@ async def test_a_repaired_decision_is_served_whole_and_wastes_nothing_again() ->
         assert value.word == "yes"
         assert (again.session.cost.calls, again.session.cost.from_journal) == (0, 2)
         assert (again.session.cost.wasted, again.session.cost.answer_tokens) == (0, 0)
+
+
+def cut(limit: int, text: str = '{"word": "y', prompt: int = 10) -> Answer:
+    """A reply that reached its limit."""
+    return replied(text, done_reason="length", answer_tokens=limit, prompt_tokens=prompt)
+
+
+async def test_a_cut_answer_is_given_more_room_before_anything_else() -> None:
+    """The same messages, without the cut answer, twice the room and then all of it; who heard it is told each time."""
+    async with desk() as at:
+        deciders = Deciders(at, cut(64, "x" * 300), cut(128, "x" * 600), cut(256, "x" * 1200), reply("direct"))
+        value, _ = await deciders.decide()
+        assert value.word == "yes"
+        assert [each.options["num_predict"] for each in deciders.requests] == [64, 128, 256, 512 - 10 - SPARE]
+        assert all(each.messages == deciders.requests[0].messages for each in deciders.requests)
+        assert deciders.paths == [f"robin/weave#0{tail}" for tail in ("", "/more1", "/more2", "/more3")]
+        assert deciders.retracted == 3
+        assert deciders.session.cost.wasted == 64 + 128 + 256
+
+
+async def test_a_dense_answer_is_given_what_its_letters_cost_at_once() -> None:
+    """A token a letter where two and a half letters a token were thought of: one more try, not several."""
+    assert wanted(100, cut(100, "x" * 100)) == 300
+    assert wanted(100, cut(100, "x" * 400)) == 200
+    assert wanted(100, cut(100, "")) > 1_000
+
+
+async def test_an_answer_that_fills_the_window_is_cut_with_its_counts() -> None:
+    """No repair is asked for: what was said is no fault that the model could mend; the error names both counts."""
+    async with desk() as at:
+        deciders = Deciders(at, cut(64, prompt=440))
+        with pytest.raises(AnswerCut, match=r"cut after 64 tokens: the prompt has 440 of the window's 512") as raised:
+            await deciders.decide()
+        assert (raised.value.prompt_tokens, raised.value.window) == (440, 512)
+        assert raised.value.wanted > 64
+        assert len(deciders.requests) == 1
+
+
+async def test_a_repair_that_does_not_fit_is_none() -> None:
+    """The reply's own fault is told, not the length of a prompt that nobody asked for."""
+    async with desk() as at:
+        deciders = Deciders(at, "perhaps", ContextOverflow(600, 512))
+        with pytest.raises(DecisionInvalid, match="no valid JSON"):
+            await deciders.decide()
+        assert deciders.retracted == 1
+
+
+async def test_a_prompt_that_does_not_fit_is_told_as_that() -> None:
+    """Nothing was answered yet: the daemon's counts are the reason."""
+    async with desk() as at:
+        with pytest.raises(ContextOverflow):
+            await Deciders(at, ContextOverflow(600, 512)).decide()
+
+
+async def test_what_was_asked_again_with_more_room_is_served_from_the_journal() -> None:
+    """A later attempt goes the same way without a call."""
+    async with desk() as at:
+        await Deciders(at, cut(64), reply("direct")).decide()
+        again = Deciders(at)
+        value, _ = await again.decide()
+        assert (value.word, again.session.cost.calls, again.session.cost.from_journal) == ("yes", 0, 2)

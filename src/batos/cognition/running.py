@@ -44,13 +44,17 @@ class Thinking:
         return int(self.options["num_ctx"])
 
     def answer_tokens(self, decision: Decision[Any]) -> int:
-        """`num_predict` for a decision: what it can need, at most half of the window."""
+        """`num_predict` for a decision: the codex's, or what it can need if that is more."""
+        return max(self.needed(decision), int(self.options.get("num_predict", 0)))
+
+    def needed(self, decision: Decision[Any]) -> int:
+        """Tokens that a decision can need, by letters: at most half of the window."""
         return min(decision.in_mode(self.mode).num_predict, self.window // 2)
 
     def reserved(self, decision: Decision[Any]) -> int:
         """Tokens of the window that the prompt leaves free: the answer's, and those of reasoning before it."""
         reasoning = REASONING_TOKENS if self.mode == "two_phase" else 0
-        return min(self.answer_tokens(decision) + reasoning, 3 * self.window // 4)
+        return min(self.needed(decision) + reasoning, 3 * self.window // 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,8 @@ class Synthesis:
     recalled: Evidence = field(default_factory=Evidence)
     evidence: Evidence = field(default_factory=Evidence)
     queries: dict[str, str] = field(default_factory=dict)
+    #: Why the question was not divided, if that was tried in vain: then each part was given the question.
+    undivided: str = ""
     parts: tuple[PartResult, ...] = ()
     #: Parts that the weave was shown shortened, for want of room.
     shortened: int = 0

@@ -12,7 +12,7 @@ from batos.cognition.combining import ways
 from batos.cognition.evidence import Evidence
 from batos.cognition.mind import council, parts, protocols, room
 from batos.cognition.running import Interprets, Running, Synthesis
-from batos.errors import InternalError, ObjectError
+from batos.errors import AnswerCut, DecisionInvalid, InternalError, ObjectError, Runaway
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject
 
@@ -39,14 +39,20 @@ async def idle(running: Running, interpreter: Interprets, cycle: UvmObject, args
 
 
 async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """DECOMPOSING: one sub-query a part, by schema; parts that are to compete are all given the question itself."""
+    """DECOMPOSING: one sub-query a part, by schema; the question itself where parts compete, or where none came."""
     synthesis, slots = work(cycle), parts.of(running)
     if ways.mode(running) != "weave":
         synthesis.queries = dict.fromkeys(slots, synthesis.question)
         return "DELEGATING"
     task = prompt.decompose_task(running.voice, synthesis.question, parts.described(running, slots))
     question = Question(f"{running.name}/decomposing#0", task)
-    value, replied = await infer(interpreter, running, synthesis.evidence, question, decisions.decomposition(slots))
+    try:
+        value, replied = await infer(interpreter, running, synthesis.evidence, question, decisions.decomposition(slots))
+    except (DecisionInvalid, AnswerCut, Runaway) as unusable:
+        # A model that cannot divide the question may answer it all the same: its parts compete.
+        synthesis.undivided = unusable.message
+        synthesis.queries = dict.fromkeys(slots, synthesis.question)
+        return "DELEGATING"
     synthesis.queries = dict(decisions.sub_queries(value, synthesis.question))
     synthesis.evidence = replied.evidence
     return "DELEGATING"

@@ -28,7 +28,12 @@ class Option:
 #: The daemon takes any value and fails at the first call (500), runs without end, or loads a runner again.
 OLLAMA: Mapping[str, Option] = {
     "num_ctx": Option(int, 256, LARGEST_WINDOW, "the window, in tokens: a multiple of 256"),
-    "num_predict": Option(int, 1, LARGEST_WINDOW, "the share of the window that is kept for the answer, in tokens"),
+    "num_predict": Option(
+        int,
+        1,
+        LARGEST_WINDOW,
+        "tokens that an answer may take; more where what is asked can need more, or where it was cut",
+    ),
     "num_batch": Option(int, 1, 65_536, "prompt tokens read at once"),
     "num_gpu": Option(int, -1, 9_999, "layers on the GPU: -1 lets the daemon choose, 0 is the CPU"),
     "main_gpu": Option(int, 0, 63, "which GPU, where there are several"),

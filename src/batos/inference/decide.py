@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from batos.errors import DecisionInvalid
-from batos.inference.bridge import ChatRequest
+from batos.errors import AnswerCut, ContextOverflow, DecisionInvalid
+from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.schema import Decision
 from batos.inference.session import Session, Step
+from batos.inference.shapes import CHARS_PER_TOKEN
 
 M = TypeVar("M", bound=BaseModel)
 Messages: TypeAlias = tuple[dict[str, str], ...]
@@ -18,6 +20,10 @@ Messages: TypeAlias = tuple[dict[str, str], ...]
 REPAIRS = 2
 #: Tokens that free reasoning may take before the constrained answer of mode `two_phase`.
 REASONING_TOKENS = 384
+#: Tokens of the window that a longer answer leaves free.
+SPARE = 8
+#: How much more room there must be for a second try to be worth its price, and what is added to what was measured.
+LEAST_GAIN, DENSER = 1.25, 1.2
 
 
 class Composer(Protocol):
@@ -49,22 +55,57 @@ class Deciding(Generic[M]):
 
 
 async def decide(deciding: Deciding[M], messages: Messages) -> tuple[M, str]:
-    """The decision and its text; raises DecisionInvalid after the last repair, and what the bridge raises."""
+    """The decision and its text.
+
+    Raises DecisionInvalid after the last repair, AnswerCut where the window has no room for it, and what the bridge
+    raises. A repair that does not fit the window any more is none: the reply's own fault is told.
+    """
     if deciding.mode == "two_phase":
         messages = await _reasoned(deciding, messages)
-    text, step = "", deciding.step
+    step, invalid = deciding.step, None
     for attempt in range(REPAIRS + 1):
-        answer = await deciding.session.think(replace(deciding.request, messages=messages), step)
-        text = answer.text
         try:
-            return deciding.decision.parse(text), text
+            answer = await whole(deciding.session, replace(deciding.request, messages=messages), step)
+        except ContextOverflow:
+            if invalid is None:
+                raise
+            raise invalid from None
+        try:
+            return deciding.decision.parse(answer.text), answer.text
         except DecisionInvalid as error:
             deciding.session.waste(step.path)
             if attempt == REPAIRS:
                 raise
-            messages = deciding.composer.repair(messages, text, error.message)
-            step = Step(f"{deciding.step.path}/repair{attempt + 1}", deciding.step.on_token)
+            invalid = error
+            messages = deciding.composer.repair(messages, answer.text, error.message)
+            step = deciding.step.again(f"repair{attempt + 1}")
     raise AssertionError("the last attempt returns or raises")
+
+
+async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:
+    """An answer that was not cut: one that was is asked for again with more room, as far as the window has it.
+
+    The cut one is not shown to the model: small ones go on where it stopped. AnswerCut where there is no more room.
+    """
+    window, place, more = int(request.options["num_ctx"]), step, 0
+    while True:
+        answer = await session.think(request, place)
+        if answer.done_reason != "length":
+            return answer
+        session.waste(place.path)
+        limit = int(request.options["num_predict"])
+        room, needed = window - answer.prompt_tokens - SPARE, wanted(limit, answer)
+        if room < limit * LEAST_GAIN:
+            raise AnswerCut(answer.prompt_tokens, answer.answer_tokens, window, needed)
+        request = replace(request, options={**request.options, "num_predict": min(room, needed)})
+        more += 1
+        place = step.again(f"more{more}")
+
+
+def wanted(limit: int, answer: Answer) -> int:
+    """The next limit for an answer that was cut: twice the last, or what its letters cost if they are dense."""
+    dense = answer.answer_tokens / max(1, len(answer.text)) * CHARS_PER_TOKEN
+    return math.ceil(limit * max(2.0, DENSER * dense))
 
 
 async def _reasoned(deciding: Deciding[M], messages: Messages) -> Messages:

@@ -72,10 +72,17 @@ def _go_on() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call's place in the cycle: the sample path, and who hears its tokens."""
+    """A call's place in the cycle: the sample path, who hears its tokens, and who that they no longer stand."""
 
     path: str
     on_token: Callable[[str], None] | None = None
+    on_again: Callable[[], None] | None = None
+
+    def again(self, tail: str) -> Step:
+        """The step at which the same is asked again; who heard the answer before is told."""
+        if self.on_again is not None:
+            self.on_again()
+        return replace(self, path=f"{self.path}/{tail}")
 
 
 @dataclass(slots=True)

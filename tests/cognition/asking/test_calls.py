@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
-from tests.cognition.minds import BAD, GOOD, QUESTION, WINDS, Script, ask, begun, kind, stepping, submit
+from tests.cognition.minds import (
+    BAD,
+    GOOD,
+    QUESTION,
+    SLOTS,
+    WINDS,
+    Script,
+    ask,
+    begun,
+    change,
+    kind,
+    stepping,
+    submit,
+)
+from tests.inference.counted import CountedBridge, replied
 
 from batos.cognition import prompt
 from batos.cognition.asking import calls, decisions
@@ -16,9 +31,10 @@ from batos.cognition.brief import as_file
 from batos.cognition.evidence import Evidence, Past, passages, recall
 from batos.cognition.prompt import MARGIN
 from batos.cognition.running import Thinking, ratio
-from batos.errors import BatosError, ContextOverflow
+from batos.errors import BatosError, ContextOverflow, Runaway
+from batos.front.telling.mission import notes_text
 from batos.image import roots
-from batos.inference.bridge import ChatRequest
+from batos.inference.bridge import Answer, ChatRequest
 
 WINDOW = 4096
 
@@ -68,7 +84,8 @@ async def test_an_overflow_is_compacted_by_the_counts_and_tried_again_once(mind:
     retried = mind.bridge.history[1]
     assert retried.messages[-1] == daemon.refused[0].messages[-1]
     assert retried.messages[1] != daemon.refused[0].messages[1]
-    assert prompt.size(retried.messages) / 1.2 + retried.options["num_predict"] <= WINDOW
+    needed = decisions.decomposition(SLOTS).num_predict
+    assert prompt.size(retried.messages) / 1.2 + needed <= WINDOW
     assert all(request.messages[1] == retried.messages[1] for request in mind.bridge.history[2:5])
 
 
@@ -179,6 +196,70 @@ async def test_num_predict_is_the_decisions_bound_within_half_the_window(mind: M
         assert 1 <= request.options["num_predict"] <= request.options["num_ctx"] // 2
     small = Thinking("m", {"num_ctx": 1024}, "direct")
     assert small.answer_tokens(decisions.WOVEN) == 512
+
+
+@pytest.mark.parametrize(("written", "sent"), [(6_000, 6_000), (100, decisions.WOVEN.num_predict)])
+async def test_the_codexs_num_predict_is_sent(mind: Mind, written: int, sent: int) -> None:
+    """As it stands there, or what the decision can need where that is more; evidence is kept from no more than that."""
+    await change(mind.uvm, lambda root: _options(root, {"num_ctx": 16_384, "num_predict": written}))
+    await ask(mind.uvm, effort="reflex")
+    assert [request.options["num_predict"] for request in mind.bridge.history] == [sent]
+    thinking = Thinking("m", {"num_ctx": 16_384, "num_predict": written}, "direct")
+    assert thinking.reserved(decisions.WOVEN) == decisions.WOVEN.num_predict
+
+
+def _options(root: Any, options: dict[str, Any]) -> None:
+    persona = root["brick_prototype_obj"]
+    persona.options = {**persona.options, **options}
+
+
+async def test_a_cut_answer_takes_the_room_of_evidence_when_the_window_is_full(mind: Mind) -> None:
+    """Asked with more room, then with fewer passages: the answer comes, and what was left out is told."""
+    long = {"answer": "字" * 1_700, "citations": [], "unanswered": []}
+
+    def dense(request: ChatRequest) -> Answer:
+        tokens = int(prompt.size(request.messages) / 3)
+        limit = min(request.options["num_predict"], WINDOW - tokens)
+        said = json.dumps({decisions.WOVEN.key(name): value for name, value in long.items()}, ensure_ascii=False)
+        if limit < 1_750:
+            return replied(said[:limit], done_reason="length", prompt_tokens=tokens, answer_tokens=limit)
+        return replied(said, prompt_tokens=tokens, answer_tokens=1_750)
+
+    mind.bridge.think = CountedBridge(dense).think  # type: ignore[method-assign]
+    shown = await ask(mind.uvm, files=(LONG,), effort="reflex")
+    assert shown["answer"] == "字" * 1_700
+    assert shown["provenance"]["omitted"]["passages"] > 0
+    sent = sorted(
+        (record.request for record in mind.uvm.journal.read([shown["id"]])),
+        key=lambda each: -prompt.size(each["messages"]),
+    )
+    assert decisions.WOVEN.num_predict in [each["options"]["num_predict"] for each in sent]
+    assert prompt.size(sent[-1]["messages"]) / 3 + 1_750 <= WINDOW < prompt.size(sent[0]["messages"]) / 3 + 1_750
+
+
+@pytest.mark.parametrize("fault", ["no JSON", "runaway", "endless"])
+async def test_a_question_that_cannot_be_divided_is_answered_all_the_same(mind: Mind, fault: str) -> None:
+    """Each part is given the question itself; the asker is told, and why."""
+    faults: dict[str, str | BatosError] = {
+        "no JSON": "none",
+        "runaway": Runaway("blanks", 65),
+        "endless": "{" + "1.1" * 9_000,
+    }
+
+    def respond(request: ChatRequest) -> str | BatosError:
+        said = request.messages[-1]["content"]
+        if kind(request) == "decomposition" or "not valid" in said:
+            return faults[fault]
+        return mind.script(request)
+
+    mind.bridge.respond = respond
+    shown = await ask(mind.uvm)
+    assert shown["status"] == "done"
+    assert {voice["query"] for voice in shown["voices"]} == {QUESTION}
+    combined = shown["provenance"]["combined"]
+    assert combined["undivided"]
+    assert combined["undivided"] in shown["provenance"]["changes"][0]["what"]
+    assert "each was given the whole question" in notes_text(shown, voices=False)
 
 
 async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -65,7 +64,8 @@ async def infer_streamed(
 ) -> tuple[Any, Replied]:
     """A decision whose field `answer` is told as it grows, unless it is not the mission's: a mind's within another."""
     if not running.inner:
-        question = replace(question, on_token=_teller(running, question.path, decision))
+        teller = _Teller(running, question.path, decision.in_mode(running.thinking.mode).key("answer"))
+        question = replace(question, on_token=teller.hear, on_again=teller.again)
     return await infer_kept(interpreter, running, synthesis, question, decision)
 
 
@@ -79,16 +79,22 @@ async def infer_kept(
     return value, replied
 
 
-def _teller(running: Running, path: str, decision: Decision[Any]) -> Callable[[str], None]:
-    """Hears a reply and tells its answer's text, freed from the JSON around it."""
-    stream = AnswerStream(decision.in_mode(running.thinking.mode).key("answer"))
+class _Teller:
+    """Hears a reply and tells its answer's text, freed from the JSON around it; what is asked again is retracted."""
 
-    def hear(piece: str) -> None:
-        text = stream.feed(piece)
+    def __init__(self, running: Running, path: str, key: str) -> None:
+        self._running = running
+        self._path = path
+        self._stream = AnswerStream(key)
+
+    def hear(self, piece: str) -> None:
+        text = self._stream.feed(piece)
         if text:
-            running.events.emit("mission.token", mission=running.id, path=path, text=text)
+            self._running.events.emit("mission.token", mission=self._running.id, path=self._path, text=text)
 
-    return hear
+    def again(self) -> None:
+        self._stream = AnswerStream(self._stream.key)
+        retract(self._running, self._path)
 
 
 def retract(running: Running, path: str) -> None:

@@ -12,7 +12,7 @@ from batos.cognition import prompt
 from batos.cognition.evidence import Evidence
 from batos.cognition.prompt import Message, Scene
 from batos.cognition.running import Running, Thinking
-from batos.errors import ContextOverflow
+from batos.errors import AnswerCut, ContextOverflow
 from batos.inference.bridge import ChatRequest
 from batos.inference.decide import Deciding, decide
 from batos.inference.schema import Decision
@@ -26,13 +26,15 @@ M = TypeVar("M", bound=BaseModel)
 class Question:
     """What is asked at one step of a cycle; `then` is appended to the prompt (a revision).
 
-    `shorter` gives the task with so many bytes less, and how many parts lost something; None where nothing may go.
+    `on_token` hears the reply, `on_again` that what it heard no longer stands. `shorter` gives the task with so many
+    bytes less, and how many parts lost something; None where nothing may go.
     """
 
     path: str
     task: str
     then: tuple[Message, ...] = ()
     on_token: Callable[[str], None] | None = None
+    on_again: Callable[[], None] | None = None
     shorter: Callable[[int], tuple[str, int]] | None = None
 
 
@@ -83,8 +85,8 @@ async def infer(
 async def ask(running: Running, evidence: Evidence, question: Question, decision: Decision[M]) -> tuple[M, Replied]:
     """The model's decision: what `infer_` does.
 
-    A prompt that is estimated not to leave room for the answer is compacted before it is sent. ContextOverflow: not
-    even what was compacted by the daemon's counts fits; it says what was left out.
+    A prompt that is estimated not to leave room for the answer is compacted before it is sent, and once more by the
+    daemon's counts if that was wrong. ContextOverflow, AnswerCut: even so it does not fit; they say what was left out.
     """
     deciding = _deciding(running, question, decision)
     answer = running.thinking.reserved(decision)
@@ -93,13 +95,15 @@ async def ask(running: Running, evidence: Evidence, question: Question, decision
     messages = call.messages(running)
     try:
         value, text = await decide(deciding, messages)
-    except ContextOverflow as overflow:
+    except (ContextOverflow, AnswerCut) as overflow:
+        if isinstance(overflow, AnswerCut):
+            answer = max(answer, min(overflow.wanted, running.thinking.window // 2))
         call = call.lighter(running, _counted_room(running.thinking, answer, overflow, prompt.size(messages)))
         if call.messages(running) == messages:
             raise _too_long(overflow, call) from overflow
         try:
             value, text = await decide(deciding, call.messages(running))
-        except ContextOverflow as again:
+        except (ContextOverflow, AnswerCut) as again:
             raise _too_long(again, call) from again
     return value, Replied(text, call.scene.evidence, call.shortened)
 
@@ -109,25 +113,25 @@ def _deciding(running: Running, question: Question, decision: Decision[M]) -> De
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
     request = ChatRequest(thinking.model, (), options, schema=decision.format, think=thinking.think)
-    step = Step(question.path, question.on_token)
+    step = Step(question.path, question.on_token, question.on_again)
     return Deciding(running.session, request, decision, thinking.mode, step, prompt.Continuation())
 
 
-def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow, size: int) -> int:
+def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow | AnswerCut, size: int) -> int:
     """Bytes that fit, by the daemon's counts; less than the prompt that it refused, whatever it counted."""
     window = overflow.window or thinking.window
     tokens = overflow.prompt_tokens or 2 * window
     return min(size - 1, prompt.room(window, answer, tokens / max(1, size)))
 
 
-def _too_long(overflow: ContextOverflow, call: _Call) -> ContextOverflow:
+def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOverflow | AnswerCut:
+    """The same error, which says what was left out of the prompt that it counts."""
     gone = call.scene.evidence
     left_out = f"{gone.omitted_passages} passages, {gone.omitted_turns} turns, {call.shortened} parts shortened"
-    return ContextOverflow(
-        overflow.prompt_tokens,
-        overflow.window,
-        f"{overflow.message}; left out already: {left_out}; rules, persona and question never are",
-    )
+    told = f"{overflow.message}; left out already: {left_out}; rules, persona and question never are"
+    if isinstance(overflow, AnswerCut):
+        return AnswerCut(overflow.prompt_tokens, overflow.answer_tokens, overflow.window, overflow.wanted, told)
+    return ContextOverflow(overflow.prompt_tokens, overflow.window, told)
 
 
 def room_for_evidence(running: Running, tasks: Sequence[tuple[str, Decision[Any]]]) -> int:

@@ -88,6 +88,8 @@ def _decomposing(running: Running, synthesis: Synthesis) -> Iterator[Change]:
     own = folded(synthesis.question)
     other = sum(1 for query in synthesis.queries.values() if folded(query) != own)
     what = f"{len(synthesis.queries)} sub-queries, {other} of them other than the question"
+    if synthesis.undivided:
+        what = f"failed, so each part was given the question: {synthesis.undivided}"
     yield _entry(f"{running.name}/decomposing#0", "decomposing", other > 0, what)
 
 

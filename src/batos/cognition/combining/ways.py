@@ -69,6 +69,8 @@ async def _combined(interpreter: Interpreter, running: Running, synthesis: Synth
     if not standing:
         how = "weave"  # where nobody has an answer there is none to choose: the weave is what says so
     synthesis.combined = {"mode": how, "decomposed": mode(running) == "weave"}
+    if synthesis.undivided:
+        synthesis.combined["undivided"] = synthesis.undivided
     if how == "weave":
         return await weave.weave(interpreter, running, synthesis)
     if how == "vote":

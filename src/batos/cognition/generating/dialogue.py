@@ -13,9 +13,19 @@ from batos.cognition.generating.trial import Judged
 from batos.cognition.generating.wanted import Wanted
 from batos.cognition.prompt import Message
 from batos.cognition.running import ratio
-from batos.errors import ContextOverflow, CovenantViolation, GenerationFailed, MethodFailed, Refused, Runaway, TimedOut
+from batos.errors import (
+    AnswerCut,
+    ContextOverflow,
+    CovenantViolation,
+    GenerationFailed,
+    MethodFailed,
+    Refused,
+    Runaway,
+    TimedOut,
+)
 from batos.events import Events
 from batos.inference.bridge import ChatRequest
+from batos.inference.decide import whole
 from batos.inference.schema import Decision
 from batos.inference.session import Session, Step
 
@@ -84,14 +94,14 @@ class Dialogue:
 
     async def _asked(self, step: Step) -> str:
         try:
-            return (await self.session.think(self._request(self._paid(step) or self._fitted()), step)).text
-        except ContextOverflow as overflow:
+            return (await whole(self.session, self._request(self._paid(step) or self._fitted()), step)).text
+        except (ContextOverflow, AnswerCut) as overflow:
             lighter = self._messages(self._repairs[-1:])
             if len(self._repairs) < 2:
                 raise self._too_long(overflow) from overflow
             try:
-                return (await self.session.think(self._request(lighter), step)).text
-            except ContextOverflow as again:
+                return (await whole(self.session, self._request(lighter), step)).text
+            except (ContextOverflow, AnswerCut) as again:
                 raise self._too_long(again) from again
 
     def _paid(self, step: Step) -> tuple[Message, ...]:
@@ -103,9 +113,9 @@ class Dialogue:
 
     def _fitted(self) -> tuple[Message, ...]:
         """All that was said, or with the last attempt alone where there is no room for the others."""
-        whole = self._messages(self._repairs)
+        said = self._messages(self._repairs)
         room = prompt.room(self.wanted.coder.window, self._predicted(), self._measured())
-        return whole if prompt.size(whole) <= room else self._messages(self._repairs[-1:])
+        return said if prompt.size(said) <= room else self._messages(self._repairs[-1:])
 
     def _messages(self, repairs: Sequence[tuple[Message, ...]]) -> tuple[Message, ...]:
         return (*self.begun, *(message for each in repairs for message in each))
@@ -116,7 +126,8 @@ class Dialogue:
         return ChatRequest(coder.model, messages, options, schema=self.decision.format, think=False)
 
     def _predicted(self) -> int:
-        return min(self.decision.num_predict, self.wanted.coder.window // 2)
+        needed = min(self.decision.num_predict, self.wanted.coder.window // 2)
+        return max(needed, int(self.wanted.coder.options.get("num_predict", 0)))
 
     def _measured(self) -> float:
         return ratio(*self.session.measured.get(self.wanted.coder.model, (0, 0)), self.wanted.coder.ratio)
@@ -135,7 +146,7 @@ class Dialogue:
             )
         return GenerationFailed(f"{self._what()} does not pass its checks after {REPAIRS} repairs: {said}")
 
-    def _too_long(self, overflow: ContextOverflow) -> GenerationFailed:
+    def _too_long(self, overflow: ContextOverflow | AnswerCut) -> GenerationFailed:
         return GenerationFailed(
             f"the request for {self._what()} does not fit the coder's window: {overflow.message}",
             remedy="Raise num_ctx in the codex, or shorten the intent.",

@@ -149,13 +149,16 @@ def _sharing(more: Sequence[Mapping[str, Any]]) -> str:
 def _combined(provenance: Mapping[str, Any]) -> list[str]:
     """How one part's answer came to stand, and for whom nobody was asked; a weave is the usual, and is not told."""
     combined = provenance.get("combined") or {}
+    undivided = (
+        [f"parts    each was given the whole question: {combined['undivided']}"] if "undivided" in combined else []
+    )
     if "winner" not in combined:
-        return []
+        return undivided
     if "votes" in combined:
         way = f"by vote, {combined['asked']} of {counted(combined['of'], 'part')} asked"
     else:
         way = f"by selection among {counted(combined['candidates'], 'answer')}"
-    return [f"combined {way}: that of {combined['winner']['name']} stands"]
+    return [*undivided, f"combined {way}: that of {combined['winner']['name']} stands"]
 
 
 def _sources(provenance: Mapping[str, Any]) -> list[str]:
