@@ -32,3 +32,17 @@ def test_an_absent_object_is_made_by_its_first_message(user: User) -> None:
     again = user.run("send", AGENT, "words_", "high tide, low tide", "--json")
     assert (again.code, again.document["data"]["provenance"]["generated"]) == (0, [])
     assert [json.loads(each.document["data"]["answer"]) for each in (sent, again)] == [2, 4]
+
+
+def test_a_message_has_policies_and_no_unknown_options(user: User) -> None:
+    """`--install` and `--interpret` are as a brief's; what is no option is no argument either, but behind two dashes."""
+    never = ("--install", "never", "--interpret", "never")
+    refused = user.run("send", AGENT, "words_", "high tide", *never, "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (1, "generation_failed")
+    facet = ("send", "brick_prototype_obj", "guide_facet_", "--json")
+    said = user.run(*facet, "--install", "never", "Why is granite hard?").document["data"]
+    assert said["provenance"]["generated"] == []
+    unknown = user.run(*facet, "Why?", "--instal", "never")
+    assert (unknown.code, "--instal" in unknown.out) == (2, True)
+    plain = user.run("send", "brick_prototype_obj", "name", "--json", "--", "--install")
+    assert plain.document["error"]["code"] != "usage"

@@ -237,6 +237,8 @@ class Dispatcher:
         message = {"receiver": given.receiver, "selector": given.selector, "arguments": given.arguments}
         said = ", ".join(json.dumps(each, ensure_ascii=False) for each in given.arguments)
         brief: dict[str, Any] = {"text": f"{given.receiver} {given.selector}({said})"[:1_000], "message": message}
+        if given.policy is not None:
+            brief["policy"] = given.policy.model_dump(exclude_none=True)
         if given.user is not None:
             brief["user"] = given.user
         if given.idempotency_key is not None:

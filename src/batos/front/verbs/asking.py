@@ -13,7 +13,7 @@ from batos.front.doors.errand import Errand
 from batos.front.options import Called, reaching, run
 from batos.front.telling.mission import why
 from batos.front.telling.teller import Teller
-from batos.front.verbs.briefing import Wish, brief_options
+from batos.front.verbs.briefing import Wish, brief_options, policy_options
 from batos.front.verbs.completion import mission_ids, object_names
 
 
@@ -105,21 +105,27 @@ async def _wait(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
         return await errand.wait(way, args)
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command()
 @click.argument("receiver", metavar="OBJECT", shell_complete=object_names)
 @click.argument("selector")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1)
+@policy_options
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @reaching
-def send(called: Called, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool) -> int:
+def send(
+    called: Called, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool, **policy: str | None
+) -> int:
     """Send a message to an OBJECT of the image, and wait for what it answers.
 
     Each of ARGS is JSON where it is JSON (12, true, '["a"]', '"12"'), else a text as it stands. It is a mission like
-    any other: what it cost is told, and `batos show` has it later.
+    any other: what it cost is told, and `batos show` has it later. An argument that begins with a dash stands behind
+    two: batos send tools_obj double_ -- -5
     """
     errand = Errand(_teller(called, Wish(voices=voices, stream=False)))
     message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
-    return run(_send(door(called), errand, {**message, "user": called.settings.asker}), errand.parting)
+    chosen = {name: value for name, value in policy.items() if value is not None}
+    args = {**message, "user": called.settings.asker, **({"policy": chosen} if chosen else {})}
+    return run(_send(door(called), errand, args), errand.parting)
 
 
 async def _send(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:

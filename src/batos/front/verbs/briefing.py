@@ -144,6 +144,21 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 
 
+def policy_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb what a mission may say of methods that there are not: `install` and `interpret`."""
+    install = click.option(
+        "--install",
+        type=click.Choice(get_args(Install)),
+        help="If intents become methods: after the answer, before it, if approved, never.",
+    )
+    interpret = click.option(
+        "--interpret",
+        type=click.Choice(get_args(Interpret)),
+        help="What has no method is interpreted instead, or the mission waits or fails.",
+    )
+    return install(interpret(verb))
+
+
 def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the options of a brief; it gets them as `wish`, a Wish. Stands above `reaching` of options.py."""
 
@@ -155,10 +170,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--persona", type=click.Choice(get_args(PersonaName), case_sensitive=False), help="Who is to answer.")
     @click.option("--combine", type=click.Choice(get_args(Combine)),
                   help="How several parts become one answer: the best, the majority's, or all woven.")  # fmt: skip
-    @click.option("--install", type=click.Choice(get_args(Install)),
-                  help="If intents become methods: after the answer, before it, if approved, never.")  # fmt: skip
-    @click.option("--interpret", type=click.Choice(get_args(Interpret)),
-                  help="What has no method is interpreted instead, or the mission waits or fails.")  # fmt: skip
+    @policy_options
     @click.option("--deadline", metavar="WHEN", help="By when: 90s, 5m, 2h, or 2026-11-21T09:30Z.")
     @click.option("--priority", type=click.IntRange(-9, 9), help="Higher goes first; the usual is 0.")
     @click.option("--budget", metavar="BOUNDS",
