@@ -7,6 +7,7 @@ WORKDIR /build
 COPY constraints.txt ./
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
+COPY docs ./docs
 RUN python -m venv /opt/batos \
     && /opt/batos/bin/pip wheel --no-deps --wheel-dir dist . \
     && /opt/batos/bin/pip install --constraint constraints.txt dist/*.whl \

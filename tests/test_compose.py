@@ -139,7 +139,8 @@ def test_all_that_the_wheel_needs_is_copied() -> None:
     copied = {source for line in STAGES[0] if line.word == "COPY" for source in line.words[:-1]}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     needed = {project["project"]["readme"], *project["project"]["license-files"], "pyproject.toml", "constraints.txt"}
-    needed |= {Path(each).parts[0] for each in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed |= {Path(each).parts[0] for each in (*wheel["packages"], *wheel["force-include"])}
     assert copied == needed
 
 

@@ -144,7 +144,7 @@ class NotFound(UsageError):
 class ProtocolError(UsageError):
     """A message is none of the protocol's; `field` names the part."""
 
-    remedy = "docs/protocol.md has every message with its fields."
+    remedy = "`batos help protocol` shows every message with its fields."
 
 
 class SchemaError(UsageError):

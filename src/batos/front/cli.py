@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "config": ("batos.front.verbs.upkeep", "Show every setting, its value and where it came from."),
     "token": ("batos.front.verbs.access", "Show how a program of this machine gets in."),
     "keys": ("batos.front.verbs.access", "List, make and revoke the keys of clients elsewhere."),
+    "help": ("batos.front.verbs.explaining", "Show the documentation, a page or a part of one."),
     "completion": ("batos.front.verbs.completion", "Print what makes a shell complete all this."),
     "emulator": ("batos.front.verbs.stand_in", "Run the stand-in for the Ollama daemon (it is not a model)."),
 }

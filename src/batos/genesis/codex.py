@@ -348,7 +348,7 @@ def _refuse_slots(persona: Persona, table: Table) -> None:
         if slot not in declared:
             near = meant(slot, further)
             hint = f"; `{near}` (line {declared[near]}) is another" if near else ""
-            remedy = f'Write it: [[pillars]] with slot = "{slot}"; docs/codex.md shows how.'
+            remedy = f'Write it: [[pillars]] with slot = "{slot}"; `batos help codex` shows how.'
             table.fault("pillars", f"{persona.name} lacks its pillar `{slot}`{hint}", remedy)
 
 

@@ -96,7 +96,9 @@ class Source:
     def _parse(self) -> dict[str, Any]:
         hidden, unclosed, line = _looked_over(self.text)
         if line is not None:
-            return self._unread(line, f"a key has more than {_PARTS} parts", "Write shorter keys: see docs/codex.md.")
+            return self._unread(
+                line, f"a key has more than {_PARTS} parts", "Write shorter keys: see `batos help codex`."
+            )
         try:
             read, self._lines = _sound(self.text)
         except tomllib.TOMLDecodeError as error:
@@ -266,9 +268,9 @@ class Table:
         if value is None:
             self.fault(key, _missing(key), f"Write `{key}`: it must be {wanted}.")
         elif value in ("", []) or (isinstance(value, str) and not value.strip()):
-            self.fault(key, f"`{key}` is empty: it must be {wanted}", f"Write what `{key}` is; see docs/codex.md.")
+            self.fault(key, f"`{key}` is empty: it must be {wanted}", f"Write what `{key}` is; see `batos help codex`.")
         else:
-            remedy = f"Write `{key}` as {wanted}; see docs/codex.md."
+            remedy = f"Write `{key}` as {wanted}; see `batos help codex`."
             self.fault(key, f"`{key}` must be {wanted}, and is {_kind(value)}", remedy)
 
     def _refuse_control(self, key: str, value: str, place: int | None = None) -> None:

@@ -135,6 +135,6 @@ def _inert(module: str, name: str) -> type[_Inert]:
     if (_OLD_NAMES.get(module, module), name) not in ALLOWED:
         raise ForbiddenClass(
             f"a {module}.{name} was to be stored, and the database could not load it again",
-            remedy="Keep plain data and the containers of docs/image-format.md in slots.",
+            remedy="Keep plain data and containers in slots: `batos help image-format` lists them.",
         )
     return _Inert

@@ -249,7 +249,7 @@ def test_the_verb(user: User) -> None:
     told = user.run("doctor")
     assert told.code == 1
     assert "WRONG  home.private" in told.out
-    assert "See docs/operating.md#home-private." in told.out
+    assert "See `batos help home-private`." in told.out
     document = user.run("doctor", "--json")
     assert document.code == 1
     assert document.document["data"]["healthy"] is False

@@ -50,7 +50,9 @@ class Check:
         try:
             return cls(**{name: _shaped(name, shown[name]) for name in shown})
         except _Wrong as wrong:
-            raise UsageError(f"a check's {wrong}", field="checks", remedy="docs/generation.md shows one.") from None
+            raise UsageError(
+                f"a check's {wrong}", field="checks", remedy="`batos help generation` shows one."
+            ) from None
 
     @property
     def tells(self) -> bool:

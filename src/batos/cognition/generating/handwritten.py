@@ -18,7 +18,7 @@ async def handwritten(workshop: Workshop, wanted: Wanted, source: str, checks: S
         raise UsageError(
             f"{wanted.selector!r} of {wanted.name} has no checks yet",
             field="checks",
-            remedy="Give at least two with the source; docs/generation.md shows what one is.",
+            remedy="Give at least two with the source; `batos help generation` shows what one is.",
         )
     trial = workshop.trial(wanted)
     judged = await trial.source(cleaned(source), checks)

@@ -15,7 +15,7 @@ from batos.emulator.library.names import HOST, Name, parse
 from batos.errors import ConfigError
 
 _KEYS = ("models", "offline", "only")
-_PAGE = "See docs/emulator.md, The registry."
+_PAGE = "See `batos help emulator#the-registry`."
 ABSENT = "pull model manifest: file does not exist"
 LLAMA = (
     "{{- if .Tools }}<|start_header_id|>system<|end_header_id|>\n\n{{ .Tools }}<|eot_id|>{{ end }}"

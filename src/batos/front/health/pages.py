@@ -6,6 +6,11 @@ from __future__ import annotations
 PAGES = "docs/operating.md"
 
 
+def topic(id_: str) -> str:
+    """By what word `batos help` explains a finding: `image-opens`."""
+    return page(id_).partition("#")[2]
+
+
 def page(id_: str) -> str:
     """Where a finding is explained: `docs/operating.md#image-opens`."""
     area, _, what = id_.partition(".")

@@ -32,7 +32,7 @@ def token(called: Called, new: bool) -> int:
     if not called.quiet:
         called.console.say(f"It is in {settings.home / 'token'}, for its owner alone.")
         if bound.loopback:
-            called.console.say("Programs of this home need not name it: batos.Client reads it (docs/python.md).")
+            called.console.say("Programs of this home need not name it: batos.Client reads it (`batos help python`).")
             called.console.say(
                 f"Others show it by PLAIN to {bound}, user name batos. It goes no further than loopback."
             )

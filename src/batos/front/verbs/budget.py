@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from batos.front.health.pages import page
+from batos.front.health.pages import topic
 from batos.front.options import Called, common, run
 from batos.genesis import budgetcheck, codex, outside
 from batos.genesis.daemon import look
@@ -40,7 +40,9 @@ async def _budget(called: Called) -> int:
         return 0
     called.console.write("\n".join(table.lines()))
     if table.largest:
-        called.console.write(f"The largest num_ctx that fits is {table.largest}. See {page('vram.budget')}.")
+        called.console.write(
+            f"The largest num_ctx that fits is {table.largest}. See `batos help {topic('vram.budget')}`."
+        )
     if not table.fits and not called.quiet:
         called.console.say("Not every size is known yet: `batos genesis` looks again before it makes anything.")
     return 0

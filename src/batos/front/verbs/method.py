@@ -173,5 +173,7 @@ def _text(path: str, field: str) -> str:
 
 
 def _unread(path: str, field: str, why: str) -> BriefError:
-    remedy = "Name a file of one method's source." if field == "file" else "docs/generation.md shows what a check is."
+    remedy = (
+        "Name a file of one method's source." if field == "file" else "`batos help generation` shows what a check is."
+    )
     return BriefError(f"{path!r} cannot be read: {why}", field=field, remedy=remedy)

@@ -43,7 +43,7 @@ def tell_all(called: Called) -> int:
 
 def _none(settings: Settings) -> str:
     folder = settings.place / "adapters"
-    return f"There are no adapters: one of ROBIN goes into {folder / 'robin' / 'NAME'} (docs/adapters.md)."
+    return f"There are no adapters: one of ROBIN goes into {folder / 'robin' / 'NAME'} (`batos help adapters`)."
 
 
 def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:

@@ -26,8 +26,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--latency-ms", default=0.0, show_default=True, help="Milliseconds before every answer.")
 @click.option("--pull-s", default=0.0, show_default=True, help="Seconds that a pull takes.")
-@click.option("--faults", type=_FILE, help="Faults to inject (JSON; docs/emulator.md).")
-@click.option("--registry", type=_FILE, help="What can be pulled (JSON; docs/emulator.md).")
+@click.option("--faults", type=_FILE, help="Faults to inject (JSON; `batos help faults`).")
+@click.option("--registry", type=_FILE, help="What can be pulled (JSON; `batos help the-registry`).")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="Write every request there (NDJSON).")
 @click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Keep models there across restarts.")
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model it has from the start. Repeatable.")
@@ -40,7 +40,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     metavar="NAME,...",
     callback=lambda context, option, value: tuple(part.strip() for part in value.split(",")),
-    help="Who writes methods, one request each and the last from then on (docs/emulator.md).",
+    help="Who writes methods, one request each and the last from then on (`batos help who-writes-methods`).",
 )
 @click.option("--speaks-as", "version", default=VERSION, show_default=True, help="The version that it says it is.")
 def emulator(**given: Any) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from batos.front.health.pages import page
+from batos.front.health.pages import page, topic
 from batos.front.options import Called, common, run
 from batos.front.telling.console import Console, counted, size
 from batos.front.telling.layout import table
@@ -18,7 +18,7 @@ def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
         console.write(f"  {'ok   ' if finding['ok'] else 'WRONG'}  {finding['id']}: {finding['what']}")
         if not finding["ok"]:
             console.write(f"         {finding['remedy']}")
-            console.write(f"         See {page(finding['id'])}.")
+            console.write(f"         See `batos help {topic(finding['id'])}`.")
 
 
 @click.command()
