@@ -36,6 +36,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "first_minute.py": ("first_token_s", "answer_s", "lines_beside_answer", "passages_left_out"),
     "cell.py": ("roundtrip_ms_p50", "rss_growth_mb", "kills_recovered", "healthy_lost"),
     "guardian.py": ("hostile", "effects", "rejected", "by_category", "benign", "guardian_ms"),
+    "replay_law.py": ("kills", "paid_twice", "changed_choices", "missions", "done", "calls", "points"),
     "mission_overhead.py": (
         "ratio",
         "cpu_ms_added",
@@ -91,11 +92,19 @@ def check_minute(document: Mapping[str, Any]) -> None:
     assert all(0 < document["first_token_s"][kind] <= document["answer_s"][kind] for kind in ("reflex", "cycle"))
 
 
+def check_replay_law(document: Mapping[str, Any]) -> None:
+    """A mission that learns, killed at every one of its steps, pays nothing twice and changes no choice."""
+    assert document["kills"] == document["points"] > 10
+    assert (document["paid_twice"], document["changed_choices"]) == (0, 0)
+    assert document["missions"] == document["done"] == 1
+
+
 CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "mission_overhead.py": check_overhead,
     "council.py": check_council,
     "guardian.py": check_guardian,
     "first_minute.py": check_minute,
+    "replay_law.py": check_replay_law,
 }
 
 

@@ -1,0 +1,145 @@
+"""The side of bench/replay_law.py that dies: for each job a forked process runs a mission and kills itself at a step.
+
+A job is a line of JSON on stdin: {home, ollama, control, brief, mission, passed, further}. Its process answers on
+stdout with what the journal has when it begins, then with the steps that it came to before it died (of those that are
+not in `passed` it survives `further`), or with the mission as it ended. Modules are read once, before the first fork.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from batos.cognition.decided import choices_in
+from batos.config import Settings
+from batos.events import Events
+from batos.inference.journal import Record, canonical
+from batos.uvm import open_uvm
+
+#: The keys that tell one step of a kind from another: it is a state, a call that ended, or a method that was installed.
+STEPS: Mapping[str, tuple[str, ...]] = {
+    "mission.state": ("state", "path"),
+    "inference.end": ("mission", "path"),
+    "method.installed": ("receiver", "selector"),
+}
+#: What a mission decides once, by the names of its notes.
+ONCE = ("route", "tokens_per_byte", "past")
+
+
+#: Standard output is the parent's; what is logged goes to standard error.
+_OUT = os.dup(1)
+
+
+def request_of(messages: Any, schema: Any, options: Mapping[str, Any]) -> str:
+    """What tells one request from another, of a journaled one and of one that came to the daemon alike."""
+    return hashlib.sha256(canonical([messages, schema, options.get("seed"), options.get("num_predict")])).hexdigest()
+
+
+def say(**fields: Any) -> None:
+    """One line to the parent, whole, however this process ends."""
+    os.write(_OUT, json.dumps(fields).encode() + b"\n")
+
+
+class Dying:
+    """Kills this process at a step that no attempt has come to yet, after so many others of that kind."""
+
+    def __init__(self, passed: Sequence[str], further: int) -> None:
+        self._passed = frozenset(passed)
+        self._further = further
+        self._new: list[str] = []
+
+    def __call__(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Heard of every event."""
+        if event not in STEPS:
+            return
+        step = " ".join((event, *(str(keys.get(name, "")) for name in STEPS[event])))
+        if step in self._passed or step in self._new:
+            return
+        self._new.append(step)
+        if len(self._new) > self._further:
+            say(new=self._new)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def answered(records: Sequence[Record]) -> list[str]:
+    """The requests that are paid for."""
+    done = (each.request for each in records if each.state == "done")
+    return [request_of(each["messages"], each["format"], each["options"]) for each in done]
+
+
+def changed(notes: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> int:
+    """How often a mission decided something another way than it had before, or did another thing than it decided."""
+    count = sum(len({canonical(note[name]) for note in notes if name in note}) > 1 for name in ONCE)
+    slots = {note["slot"] for note in notes if "slot" in note}
+    told = {slot: [note for note in notes if note.get("slot") == slot] for slot in slots}
+    count += sum(len({(each["answered_by"], each["revision"]) for each in notes}) > 1 for notes in told.values())
+    chosen = choices_in(notes)
+    for ran in shown["provenance"]["methods"]:
+        choice = chosen[f"{ran['oid']} {ran['selector']}"]
+        is_method = ran["as"].startswith("method")
+        count += is_method != (choice.how == "method")
+        count += is_method and ran["revision"] != str(choice.revision)
+    return count
+
+
+def logs(mission: str, passed: Sequence[str]) -> list[str]:
+    """Where the journal has the calls of a mission: its own log, and those of the generations that it came through."""
+    ends = (step.split(" ") for step in passed if step.startswith("inference.end "))
+    return [mission, *{end[1] for end in ends if end[1] != mission}]
+
+
+async def attempt(job: Mapping[str, Any]) -> None:
+    """One process' life with the mission."""
+    settings = Settings(
+        home=Path(job["home"]), user="bench", ollama_host=job["ollama"], install="auto", method_control=job["control"]
+    )
+    async with open_uvm(settings, Events(log=False)) as uvm:
+        mission = job["mission"]
+        if mission is None:
+            mission = await uvm.submit(job["brief"])
+            say(mission=mission, answered=[])
+        else:
+            say(mission=mission, answered=answered(uvm.journal.read(logs(mission, job["passed"]))))
+            await uvm.recover()
+        leave = uvm.events.subscribe(Dying(job["passed"], job["further"]))
+        if uvm.mission(mission)["status"] == "parked":  # it has died where it had died: a person lets it go on
+            await uvm.resume(mission)
+            await uvm.control.ended(mission)
+            shown = uvm.mission(mission)
+        else:
+            shown = await uvm.run(mission)
+        leave()
+        await uvm.journal.drain()
+        keys, records = set(shown["provenance"]["journal"]), uvm.journal.read(logs(mission, job["passed"]))
+        used = [each for each in records if each.mission != mission or each.key in keys]
+        say(status=shown["status"], changed=changed(uvm.journal.notes(mission), shown), used=answered(used))
+
+
+def main() -> None:
+    """A process for each job, one after the other; how it ended is said when it has."""
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if not child:
+            code = 0
+            try:
+                asyncio.run(attempt(job))
+            except Exception:  # told, and counted by the parent
+                traceback.print_exc()
+                code = 1
+            os._exit(code)
+        _, status = os.waitpid(child, 0)
+        say(ended=os.waitstatus_to_exitcode(status))
+
+
+if __name__ == "__main__":
+    main()
