@@ -134,6 +134,9 @@ class Played:
             raise NotFound(f"there is no mission {mission!r}", field="mission", remedy="`batos missions` lists them.")
         return self.found[mission]
 
+    def mission_named(self, name: str, user: str | None = None) -> str:
+        return list(self.found)[-1] if name == "last" else name
+
     def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
         lines = [
             {"id": each["id"], "status": each["status"], "user": each["brief"]["user"]} for each in self.found.values()

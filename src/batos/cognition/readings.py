@@ -36,6 +36,11 @@ class Readings:
         with self.image.snapshot() as root:
             return report.mission_lines(root, most, status, user)
 
+    def mission_named(self, name: str, user: str | None = None) -> str:
+        """The id of the mission that is meant; raises NotFound or BriefError."""
+        with self.image.snapshot() as root:
+            return report.mission_named(root, name, user or self.settings.asker)
+
     def prompts(self, mission: str) -> list[dict[str, Any]]:
         """Every call of a mission, and of the generations that it began, with the exact prompt; raises NotFound."""
         return report.prompts_report(self.journal.read(report.logs(self.mission(mission))))

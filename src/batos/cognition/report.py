@@ -14,7 +14,7 @@ from batos.cognition.generating import rounds
 from batos.errors import NotFound
 from batos.genesis import ledger
 from batos.genesis.absent import api_of
-from batos.image import roots, tools
+from batos.image import naming, roots, tools
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
 from batos.inference.journal import Entries, Record
@@ -107,15 +107,23 @@ def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
 def newest(root: Any) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:
     """Missions, newest first; their ids are of one length and sort by time."""
     missions = root[roots.MISSIONS]
-    upper: str | None = None
-    while True:
-        try:
-            name = missions.maxKey() if upper is None else missions.maxKey(upper)
-        except ValueError:
-            return
-        yield name, missions[name]
-        # Below `name` and above every shorter step down: its last character made smaller, then the largest there is.
-        upper = f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff"
+    return ((name, missions[name]) for name in naming.descending(missions))
+
+
+def mission_named(root: Any, name: str, user: str) -> str:
+    """The id of the mission that is meant: `last` and `last-1` are the user's; NotFound where there are not so many.
+
+    BriefError: it is the beginning of several.
+    """
+    before = naming.back(name)
+    if before is None:
+        return naming.begun(root[roots.MISSIONS], name)
+    own = (each for each, (brief, _, _) in newest(root) if brief.value["user"] == user)
+    found = next(islice(own, before, None), None)
+    if found is None:
+        have = "no mission yet" if before == 0 else f"no mission {name}: you asked fewer"
+        raise NotFound(f"there is {have}", field="mission", remedy='Ask something: batos ask "..."')
+    return found
 
 
 def mission_lines(root: Any, most: int, status: str | None, user: str | None) -> list[dict[str, Any]]:
@@ -248,9 +256,11 @@ def _by_name(root: Any, name: str) -> UvmObject | None:
     if name in roots.OBJECTS:
         found = root.get(name)
     elif name.startswith("m-"):
-        _, _, found = root[roots.MISSIONS].get(name, (None, None, None))
+        missions = root[roots.MISSIONS]
+        _, _, found = missions.get(naming.begun(missions, name), (None, None, None))
     elif name.startswith("c-"):
-        found = root[roots.CONVERSATIONS].get(name)
+        conversations = root[roots.CONVERSATIONS]
+        found = conversations.get(naming.begun(conversations, name))
     elif name.startswith("oid:0x"):
         found = _by_oid(root, name)
     else:

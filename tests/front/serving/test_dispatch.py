@@ -61,6 +61,35 @@ async def test_without_following_it_is_begun_all_the_same(door: Dispatcher) -> N
     assert (await ask(door, "show", mission="last", prompts=True))["prompts"]
 
 
+async def test_missions_are_named_by_a_beginning_or_counted_back(door: Dispatcher) -> None:
+    """At every verb that takes one, and in a brief; what is the beginning of several, or is not there, is said."""
+    one, two = [
+        (await ask(door, "submit", brief={"text": each, "effort": "reflex", "conversation": "new"}, follow=True))["id"]
+        for each in ("why?", "how?")
+    ]
+    assert (await ask(door, "show", mission="last-1"))["id"] == one
+    assert (await ask(door, "show", mission=two[:-1].lower()))["id"] == two
+    assert (await ask(door, "wait", mission=one[:-1]))["id"] == one
+    assert (await ask(door, "inspect", object=f"{one[:-1]}.answer"))["slot"] == "answer"
+    brief = {
+        "text": "and?",
+        "effort": "reflex",
+        "ancestor": "last-1",
+        "in_reply_to": two[:-1],
+        "conversation": "last-1",
+    }
+    third = (await ask(door, "submit", brief=brief, follow=True))["brief"]
+    assert (third["ancestor"], third["in_reply_to"]) == (one, two)
+    assert third["conversation"] == (await ask(door, "show", mission=one))["brief"]["conversation"]
+    assert (await ask(door, "turns", conversation=third["conversation"][:-1]))["count"] == 2
+    with pytest.raises(BriefError, match="m-0 is the beginning of 3 missions"):
+        await ask(door, "cancel", mission="m-0")
+    with pytest.raises(NotFound, match="you asked fewer"):
+        await ask(door, "show", mission="last-3")
+    with pytest.raises(NotFound, match="you had fewer"):
+        await ask(door, "turns", conversation="last-2")
+
+
 async def test_a_key_names_its_mission_again(door: Dispatcher) -> None:
     """Asked a second time by the same key: the same mission, not begun twice, told its end."""
     brief = {"text": "why?", "idempotency_key": "k", "conversation": "new"}

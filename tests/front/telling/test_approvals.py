@@ -18,8 +18,8 @@ LINE: dict[str, Any] = {
     "selector": "say_",
     "digest": "0123456789abcdef" * 4,
     "former": 2,
-    "asked_at": "2026-11-22T10:00:00.000Z",
-    "until": "2026-11-29T10:00:00.000Z",
+    "asked_at": "2020-06-02T10:00:00.000Z",
+    "until": "2020-06-09T10:00:00.000Z",
     "missions": ["m-1"],
 }
 SOURCE = "def say_(self):\n    return 'hello'\n"
@@ -98,7 +98,7 @@ def test_a_list_has_a_line_for_each() -> None:
     done = {**LINE, "id": "a-2", "status": "approved", "by": "ada", "answered_at": "2026-11-23T10:00:00.000Z"}
     first, *lines = listing_text({"approvals": [LINE, done], "waiting": 1}).split("\n")
     assert first.split() == ["approval", "status", "method", "source", "since"]
-    assert "until 2026-11-29" in lines[0]
+    assert "2020-06-02, until 2020-06-09" in lines[0]
     assert "approved by ada" in lines[1]
     assert all("0123456789ab" in line for line in lines)
 

@@ -6,6 +6,7 @@ import pytest
 from tests.front.telling.missions import BRIEF, ended, mission
 
 from batos.errors import NotFound
+from batos.front.telling.names import moment_text
 from batos.front.telling.shown import calls_named, mission_text, prompts_text
 
 
@@ -28,7 +29,7 @@ def test_a_mission_read_back() -> None:
     done = mission_text(mission(), voices=False)
     for line in (
         "file     report.txt (abababababab)",
-        "asked    2026-01-01T00:00:00Z by ada",
+        f"asked    {moment_text(mission()['accepted_at'])} by ada",
         "model    batos-brick:0123456789ab (cdcdcdcdcdcd)",
         "trust    model, lineage external",
     ):
@@ -76,7 +77,7 @@ def test_what_was_asked_is_read_back_whole() -> None:
     )
     for line in (
         "persona  BRICK",
-        "deadline 2026-01-01T00:05:00.000Z",
+        f"deadline {moment_text(str(wishes['deadline']))}",
         "priority 0",
         "budget   calls 5",
         "policy   combine vote",

@@ -99,7 +99,7 @@ def test_one_screen() -> None:
         "unrouted 1 failed",
         "memory   batos-brick:1 is on the card, 4.0 GiB, seen 30 min 0 s ago",
         "newest failures",
-        "  m-0  2026-11-21T09:00:00.000Z  timed_out: its deadline passed",
+        "  m-0  30 min ago  timed_out: its deadline passed",
     ]
 
 

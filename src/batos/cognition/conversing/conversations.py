@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
+from itertools import islice
 from typing import Any
 
 from ZODB.POSException import POSKeyError
@@ -12,7 +13,7 @@ from ZODB.POSException import POSKeyError
 from batos.cognition.brief import MissionBrief
 from batos.cognition.evidence import Past, Summary, Turn
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
-from batos.image import roots
+from batos.image import naming, roots
 from batos.inference.journal import canonical
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -41,17 +42,11 @@ def mine(root: Any, name: str, user: str | None) -> UvmObject:
     return found
 
 
-def newest(root: Any, user: str) -> str | None:
-    """The user's newest conversation, if any; ids sort by time, and older conversations are not loaded."""
+def newest(root: Any, user: str, before: int = 0) -> str | None:
+    """The user's newest conversation, or the one so many before it, if any; older ones are not loaded."""
     kept = root[roots.CONVERSATIONS]
-    try:
-        name: str = kept.maxKey()
-        while kept[name].user != user:
-            # Below `name` and above every shorter step down: its last character made smaller, then the largest.
-            name = kept.maxKey(f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff")
-    except ValueError:  # nothing is below
-        return None
-    return name
+    own = (name for name in naming.descending(kept) if kept[name].user == user)
+    return next(islice(own, before, None), None)
 
 
 def count(conversation: UvmObject) -> int:
@@ -209,10 +204,15 @@ def _meant(root: Any, brief: MissionBrief, reached: Reach | None) -> Turn | None
 
 
 def named(root: Any, name: str, user: str) -> str:
-    """The id that is meant: `last` is the user's newest; NotFound if there is none."""
-    found = newest(root, user) if name == "last" else name
+    """The id that is meant: `last` and `last-1` are the user's; NotFound if there are not so many.
+
+    BriefError: it is the beginning of several.
+    """
+    before = naming.back(name)
+    found = naming.begun(root[roots.CONVERSATIONS], name) if before is None else newest(root, user, before)
     if found is None:
-        raise NotFound("there is no conversation yet", field="conversation", remedy="Begin one with `new`.")
+        have = "yet" if before == 0 else f"{name}: you had fewer"
+        raise NotFound(f"there is no conversation {have}", field="conversation", remedy="Begin one with `new`.")
     return found
 
 

@@ -10,7 +10,7 @@ from batos.cognition import brief as briefs
 from batos.cognition.brief import MissionBrief
 from batos.cognition.conversing import conversations
 from batos.errors import BriefError, NotFound, Refused
-from batos.image import roots
+from batos.image import naming, roots
 from batos.image.ids import conversation_id
 from batos.image.records import Brief, Status
 
@@ -45,7 +45,7 @@ def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> s
     if name is None:
         return None
     first = root[roots.MISSIONS][name][0].value
-    by_name = {"conversation"} if asked.get("conversation") in ("new", "last") else set()
+    by_name = {"conversation"} if _counted(asked.get("conversation")) else set()
     for field in MissionBrief.model_fields.keys() - _OF_THE_DOOR - by_name:
         if first.get(field) != value.get(field):
             raise BriefError(
@@ -54,6 +54,11 @@ def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> s
                 remedy="Give a new question a key of its own; an old one with the same fields is the same mission.",
             )
     return str(name)
+
+
+def _counted(name: object) -> bool:
+    """Whether a name means another conversation when it is said again later."""
+    return isinstance(name, str) and (name == "new" or naming.back(name) is not None)
 
 
 def _conversation(root: Any, name: str, user: str, now: datetime) -> str:

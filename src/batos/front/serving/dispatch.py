@@ -152,8 +152,9 @@ class Dispatcher:
         brief = dict(given.brief)
         user = str(brief.get("user") or self.uvm.settings.asker)
         for name in ("ancestor", "in_reply_to"):
-            if brief.get(name) == "last":
-                brief[name] = await self._reader.named("last", user)
+            meant = brief.get(name)
+            if isinstance(meant, str):  # what is none is the brief's own rules' to refuse
+                brief[name] = await self._reader.named(meant, user)
         files = await self._files(brief.pop("attachments", None) or ())
         return await self._entered(brief, files, _Told(hear, acknowledge, follow=given.follow))
 

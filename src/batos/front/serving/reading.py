@@ -8,7 +8,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from batos.cognition.approving import shown
 from batos.cognition.readings import Readings
-from batos.errors import NotFound
 from batos.front.wire.shapes import (
     Approvals,
     Inspect,
@@ -60,13 +59,8 @@ class Reader:
     # -- missions
 
     async def named(self, mission: str, user: str | None) -> str:
-        """The id of a mission as people name it; NotFound before the first."""
-        if mission != "last":
-            return mission
-        newest = await self.read(self._of.missions, 1, user=user or self._of.settings.asker)
-        if not newest:
-            raise NotFound("there is no mission yet", field="mission", remedy='Ask something: batos ask "..."')
-        return str(newest[0]["id"])
+        """The id of a mission as people name it; NotFound before the first, BriefError for the beginning of several."""
+        return await self.read(self._of.mission_named, mission, user)
 
     async def of(self, given: OfMission) -> str:
         """The id of the mission that is meant."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from batos.front.telling.console import counted
 from batos.front.telling.layout import table, wrapped
+from batos.front.telling.names import when
 
 #: Characters of a digest that people compare.
 _DIGEST: Final = 12
@@ -36,8 +37,8 @@ def _when(found: Mapping[str, Any]) -> str:
     if found["status"] == "asked":
         waits = len(found["missions"])
         kept = f", {counted(waits, 'mission')} {'waits' if waits == 1 else 'wait'}" if waits else ""
-        return f"{found['asked_at']}, until {found['until']}{kept}"
-    return str(found.get("answered_at") or found["until"])
+        return f"{when(found['asked_at'])}, until {when(found['until'])}{kept}"
+    return when(found.get("answered_at") or found["until"])
 
 
 def _slot(found: Mapping[str, Any]) -> str:
@@ -66,7 +67,7 @@ def _head(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"for      {', '.join(found['missions'])}"
     made = found["provenance"]
     by = made.get("by") or f"{made.get('model', '?')} ({str(made.get('model_digest', ''))[:_DIGEST]})"
-    yield f"made by  {visible(str(by))} at {made.get('at', '?')}, trust {made.get('trust', '?')}"
+    yield f"made by  {visible(str(by))} at {when(made.get('at', '?'))}, trust {made.get('trust', '?')}"
 
 
 def _takes_the_place(found: Mapping[str, Any]) -> str:

@@ -52,7 +52,8 @@ class Live:
         if self._waits:
             return self._waits
         if self._learning:
-            return f"learning {', '.join(self._learning)}"
+            one = len(self._learning) == 1
+            return f"learning {next(iter(self._learning)) if one else f'{len(self._learning)} methods'}"
         if not self._calls:
             return ""
         return "the model writes" if any(self._calls.values()) else "waits for the model"
@@ -83,7 +84,7 @@ class Live:
         path = str(keys["path"])
         self._calls[path] = False
         if "/delegating/" in path:
-            self._parts[path.partition("#")[0]] = None
+            self._parts[path.rpartition("/")[2].partition("#")[0]] = None
 
     def _first(self, keys: Mapping[str, Any]) -> None:
         self._calls[str(keys["path"])] = True
@@ -92,7 +93,10 @@ class Live:
         self._calls.pop(str(keys["path"]), None)
 
     def _generating(self, keys: Mapping[str, Any]) -> None:
-        self._learning[str(keys["selector"])] = None
+        selector = str(keys["selector"])
+        self._learning[selector] = None
+        if selector.endswith("_facet_"):
+            self._parts[selector.removesuffix("_facet_")] = None
 
     def _learnt(self, keys: Mapping[str, Any]) -> None:
         self._learning.pop(str(keys["selector"]), None)

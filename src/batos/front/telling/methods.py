@@ -7,6 +7,7 @@ from typing import Any
 
 from batos.front.telling.console import counted
 from batos.front.telling.layout import table, wrapped
+from batos.front.telling.names import moment_text, when
 
 
 def list_text(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -44,7 +45,7 @@ def _heads(method: Mapping[str, Any]) -> Iterator[str]:
     yield f"revision {method['revision']} of {method['revisions']}: {acts}"
     yield f"intent   {wrapped(method['intent'], ' ' * 9).strip()}"
     provenance = method["provenance"]
-    yield f"made     {provenance['at']} by {_maker(provenance)}"
+    yield f"made     {moment_text(provenance['at'])} by {_maker(provenance)}"
     yield f"trust    {provenance['trust']}{_approved(provenance)}"
     missions = provenance["missions"]
     if missions:
@@ -101,7 +102,7 @@ def history_text(history: Mapping[str, Any]) -> str:
     rows = [
         [
             f"{'*' if line['active'] else ' '}{line['revision']}",
-            line["came"]["at"],
+            when(line["came"]["at"]),
             line["model"] or line["came"]["by"],
             str(line["calls"]),
             str(line["bad"]),
@@ -112,7 +113,7 @@ def history_text(history: Mapping[str, Any]) -> str:
     changes = [
         [
             str(line["number"]),
-            line["at"],
+            when(line["at"]),
             line["event"],
             f"{line['former']} > {line['revision']}",
             line["by"],

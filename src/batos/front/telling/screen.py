@@ -36,7 +36,7 @@ def footnotes(provenance: Mapping[str, Any]) -> Iterator[str]:
     quotes: dict[Any, dict[str, None]] = {}
     for each in provenance["citations"]:
         quotes.setdefault(each["document"], {})[_short(each["quote"])] = None
-    for document, said in quotes.items():
+    for document, said in sorted(quotes.items()):
         shown = "; ".join(f'"{quote}"' for quote in list(said)[:_QUOTES])
         more = f"; and {len(said) - _QUOTES} more" if len(said) > _QUOTES else ""
         yield f"[{document}] {names.get(document, '?')}: {shown}{more}"

@@ -11,6 +11,7 @@ from batos.errors import NotFound
 from batos.front.telling.layout import revealed, table, wrapped
 from batos.front.telling.learning import learnt_lines, ran_lines
 from batos.front.telling.mission import cost_text, moment, notes_text, placements, states_text
+from batos.front.telling.names import moment_text
 from batos.front.telling.voices import changes_lines
 
 #: What is said of missions that nobody works on.
@@ -60,9 +61,11 @@ def _asked(mission: Mapping[str, Any]) -> Iterator[str]:
     brief = mission["brief"]
     yield f"mission  {mission['id']}"
     yield f"status   {mission['status']}"
-    yield f"asked    {mission['accepted_at']} by {brief['user']}"
+    yield f"asked    {moment_text(mission['accepted_at'])} by {brief['user']}"
     for name, called in _WISHES.items():
         value = brief.get(name)
+        if name == "deadline" and value is not None:
+            value = moment_text(value)
         if value is not None and value != {}:
             shown = (
                 value

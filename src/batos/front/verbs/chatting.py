@@ -16,6 +16,7 @@ from batos.front.options import Called
 from batos.front.telling.console import counted
 from batos.front.telling.layout import wrapped
 from batos.front.telling.mission import cost_text, ended_text
+from batos.front.telling.names import when
 from batos.front.telling.teller import Teller
 from batos.front.verbs.briefing import Wish
 
@@ -286,7 +287,7 @@ def history_text(page: Mapping[str, Any]) -> str:
     """A page of turns, word for word, with what stands for older ones in prompts."""
     lines = [f"{page['conversation']}: {counted(page['count'], 'turn')}"]
     for each in page["turns"]:
-        lines += ["", f"{each['position']}. {each['mission']}, {each['at']}", wrapped(each["question"])]
+        lines += ["", f"{each['position']}. {each['mission']}, {when(each['at'])}", wrapped(each["question"])]
         lines += [f"   {', '.join(each['personas'])}:", wrapped(each["answer"])]
     if page["next"] is not None:
         lines += ["", f"The next is {page['next']}."]

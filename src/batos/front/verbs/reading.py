@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from batos.front.doors.door import Opened, door
 from batos.front.options import Called, reaching, run
 from batos.front.telling.layout import table
+from batos.front.telling.names import short, when
 from batos.front.telling.shown import calls_named, mission_text, prompts_text
 from batos.front.verbs.chatting import history_text
 from batos.front.verbs.completion import mission_ids, object_names
@@ -59,8 +61,9 @@ def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> No
     if called.console.as_json:
         called.console.document({"missions": found})
     elif found:
-        rows = [[line["id"], line["status"], line["accepted_at"], line["text"]] for line in found]
-        called.console.write(table(rows, ("mission", "status", "accepted", "question")))
+        names = {line["id"]: line["id"] for line in found} if called.verbose else short([line["id"] for line in found])
+        rows = [[names[line["id"]], line["status"], when(line["accepted_at"]), line["text"]] for line in found]
+        called.console.write(table(rows, ("mission", "status", "asked", "question")))
     else:
         called.console.say("There is no such mission." if some else _NO_MISSION)
 
@@ -127,8 +130,8 @@ async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any
     """What the wire knows by no user's name is named here: `last`, or a slot of it."""
     async with opened as way:
         word, dot, slot = (name or "").partition(".")
-        if word == "last":
-            name = str((await way.call("show", {"mission": "last", "user": user}))["id"]) + dot + slot
+        if re.fullmatch(r"last(-\d+)?", word):
+            name = str((await way.call("show", {"mission": word, "user": user}))["id"]) + dot + slot
         return await way.call("inspect", {"object": name} if name else {})
 
 

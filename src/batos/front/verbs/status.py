@@ -14,6 +14,7 @@ from batos.front.telling.bars import lasting
 from batos.front.telling.console import counted, size
 from batos.front.telling.layout import table
 from batos.front.telling.mission import placement_text, who
+from batos.front.telling.names import short, when
 from batos.front.verbs.reading import asked
 
 #: How many running missions and failures fit a screen.
@@ -44,7 +45,8 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
     failures = found.get("failures", ())[:_SHOWN]
     if failures:
         lines.append("newest failures")
-        lines += [f"  {each['mission']}  {_reason(each)}" for each in failures]
+        names = short([each["mission"] for each in failures])
+        lines += [f"  {names[each['mission']]}  {_reason(each, now)}" for each in failures]
     return "\n".join(lines)
 
 
@@ -80,8 +82,9 @@ def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
 def _running(running: Any, now: datetime) -> Iterator[str]:
     if not running:
         return
+    names = short([each["id"] for each in running])
     rows = [
-        [each["id"], each.get("state") or "", _who(each), _since(each.get("since"), now),
+        [names[each["id"]], each.get("state") or "", _who(each), _since(each.get("since"), now),
          str(each.get("calls", "")), each.get("text", "")]
         for each in running[:_SHOWN]
     ]  # fmt: skip
@@ -153,8 +156,7 @@ def _mean(histogram: Mapping[str, Any]) -> float:
     return float(histogram["seconds"]) / max(1, many)
 
 
-def _reason(failure: Mapping[str, Any]) -> str:
+def _reason(failure: Mapping[str, Any], now: datetime) -> str:
     reason = failure.get("reason") or {}
-    return (
-        f"{failure.get('at', '')}  {reason.get('code', failure.get('status', 'failed'))}: {reason.get('message', '')}"
-    )
+    what = f"{reason.get('code', failure.get('status', 'failed'))}: {reason.get('message', '')}"
+    return f"{when(failure.get('at', ''), now)}  {what}"

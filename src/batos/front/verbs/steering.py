@@ -68,9 +68,11 @@ async def _resume(called: Called, opened: Opened, errand: Errand, only: str | No
             if not waiting:
                 called.console.say("The server runs what waits." if way.served else "Nothing waits.")
             return await _run_all(called, way, errand, waiting)
-        if only in await way.left_behind():
-            return await _run_all(called, way, errand, [only])
-        told = await way.call("resume", {"mission": only, "user": called.settings.asker})
+        behind, meant = await way.left_behind(), {"mission": only, "user": called.settings.asker}
+        name = str((await way.call("show", meant))["id"])
+        if name in behind:
+            return await _run_all(called, way, errand, [name])
+        told = await way.call("resume", {"mission": name})
         if way.served:
             _tell(called, told)
             return 0

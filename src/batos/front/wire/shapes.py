@@ -27,7 +27,9 @@ class Shape(BaseModel):
 class OfMission(Shape):
     """One mission."""
 
-    mission: _Name = Field(description="Its id, or `last`: the user's newest.")
+    mission: _Name = Field(
+        description="Its id or the beginning of it; `last`: the user's newest, `last-1`: the one before."
+    )
     user: _Name | None = Field(default=None, description="Whose newest `last` means; absent: the server's own user.")
 
 
@@ -40,7 +42,7 @@ class Submit(Shape):
 
     brief: dict[str, JsonValue] = Field(
         description="As in the table of the brief; `conversation` may also be `new` or `last`, `ancestor` and "
-        "`in_reply_to` `last`; what its attachments name was sent by `attach`."
+        "`in_reply_to` `last`, `last-1`, or the beginning of an id; what its attachments name was sent by `attach`."
     )
     follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
 
@@ -79,7 +81,7 @@ class Show(OfMission):
 class Turns(Shape):
     """A conversation's turns, verbatim, by position."""
 
-    conversation: _Name = Field(description="Its id.")
+    conversation: _Name = Field(description="Its id or the beginning of it, `last`, `last-1`.")
     start: int = Field(default=1, description="The first one's position; negative counts from the end.")
     limit: int = Field(default=20, ge=1, le=1_000, description="How many at most; long ones come in pages.")
     user: _Name | None = Field(default=None, description="Only if it is this user's.")

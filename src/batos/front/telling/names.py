@@ -1,0 +1,61 @@
+"""Times and ids for people: when something was, here and seen from now, and ids as short as they can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+#: Characters of an id that are shown at least: its kind and the millisecond of its beginning.
+_LEAST: Final = 12
+
+
+def when(at: str, now: datetime | None = None) -> str:
+    """A moment as it is seen from `now`, in local time; what is no moment is told as it stands.
+
+    >>> now = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    >>> when("2026-01-02T11:55:00Z", now), when("2026-01-02T11:59:30Z", now), when("2026-01-02T12:05:00Z", now)
+    ('5 min ago', 'just now', 'in 5 min')
+    """
+    now = datetime.now(UTC) if now is None else now
+    try:
+        moment, here = datetime.fromisoformat(at).astimezone(), now.astimezone()
+    except (ValueError, OverflowError):
+        return at
+    seconds = (here - moment).total_seconds()
+    if abs(seconds) < 60:
+        return "just now" if seconds >= 0 else "in a moment"
+    if abs(seconds) < 3_600:
+        minutes = f"{abs(seconds) // 60:.0f} min"
+        return f"{minutes} ago" if seconds > 0 else f"in {minutes}"
+    days = {timedelta(): "today", timedelta(1): "yesterday", timedelta(-1): "tomorrow"}
+    day = days.get(here.date() - moment.date())
+    if day is not None:
+        return f"{day} {moment:%H:%M}"
+    return f"{moment:%d %b %H:%M}" if moment.year == here.year else f"{moment:%Y-%m-%d}"
+
+
+def moment_text(at: str, now: datetime | None = None) -> str:
+    """A moment to the second, in local time; what is near also as it is seen from `now`."""
+    try:
+        told = f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError):
+        return at
+    seen = when(at, now)
+    return told if seen[-1].isdigit() else f"{told} ({seen})"
+
+
+def short(names: Sequence[str]) -> dict[str, str]:
+    """Each id by its shortest beginning that none of the others has; a verb takes that in its place."""
+    ordered = sorted(set(names))
+    found = {}
+    for place, name in enumerate(ordered):
+        beside = [*ordered[max(0, place - 1) : place], *ordered[place + 1 : place + 2]]
+        length = max([_LEAST, *(_shared(name, other) + 1 for other in beside)])
+        found[name] = name[:length]
+    return found
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two ids begin with alike."""
+    return next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))

@@ -1,0 +1,61 @@
+"""Missions and conversations as people name them: an id, the beginning of one, `last`, `last-1` for the one before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from batos.errors import BriefError
+
+_BACK: Final = re.compile(r"last(?:-([0-9]{1,6}))?", re.IGNORECASE)
+_BEGINNING: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{1,26}")
+#: Ids that are named where a beginning is that of several.
+_SHOWN: Final = 3
+
+
+def back(name: str) -> int | None:
+    """How many are between the newest and the one that is meant; None for what does not count from the newest.
+
+    >>> back("last"), back("last-2"), back("m-01M8")
+    (0, 2, None)
+    """
+    found = _BACK.fullmatch(name)
+    return int(found[1] or 0) if found else None
+
+
+def descending(tree: Any) -> Iterator[str]:
+    """The keys of a tree of records, the newest first: they are of one length and sort by time; no other is loaded."""
+    upper: str | None = None
+    while True:
+        try:
+            name: str = tree.maxKey() if upper is None else tree.maxKey(upper)
+        except ValueError:  # nothing is below
+            return
+        yield name
+        # Below `name` and above every shorter step down: its last character made smaller, then the largest there is.
+        upper = f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff"
+
+
+def begun(tree: Any, name: str) -> str:
+    """The one id of a tree that begins so, in capitals or not; the name as it is where none does.
+
+    BriefError: it is the beginning of several, which are named, the newest first.
+    """
+    head, _, digits = name.rpartition("-")
+    wanted = f"{head}-{digits.upper()}"
+    if head not in ("m", "c") or not _BEGINNING.fullmatch(digits.upper()):
+        return name
+    found = list(islice(tree.keys(wanted, f"{wanted}\U0010ffff"), 2))
+    if len(found) < 2:
+        return str(found[0]) if found else name
+    every = list(tree.keys(wanted, f"{wanted}\U0010ffff"))
+    shown = ", ".join(reversed(every[-_SHOWN:]))
+    more = f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
+    kind = "mission" if head == "m" else "conversation"
+    raise BriefError(
+        f"{name} is the beginning of {len(every):,} {kind}s: {shown}{more}",
+        field=kind,
+        remedy="Give more of its id; `last` is your newest, `last-1` the one before.",
+    )
