@@ -361,3 +361,12 @@ async def test_commits_are_told(tmp_path: Path) -> None:
     assert [what for what, _ in heard[:2]] == ["image", "image"]
     assert {what for what, _ in heard} == {"image", "journal"}
     assert all(changes >= 1 for _, changes in heard)
+
+
+async def test_a_configured_effort_is_that_of_who_does_not_say(tmp_path: Path) -> None:
+    """One call where the setting says so; a brief has the last word, and `auto` leaves it to the router."""
+    bridge = ScriptedBridge()
+    async with scripted_uvm(tmp_path, bridge, effort="reflex") as uvm:
+        asked: dict[str, Any] = {"text": "Why does the harbour need a second pier beside the first one?"}
+        efforts = [(await uvm.ask({**asked, **said}))["route"]["effort"] for said in ({}, {"effort": "auto"})]
+        assert efforts == ["reflex", "cycle"]

@@ -56,6 +56,10 @@ class Settings(BaseModel):
         default=160_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."
     )
     mission_seconds: float = Field(default=3_600.0, gt=0, le=30 * DAY, description="Longest time one mission may take.")
+    effort: Literal["auto", "reflex", "cycle", "council"] = Field(
+        default="auto",
+        description="What a question is worth that does not say: one call, a cycle, a council; auto: the router's.",
+    )
     install: Literal["auto", "now", "ask", "never"] = Field(
         default="auto",
         description="Whether a declared intent becomes a method: after the answer, before it (now), when a person "

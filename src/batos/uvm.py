@@ -199,7 +199,9 @@ class UVM(Readings):
 
         A second brief of a user with the same idempotency key is the first one's mission. Busy: no more may wait.
         """
-        return await self.control.submit({"user": self.settings.asker, **brief}, files)
+        chosen = self.settings.effort
+        usual = {} if chosen == "auto" or "message" in brief else {"effort": chosen}
+        return await self.control.submit({"user": self.settings.asker, **usual, **brief}, files)
 
     async def begin(self, mission: str) -> None:
         """Hand an accepted mission to the workers; one that they have, or that is done, is left as it is.

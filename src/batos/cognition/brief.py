@@ -18,6 +18,8 @@ from batos.cognition import filekinds
 from batos.errors import BriefError
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
+#: As asked for: `auto` leaves it to the router, whatever is configured.
+EffortChoice: TypeAlias = Literal["auto", "reflex", "cycle", "council"]
 Combine: TypeAlias = Literal["auto", "select", "vote", "weave"]
 Install: TypeAlias = Literal["auto", "now", "ask", "never"]
 Interpret: TypeAlias = Literal["allow", "never"]
@@ -180,7 +182,7 @@ class MissionBrief(BaseModel):
     conversation: str | None = Field(default=None, pattern=rf"^c-{_ULID}\z")
     in_reply_to: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
     persona: PersonaName | None = None
-    effort: Effort | None = None
+    effort: EffortChoice | None = None
     #: ISO 8601 in UTC: what has no answer by then ends `failed`, timed out.
     deadline: Annotated[str, AfterValidator(_moment)] | None = None
     #: Higher goes first, none is 0; among equals who came first.

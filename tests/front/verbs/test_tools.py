@@ -35,7 +35,7 @@ def test_an_absent_object_is_made_by_its_first_message(user: User) -> None:
 
 
 def test_a_message_has_policies_and_no_unknown_options(user: User) -> None:
-    """`--install` and `--interpret` are as a brief's; what is no option is no argument either, but behind two dashes."""
+    """`--install` and `--interpret` are as a brief's; what is no option is refused, but behind two dashes."""
     never = ("--install", "never", "--interpret", "never")
     refused = user.run("send", AGENT, "words_", "high tide", *never, "--json")
     assert (refused.code, refused.document["error"]["code"]) == (1, "generation_failed")

@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from persistent.mapping import PersistentMapping
@@ -15,6 +15,7 @@ from batos.cognition.routing import lexical, semantic
 from batos.cognition.routing.embedding import Embedder, Unembedded
 from batos.cognition.routing.lessons import Lesson, digest_of
 from batos.cognition.routing.lexical import Lexical
+from batos.cognition.routing.saved import Keeps, Saved
 from batos.cognition.routing.semantic import Semantic
 from batos.image import roots
 
@@ -28,19 +29,6 @@ TOLD_AFTER, AT_MOST = 2.0, 600.0
 NO_EMBEDDER = "the embedder is not there"
 
 _log = structlog.get_logger("batos.router")
-
-
-class Keeps(Protocol):
-    """What is needed of the image."""
-
-    def snapshot(self) -> Any:
-        """The root as it stands, in a `with`."""
-        ...
-
-    @property
-    def writer(self) -> Any:
-        """Where changes of the root are made: `await writer.apply(change)`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +56,24 @@ async def found_or_learnt(image: Keeps, lessons: Sequence[Lesson], embedder: Emb
     kept = await asyncio.to_thread(_kept, image, lessons, digest)
     known = kept or Learnt(digest, await asyncio.to_thread(lexical.learnt, lessons))
     anew = embedder is not None and embedder.identity != known.embedder
-    made = await _with_meaning(known, lessons, embedder, tell) if embedder is not None and anew else known
+    made = await _with_meaning(image, known, lessons, embedder, tell) if embedder is not None and anew else known
     if kept is None or (anew and made.meaning is not None):
         await _keep(image.writer.apply, made)
     return replace(made, without=NO_EMBEDDER) if embedder is None else made
 
 
-async def _with_meaning(known: Learnt, lessons: Sequence[Lesson], embedder: Embedder, tell: Tell) -> Learnt:
+async def _with_meaning(
+    image: Keeps, known: Learnt, lessons: Sequence[Lesson], embedder: Embedder, tell: Tell
+) -> Learnt:
     labelled = [(lesson.persona, text) for lesson in lessons for text in lesson.exemplars]
     clock = asyncio.get_running_loop().time
-    began, vectors = clock(), list[list[float]]()
+    began, saved = clock(), Saved(image, (known.lessons, *embedder.identity))
+    vectors = await asyncio.to_thread(saved.read)
     try:
         async with asyncio.timeout(AT_MOST):
-            for start in range(0, len(labelled), BATCH):
+            for start in range(len(vectors), len(labelled), BATCH):
                 vectors += await embedder.vectors([text for _, text in labelled[start : start + BATCH]])
+                await saved.save(vectors, clock())
                 if clock() - began >= TOLD_AFTER:
                     tell(len(vectors), len(labelled))
         pairs = [(persona, vector) for (persona, _), vector in zip(labelled, vectors, strict=True)]

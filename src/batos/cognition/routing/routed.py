@@ -20,14 +20,15 @@ async def decide(router: Router, brief: MissionBrief, root: Any, notes: Iterable
     `notes` are of the attempts that asked the same before, nearest first: what was noted there is used again, so that
     the same calls are made, whatever became of the codex or the embedder since. The asker's choice wins over all.
     """
+    effort = None if brief.effort == "auto" else brief.effort
     for note in notes:
         if ROUTE_NOTE in note:
-            return Route.noted(note[ROUTE_NOTE]).overridden(brief.persona, brief.effort)
+            return Route.noted(note[ROUTE_NOTE]).overridden(brief.persona, effort)
     return await router.route(
         brief.text,
         files=len(brief.attachments),
         persona=brief.persona,
-        effort=brief.effort,
+        effort=effort,
         before=_before(root, brief),
     )
 

@@ -13,9 +13,10 @@ import structlog
 from batos.cognition.routing import effort as efforts
 from batos.cognition.routing import lexical
 from batos.cognition.routing.embedding import Embedder, Unembedded
-from batos.cognition.routing.learning import Keeps, Learnt, found_or_learnt
+from batos.cognition.routing.learning import Learnt, found_or_learnt
 from batos.cognition.routing.lessons import Lesson, digest_of
 from batos.cognition.routing.lexical import Triggers
+from batos.cognition.routing.saved import Keeps
 from batos.cognition.routing.semantic import log_shares
 from batos.events import Events
 

@@ -15,7 +15,7 @@ import click
 
 from batos.cognition.brief import (
     Combine,
-    Effort,
+    EffortChoice,
     File,
     Install,
     Interpret,
@@ -165,7 +165,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--file", "files", multiple=True, metavar="PATH",
                   help="A text file to answer from; - is stdin. Repeatable.")  # fmt: skip
     @click.option("--conversation", metavar="ID", help="Go on with one; `last` is your newest, `new` begins one.")
-    @click.option("--effort", type=click.Choice(get_args(Effort)),
+    @click.option("--effort", type=click.Choice(get_args(EffortChoice)),
                   help="One call; a persona over its facets; several personas, each over its own.")  # fmt: skip
     @click.option("--persona", type=click.Choice(get_args(PersonaName), case_sensitive=False), help="Who is to answer.")
     @click.option("--combine", type=click.Choice(get_args(Combine)),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from batos.cognition.brief import Combine, Effort, File, Install, Interpret, PersonaName
+from batos.cognition.brief import Combine, EffortChoice, File, Install, Interpret, PersonaName
 from batos.errors import BatosError, NotFound, UsageError
 from batos.front.doors.door import Door
 from batos.front.doors.errand import Errand
@@ -178,7 +178,7 @@ class Chat:
         return self._set("persona", rest.upper(), get_args(PersonaName))
 
     async def _effort(self, door: Door, rest: str) -> int:
-        return self._set("effort", rest.lower(), get_args(Effort))
+        return self._set("effort", rest.lower(), get_args(EffortChoice))
 
     async def _combine(self, door: Door, rest: str) -> int:
         chosen = self._policy("combine", rest, get_args(Combine))
@@ -208,10 +208,10 @@ class Chat:
 
     def _set(self, field: str, value: str, known: Sequence[str]) -> int:
         """A field of the next briefs; `auto` or nothing leaves it to the router."""
-        if value.lower() in ("", "auto"):
+        if value.lower() in ("", "auto") and "auto" not in known:
             self.fields.pop(field, None)
         else:
-            self.fields[field] = _choice(field, value, known)
+            self.fields[field] = _choice(field, value or "auto", known)
         chosen = self.fields.get(field, "auto")
         self._tell({field: chosen}, f"The {field} is {'left to the router' if chosen == 'auto' else chosen}.")
         return 0

@@ -1,0 +1,76 @@
+"""Vectors of a lesson that is being learnt, kept piece by piece: who goes on after a crash embeds only the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from persistent.mapping import PersistentMapping
+
+from batos.image import roots
+
+#: The key of the router's record that has the pieces: {of, pieces {number of the first vector: {size, vectors}}}.
+PIECES: Final = "pieces"
+#: Seconds between two pieces: each is a commit.
+EVERY: Final = 0.5
+
+
+class Keeps(Protocol):
+    """What is needed of the image."""
+
+    def snapshot(self) -> Any:
+        """The root as it stands, in a `with`."""
+        ...
+
+    @property
+    def writer(self) -> Any:
+        """Where changes of the root are made: `await writer.apply(change)`."""
+        ...
+
+
+class Saved:
+    """The vectors of one lesson by one embedder (`of`: the lesson's digest, the embedder's name and digest)."""
+
+    def __init__(self, image: Keeps, of: Sequence[str]) -> None:
+        self._image = image
+        self._of = tuple(of)
+        self._reached = 0
+        self._at: float | None = None
+
+    def read(self) -> list[list[float]]:
+        """What an earlier process was given, from the first on; what is of another lesson or embedder is nothing."""
+        found: list[list[float]] = []
+        with self._image.snapshot() as root:
+            kept = dict(root.get(roots.ROUTER, {}).get(PIECES) or {})
+            pieces = kept.get("pieces", {}) if tuple(kept.get("of", ())) == self._of else {}
+            while len(found) in pieces:
+                piece = pieces[len(found)]
+                vectors, size = array("d", piece["vectors"]), int(piece["size"])
+                found += [vectors[start : start + size].tolist() for start in range(0, len(vectors), size)]
+        self._reached = len(found)
+        return found
+
+    async def save(self, vectors: Sequence[Sequence[float]], now: float) -> None:
+        """Keep those that came since the last piece, once it is a while ago; `now` in seconds that only ever grow."""
+        if self._at is None:
+            self._at = now
+        if now - self._at < EVERY or len(vectors) == self._reached:
+            return
+        new = vectors[self._reached :]
+        size = len(new[0])
+        if any(len(each) != size for each in new) or not size:
+            return  # no vectors of one space: whoever learns of them says so
+        packed = await asyncio.to_thread(lambda: array("d", [value for each in new for value in each]).tobytes())
+        piece, first = {"size": size, "vectors": packed}, self._reached
+
+        def change(root: Any) -> None:
+            record = root[roots.ROUTER]
+            kept = record.get(PIECES)
+            if kept is None or kept["of"] != self._of:
+                kept = record[PIECES] = PersistentMapping({"of": self._of, "pieces": PersistentMapping()})
+            kept["pieces"][first] = PersistentMapping(piece)
+
+        await self._image.writer.apply(change)
+        self._reached, self._at = len(vectors), now
