@@ -1,4 +1,4 @@
-"""The whole shipped codex: every facet and key protocol of the four personas is compiled by the first message to it."""
+"""The shipped codex: the first message to each facet and key protocol that learns compiles it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ PERSONAS = tuple(map(prototype_name, PILLARS))
 def slots(uvm: UVM, kind: type) -> set[tuple[str, str]]:
     """Each slot of a persona that holds a facet or protocol as an intent or, by now, as a method.
 
-    But BRICK's gadget generation: what it makes is a tool, and it is that tool that is compiled.
+    But BRICK's gadget generation: what it makes is a tool, and it is that tool that is compiled. And but ALFRED's two
+    audits: a cycle tells them what the kernel measured, which no method is given.
     """
     with uvm.image.snapshot() as root:
         return {
             (name, slot)
             for name in PERSONAS
             for slot, value in own_slots(root[name]).items()
-            if isinstance(value, kind) and slot.endswith(("_facet_", "_protocol_")) and slot != GADGET
+            if isinstance(value, kind) and slot.endswith(("_facet_", "_protocol_"))
+            if slot != GADGET and not slot.endswith("_audit_protocol_")
         }
 
 

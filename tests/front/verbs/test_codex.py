@@ -94,7 +94,7 @@ def test_a_check_tells_every_fault(newcomer: User) -> None:
     """All faults of all files, each as file:line: message with its remedy, and as data; the check ends with 1."""
     lines = [
         change(newcomer, "mind.toml", 'embedder = "all', 'embeder = "all'),
-        change(newcomer, "brick.toml", '"debug", ', '"WHY", '),
+        change(newcomer, "brick.toml", '"debug", ', '"FEEL", '),
     ]
     (newcomer.home / "codex" / "joker.toml").write_text("", encoding="utf-8")
     ran = newcomer.run("codex", "check", "--json")
@@ -102,7 +102,7 @@ def test_a_check_tells_every_fault(newcomer: User) -> None:
     assert ran.code == 1
     assert [Path(each["file"]).name for each in found] == ["mind.toml", "brick.toml", "joker.toml"]
     assert [each["line"] for each in found[:2]] == lines
-    assert [each["field"] for each in found[:2]] == ["embeder", "triggers.10"]
+    assert [each["field"] for each in found[:2]] == ["embeder", "triggers.9"]
     assert all(each["remedy"] for each in found)
     people = newcomer.run("codex", "check")
     assert people.code == 1
