@@ -115,8 +115,9 @@ def round_of(number: int, folder: Path, rate: float, load: float, tally: Tally) 
         asked = {
             "reflex": person.run("ask", PLAIN, "--effort", "reflex"),
             "cycle": person.run("ask", QUESTION, *cycle, texts[0]),
-            "second_cycle": person.run("ask", QUESTION, *cycle, texts[1]),
         }
+        if rate:  # what nothing is measured by is compared with nothing
+            asked["second_cycle"] = person.run("ask", QUESTION, *cycle, texts[1])
         missions = asyncio.run(person.missions())
     for (kind, ran), mission in zip(asked.items(), missions, strict=True):
         assert ran.first_s is not None
@@ -139,16 +140,16 @@ def round_of(number: int, folder: Path, rate: float, load: float, tally: Tally) 
 def figures(tally: Tally) -> dict[str, Any]:
     """Medians over the rounds; of lines the most."""
     seconds = {
-        name: {kind: round(statistics.median(values), 2) for kind, values in of.items()}
+        name: {kind: round(statistics.median(values), 2) if values else None for kind, values in of.items()}
         for name, of in (("first_token_s", tally.first), ("answer_s", tally.answers))
     }
-    answers = seconds["answer_s"]
+    first, second = seconds["answer_s"]["cycle"], seconds["answer_s"]["second_cycle"]
     return {
         **seconds,
         "lines_beside_answer": max(tally.lines),
         "passages_left_out": tally.left_out,
         "first_token_beyond_load_and_prompt_s": round(statistics.median(tally.beyond), 2),
-        "first_cycle_over_second": round(answers["cycle"] / answers["second_cycle"], 3),
+        "first_cycle_over_second": round(first / second, 3) if first and second else None,
     }
 
 

@@ -195,3 +195,22 @@ def test_how_to_reply_is_not_what_is_talked_about() -> None:
     keys = "Reply with:\n`answer`: (text)\n`unanswered`: the numbers that stay open"
     gathered = gather([{"role": "user", "content": f"hi\n\n{keys}\n\nAsked at 2026-01-02T03:04:05.678Z."}], ())
     assert "stay open" not in language.answer(gathered) + gathered.question
+
+
+def test_a_follow_up_is_answered_from_what_the_person_said() -> None:
+    """By a word that both have, the newest first; no line of a persona, no earlier question and no answer is said."""
+    told = [
+        {"role": "system", "content": "A boat is a house rule."},
+        {"role": "user", "content": "My boat is called Lark."},
+        {"role": "assistant", "content": "Your boat is a kite."},
+        {"role": "user", "content": "No, the boat is called Wren. Is a boat a kite?"},
+        {"role": "assistant", "content": "It is a boat."},
+    ]
+    task = "You are ROBIN, who likes a boat.\n\nThe message:\n{}\n\nAnswer at once. Name each boat."
+    asked = gather([*told, {"role": "user", "content": task.format("What is my boat called?")}], ())
+    assert [one.text for one in asked.spoken] == ["No, the boat is called Wren.", "My boat is called Lark."]
+    assert asked.question == "What is my boat called?"
+    said = gather([*told, {"role": "user", "content": task.format("I sold my boat.")}], ())
+    assert [one.text for one in said.spoken] == ["I sold my boat."]
+    other = gather([*told, {"role": "user", "content": task.format("How do tides work?")}], ())
+    assert [one.text for one in other.spoken] == ["How do tides work?"]

@@ -39,6 +39,7 @@ _COMMON = frozenset(
     "its me my not now of on one only or our should so than that the their them then there these they this to was we "
     "were what when where which who why will with would you your".split()
 )
+_LAST = 3  # messages, of which one asks
 _LONGEST = 4000  # characters of a "sentence" without an end
 
 
@@ -155,35 +156,50 @@ def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sou
             evidence.extend(sentences(text, number))
         if message.get("role") != "system":
             spoken.extend(sentences(rest, 0))
-    question = _question([_parts(str(message.get("content") or ""))[1] for message in messages[-3:]])
+    texts = [_parts(str(message.get("content") or ""))[1] for message in messages[-_LAST:]]
+    question, at = _question(texts)
     key = blake2b(digest_size=32)
     for part in salt:
         key.update(repr(part).encode("utf-8", "surrogatepass") + b"\x1e")
     for message in messages:
         key.update(str(message.get("content")).encode("utf-8", "surrogatepass") + b"\x1e")
-    own = sentences(question, 0)
+    before = messages[: max(len(messages) - len(texts), 0) + at]
+    own = _told_before(before, question) or sentences(question, 0)
     return Sources(tuple(evidence), own or tuple(spoken), question, tuple(blocks), key.digest())
 
 
-def _question(texts: Sequence[str]) -> str:
-    """What is asked: marked or labelled in one of the last messages, else the last sentence that asks in the last one.
+def _told_before(messages: Sequence[Mapping[str, Any]], question: str) -> tuple[Sentence, ...]:
+    """What the person said earlier that has a word of the question in it, the newest first; of what asks, nothing."""
+    if not question.rstrip().endswith("?"):
+        return ()
+    wanted, found = frozenset(terms(question)), list[Sentence]()
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            said = sentences(_parts(str(message.get("content") or ""))[1], 0)
+            found += (one for one in said if one.terms & wanted and not one.text.endswith("?"))
+    return tuple(found)
+
+
+def _question(texts: Sequence[str]) -> tuple[str, int]:
+    """What is asked, and in which text: marked or labelled in one of the last, else the last sentence that asks there.
 
     A label is a line such as "The message:" or "Your part of the look-up:"; the question is what follows it, up to the
     next blank line. Without any of these it is the last paragraph of some words.
     """
-    for text in reversed(texts):
-        marked = _MARKED.findall(text)
+    last = len(texts) - 1
+    for at in range(last, -1, -1):
+        marked = _MARKED.findall(texts[at])
         if marked:
-            return str(marked[-1][1]).strip()
-        labelled = _LABELLED.search(text)
+            return str(marked[-1][1]).strip(), at
+        labelled = _LABELLED.search(texts[at])
         if labelled:
-            return labelled[1].strip()
+            return labelled[1].strip(), at
     text = texts[-1] if texts else ""
     asking = [one.text for one in sentences(text, 0) if one.text.rstrip("\"')]").endswith("?")]
     if asking:
-        return asking[-1]
+        return asking[-1], last
     paragraphs = [part.strip() for part in text.split("\n\n") if len(words(part)) > 2]
-    return paragraphs[-1] if paragraphs else text.strip()
+    return (paragraphs[-1] if paragraphs else text.strip()), last
 
 
 def clauses(question: str) -> list[str]:
