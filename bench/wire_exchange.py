@@ -125,7 +125,12 @@ class Recording:
         """The version that the daemon said it was, if it was asked."""
         for one in self.exchanges:
             if one.path == "/api/version" and one.reply.text:
-                return str(json.loads(one.reply.text)["version"])
+                try:
+                    said = json.loads(one.reply.text)
+                except ValueError:  # asked in a way that the daemon refused
+                    continue
+                if isinstance(said, dict) and "version" in said:
+                    return str(said["version"])
         return None
 
     def load_seconds(self) -> float:

@@ -26,7 +26,8 @@ _MODEL = "application/vnd.ollama.image.model"
 _ADAPTER = "application/vnd.ollama.image.adapter"
 _CONFIG = "application/vnd.docker.container.image.v1+json"
 _MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
-_REASONS = {200: "OK", 206: "Partial Content", 307: "Temporary Redirect", 400: "Bad Request", 404: "Not Found"}
+_REASONS = {200: "OK", 206: "Partial Content", 307: "Temporary Redirect", 404: "Not Found"}
+_NO_PROTOCOL = b"Error code: 400\n"
 _MEDIA = {"template": "template", "system": "system", "license": "license"}
 
 
@@ -79,8 +80,9 @@ class Registry:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         first = await reader.read(1)
         if not first.isalpha():  # a handshake of TLS, or the end
-            if first:
-                await self._reply(writer, 400, b"", {})
+            if first:  # neither TLS nor HTTP, as the recorded registry answered it: Go tells the two apart
+                writer.write(_NO_PROTOCOL)
+                await writer.drain()
             return False
         head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, target, _ = head[0].split(" ", 2)

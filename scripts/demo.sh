@@ -47,7 +47,8 @@ live_or_refuse() {
     case $reply in [yY]*) ;; *) echo "Nothing was pulled."; exit 4 ;; esac
 }
 
-# A home of its own, new each time: the demo shows the same thing twice and touches nothing of yours.
+# A home of its own, new each time: the demo begins as a first question does and touches nothing of yours. The emulator
+# says the same to the same request; a mission's seeds come from its id, so another run's words are not these.
 # (The settings of the person who runs it are put aside too; OLLAMA_HOST counts with LIVE=1 alone.)
 unset "${!BATOS_@}"
 export BATOS_HOME=$PWD/.batos/demo

@@ -105,6 +105,24 @@ async def test_adapters_are_looked_at_before_weights_are_quantised(client: Clien
     assert f"ADAPTER /emulator/models/blobs/{adapter.replace(':', '-')}" in shown["modelfile"]
 
 
+async def test_a_base_and_an_adapter_in_one_files(client: Client) -> None:
+    """The architecture is named twice in show, tags and ps, the size is both layers'; an adapter alone can nothing."""
+    base, adapter = await _upload(client, "tiny-a.gguf"), await _upload(client, "babs-lora.gguf")
+    await client.lines("/api/create", model="both", files={"tiny-a.gguf": base, "babs-lora.gguf": adapter})
+    await client.lines("/api/create", model="plain", files={"tiny-a.gguf": base})
+    await client.lines("/api/create", model="above", **{"from": "plain", "adapters": {"b.gguf": adapter}})
+    await client.lines("/api/create", model="alone", files={"babs-lora.gguf": adapter})
+    await client.lines("/api/generate", model="both", prompt="hi", options={"num_predict": 1})
+    rows = {row["name"]: row for row in (await client.http.get("/api/tags")).json()["models"]}
+    [running] = (await client.http.get("/api/ps")).json()["models"]
+    shown = (await client.post("/api/show", model="both")).json()
+    twice = [rows["both:latest"], running, shown]
+    assert [each["details"]["families"] for each in twice] == [["llama", "llama"]] * 3
+    assert [rows[f"{name}:latest"]["details"]["families"] for name in ("plain", "above")] == [["llama"]] * 2
+    assert rows["both:latest"]["size"] > rows["plain:latest"]["size"] + 7_000
+    assert "capabilities" not in rows["alone:latest"]
+
+
 async def test_a_model_given_as_an_adapter_is_the_model_that_runs(client: Client) -> None:
     """It is re-written as any upload, becomes a second layer of weights, and is named as the base."""
     base, other = await _upload(client, "tiny-a.gguf"), await _upload(client, "tiny-embed.gguf")

@@ -67,6 +67,7 @@ async def test_pages_of_other_origins(client: Client) -> None:
     assert reply.headers["access-control-allow-origin"] == "http://127.0.0.1"
     preflight = await client.http.request("OPTIONS", "/api/chat", headers={"origin": "https://localhost"})
     assert (preflight.status_code, preflight.headers["access-control-max-age"]) == (204, "43200")
+    assert (preflight.content, "content-length" in preflight.headers) == (b"", False)
     assert (await client.http.get("/api/version", headers={"origin": "http://localhost.evil.com"})).status_code == 403
     assert (await client.http.get("/api/version", headers={"origin": client.url})).headers.get("vary") is None
 

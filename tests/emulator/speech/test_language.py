@@ -65,6 +65,13 @@ async def test_free_text_is_drawn_from_the_evidence(client: Client) -> None:
     assert lines[-1]["done"]
 
 
+async def test_an_empty_format_is_none(client: Client) -> None:
+    """`"format": {}` asks for words, as no format does."""
+    text = HARBOUR + "\nWhen was the lamp replaced?"
+    free, empty = await client.chat(text), await client.chat(text, format={})
+    assert empty["message"]["content"] == free["message"]["content"]
+
+
 async def test_counts_follow_from_the_request(client: Client) -> None:
     """Without a vocabulary: four bytes a token, one for each of five marks and one in front; an end in the answer."""
     first = await client.chat("y" * 400)

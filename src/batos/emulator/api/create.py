@@ -229,6 +229,8 @@ def _configure(making: Making, part: Part) -> None:
         return
     if part.layer.media == store.DRAFT:
         config["draft"] = {"model_format": "gguf", "architecture": card.architecture}
+    if part.beside and any(other.layer.media == store.MODEL for other in making.parts):
+        config["model_families"] = [*(config.get("model_families") or ()), card.architecture]
     if part.layer.media != store.MODEL:
         return
     details = card.details()
@@ -237,7 +239,8 @@ def _configure(making: Making, part: Part) -> None:
     config["model_type"] = config.get("model_type") or details["parameter_size"]
     config["file_type"] = config.get("file_type") or card.quantization
     families = list(config.get("model_families") or ())
-    config["model_families"] = families if card.architecture in families else [*families, card.architecture]
+    known = card.architecture in families and not any(other.beside for other in making.parts)
+    config["model_families"] = families if known else [*families, card.architecture]
     built_in = _BUILT_IN.get(card.architecture, "")
     for key in ("renderer", "parser"):
         config[key] = config.get(key) or built_in

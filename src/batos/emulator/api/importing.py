@@ -60,13 +60,15 @@ _SIZES = {
 class Part:
     """A layer on its way into a model, with what its weights say of themselves; `upload` is still to be re-written.
 
-    `data` is the content of a small one, which another request may take out of the store before the model is there.
+    `data` is the content of a small one, which another request may take out of the store before the model is there. An
+    adapter that is `beside` came with its base in one `files`, where the daemon counts its architecture again.
     """
 
     layer: Layer
     card: Card | None = None
     upload: bool = False
     data: bytes | None = None
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ def _parsed(stored: Store, files: Files, path: str) -> Part:
         raise ApiError(files.status, "unexpected EOF")
     media = files.media or (store.ADAPTER if card.adapter else store.PROJECTOR if card.projector else store.MODEL)
     size = stored.blobs[digest].size
-    return Part(Layer(media, digest, size, path, adapters.noted(digest, fresh=False)), card, upload=True)
+    beside = media == store.ADAPTER and not files.adapter
+    return Part(Layer(media, digest, size, path, adapters.noted(digest, fresh=False)), card, upload=True, beside=beside)
 
 
 def _detect(stored: Store, part: Part, parts: list[Part]) -> None:

@@ -23,6 +23,7 @@ from batos.emulator.replies import TEXT, Cut, Reply, Stream
 AHEAD_BYTES = 64 * 1024  # what a client may send beyond the request that is being answered
 Answer = Reply | Stream
 _LEFT = 499  # what the daemon answers to a client that has gone: nobody reads it but the log
+_NO_CONTENT = 204  # has no length, not even that of nothing
 _LINGER_S = 0.5
 _REST_BYTES = 256 * 1024  # what Go reads of a body that its handler left, so that the connection can be used again
 _SIZED_BYTES = 2048  # Go names the length of a reply up to this size and sends longer ones in chunks
@@ -315,7 +316,7 @@ class Connection(asyncio.Protocol):
         else:
             headers.append(("Transfer-Encoding", "chunked"))
         out = self._opened(reply.status, headers)
-        if request.method == "HEAD" and not reply.body:
+        if not reply.body and (request.method == "HEAD" or reply.status == _NO_CONTENT):
             out = out.replace(b"Content-Length: 0\r\n", b"")
         self._write(
             out + self._rest(reply.body if request.method != "HEAD" else b"", sized or request.method == "HEAD")

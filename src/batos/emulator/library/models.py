@@ -61,6 +61,8 @@ class Model:
     @cached_property
     def capabilities(self) -> list[str]:
         """As show lists them: from the weights, the template and the configuration."""
+        if not self.remote and not self.base:
+            return []  # an adapter without weights under it
         found = [] if self.remote else ["embedding" if self.card.embeds else "completion"]
         if self.projectors or self.card.value("vision.block_count"):
             found.append("vision")

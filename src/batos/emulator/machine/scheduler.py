@@ -384,7 +384,7 @@ def _row(runner: Runner, now_ns: int) -> dict[str, Any]:
         "model": model.name.display,
         "size": runner.footprint.size,
         "digest": model.manifest.digest,
-        "details": model.card.details(),
+        "details": {**model.details, "parent_model": ""},
         "expires_at": stamp(min(runner.shown_expiry(now_ns), 2 * FOR_EVER)),
         "size_vram": runner.footprint.on_card,
         "context_length": runner.ask.num_ctx,

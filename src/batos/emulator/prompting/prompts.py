@@ -66,9 +66,9 @@ def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
 
 
 def wanted_format(fields: Fields) -> Any:
-    """None, "json" or a schema; ApiError 500 for what is none of them."""
+    """None (an empty one too), "json" or a schema; ApiError 500 for what is none of them."""
     value = fields.get("format")
-    if value is None or value == "":
+    if value is None or value in ("", {}):
         return None
     if value == "json" or isinstance(value, dict):
         return value
