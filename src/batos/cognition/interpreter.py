@@ -18,6 +18,7 @@ from batos.cognition.methods import choosing, results, runs, uses
 from batos.cognition.methods.choosing import Chosen
 from batos.cognition.methods.errands import Errand, Ran
 from batos.cognition.methods.plainness import data_of
+from batos.cognition.methods.sheets import Sheet
 from batos.cognition.mind import facets, protocols
 from batos.cognition.running import Running
 from batos.errors import CellMissing, InternalError, ObjectError
@@ -38,20 +39,36 @@ Derive: TypeAlias = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
 class MissionInterpreter:
-    """The interpreter of one running mission; facets share the evidence of its cycle."""
+    """The interpreter of one mind of a running mission; facets share the evidence of its cycle.
 
-    def __init__(self, running: Running, cycle: UvmObject, derive: Derive | None = None) -> None:
+    `sheet` is what the methods of a mind within another write on; None: the mission's own mind's go into the image.
+    """
+
+    def __init__(
+        self, running: Running, cycle: UvmObject, derive: Derive | None = None, sheet: Sheet | None = None
+    ) -> None:
         self.running = running
         self.cycle = cycle
         self._derive = derive
+        self._sheet = sheet
 
     def within(self, running: Running, cycle: UvmObject) -> MissionInterpreter:
-        """One that interprets for a mind within this one, or with another voice."""
-        return MissionInterpreter(running, cycle, self._derive)
+        """One that interprets for a mind within this one; what its methods write is its own until it is joined."""
+        return MissionInterpreter(running, cycle, self._derive, Sheet(self._sheet))
+
+    def joined(self) -> str | None:
+        """Lay down what this mind's methods wrote, now that it has its answer; None: it is laid.
+
+        Else what it rested on and others have changed since, in words: nothing is laid.
+        """
+        moved = None if self._sheet is None else self._sheet.moved()
+        if moved is None and self._sheet is not None:
+            self.running.changed.extend(self._sheet.lay())
+        return moved
 
     def voiced(self, running: Running) -> MissionInterpreter:
         """One that interprets for the same mind with another voice or other options."""
-        return self.within(running, self.cycle)
+        return MissionInterpreter(running, self.cycle, self._derive, self._sheet)
 
     async def derive(self, change: Callable[[Any], Any]) -> Any:
         """Change what is derived from the image's truth (a view of turns) in a short commit of its own."""
@@ -113,6 +130,7 @@ class MissionInterpreter:
             evidence=synthesis.evidence,
             trust=least_trusted(provenance.lineage_trust(synthesis.recalled), *before),
             intent=choice.intent,
+            mind=self._sheet,
         )
 
     async def ran(self, errand: Errand, choice: Chosen, takes: runs.Takes = runs.anything) -> Any:

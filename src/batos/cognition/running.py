@@ -349,7 +349,11 @@ class Interprets(Interpreter, Protocol):
     """An interpreter of messages that a mind's parts can be minds for."""
 
     def within(self, running: Running, cycle: UvmObject) -> Interprets:
-        """One that interprets for a mind within this one."""
+        """One that interprets for a mind within this one; what its methods write is its own until it is joined."""
+        ...
+
+    def joined(self) -> str | None:
+        """Lay down what this mind's methods wrote; else what others have changed of what it rested on, in words."""
         ...
 
     async def derive(self, change: Callable[[Any], Any]) -> Any:

@@ -94,7 +94,7 @@ async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
     found = _found(receiver, message)
     if preparing.is_persona(receiver):
         running = preparing.as_persona(running, receiver)
-    interpreter = interpreter.within(running, interpreter.cycle)
+    interpreter = interpreter.voiced(running)
     synthesis = Synthesis(running.question)
     setattr(interpreter.cycle, states.WORK_SLOT, synthesis)
     result = await _answered(_Sent(running, interpreter, synthesis, receiver, found, message))

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from persistent.mapping import PersistentMapping
 from tests.cognition.methods.crafted import BRICK, Crafted, put
-from tests.cognition.minds import GOOD, LAMP, SLOTS, ask, change, submit
+from tests.cognition.minds import GOOD, LAMP, SLOTS, ask, change, kind, submit
 
-from batos.errors import CovenantViolation, MethodFailed, StreamCut
+from batos.errors import BatosError, CovenantViolation, MethodFailed, RunnerDied, StreamCut
+from batos.inference.bridge import ChatRequest
 
 #: A facet that asks, and then counts in a slot that all of them share.
 COUNTING = """
@@ -164,6 +165,54 @@ async def test_a_council_with_methods_in_which_one_fails(mind: Crafted) -> None:
     assert len(mind.slots("robin_prototype_obj")["thought"]) == 1
     paths = [each["path"] for each in told["provenance"]["methods"] if each["as"] == "method"]
     assert sorted(paths) == ["council/brick/delegating/tamland", "council/robin/delegating/sage"]
+
+
+async def test_a_persona_that_fails_leaves_nothing_that_its_methods_wrote(mind: Crafted) -> None:
+    """Its facet wrote and ended well, and its own weave failed: the slot is as it was, and the others' stand."""
+    source = """
+    def {slot}(self, query):
+        self.thought = self.thought + [query]
+        self._p_changed = True
+        return "Well."
+    """
+    await mind.learn(tamland_facet_=source.format(slot="tamland_facet_"))
+    await put(mind.uvm, "robin_prototype_obj", sage_facet_=source.format(slot="sage_facet_"))
+    for receiver in (BRICK, "robin_prototype_obj"):
+        await mind.write(receiver, thought=[])
+
+    def respond(request: ChatRequest) -> str | BatosError:
+        fails = kind(request) == "voiced" and request.model.startswith("batos-brick")
+        return RunnerDied("the runner stopped") if fails else mind.script(request)
+
+    mind.bridge.respond = respond
+    mind.script.woven = {**GOOD, "unanswered": [2]}
+    told = await ask(mind.uvm, effort="council")
+    assert told["status"] == "done"
+    failed = {voice["persona"] for voice in told["voices"] if voice.get("failure")}
+    assert failed == {"BRICK"}
+    assert (mind.slots()["thought"], len(mind.slots("robin_prototype_obj")["thought"])) == ([], 1)
+    assert {each["slot"] for each in told["provenance"]["changed"]} == {"thought"}
+
+
+async def test_what_personas_count_together_is_not_lost(mind: Crafted) -> None:
+    """Two personas' methods write one slot of a shared object: who comes second thinks again on what the first left."""
+    await put(
+        mind.uvm,
+        "tools_obj",
+        count_="""
+        def count_(self):
+            self.counted = self.counted + 1
+            self._p_changed = True
+            return self.counted
+        """,
+    )
+    await mind.write("tools_obj", counted=0)
+    source = "async def {0}(self, query):\n    await self.tools.count_()\n    return 'Well.'\n"
+    await mind.learn(tamland_facet_=source.format("tamland_facet_"))
+    await put(mind.uvm, "robin_prototype_obj", sage_facet_=source.format("sage_facet_"))
+    told = await ask(mind.uvm, effort="council")
+    assert (told["status"], [voice.get("failure") for voice in told["voices"]]) == ("done", [None] * 4)
+    assert mind.slots("tools_obj")["counted"] == 2
 
 
 async def test_eight_missions_of_methods_at_once(mind: Crafted) -> None:

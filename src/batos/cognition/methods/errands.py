@@ -46,8 +46,9 @@ class Errand:
     """A message to a method with all that it is worked on with.
 
     `path` is its place in sample paths, `trust` how far the message is to be trusted, `below` the sheet of the method
-    that sent it, `depth` how many methods it stands in, itself counted. `intent` is what the slot was declared for, and
-    `method` what answers it; None: the intent is interpreted.
+    that sent it, `mind` that of the mind (None: the mission's own, whose methods write into the image), `depth` how
+    many methods it stands in, itself counted. `intent` is what the slot was declared for, and `method` what answers
+    it; None: the intent is interpreted.
     """
 
     running: Running
@@ -63,6 +64,7 @@ class Errand:
     intent: Intent | None = None
     kwargs: Mapping[str, Data] = field(default_factory=dict)
     below: Sheet | None = None
+    mind: Sheet | None = None
     depth: int = 1
     #: Which of its mind's sub-queries it is, from 1; 0: none.
     number: int = 0

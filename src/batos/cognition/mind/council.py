@@ -12,13 +12,16 @@ from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import stands
 from batos.cognition.machine import begin
 from batos.cognition.running import Interprets, PartResult, Running, Synthesis
-from batos.errors import InternalError, Refused
+from batos.errors import InternalError, MethodFailed, Refused
 from batos.genesis.codex import PILLARS
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject, lookup, own_slots
 
 #: The mind's name in paths.
 NAME: Final = "council"
+
+#: How often a persona thinks when others change what its methods read; each time costs only its own time.
+MOST_THOUGHTS: Final = 4
 
 #: The slot of a persona's cycle that holds what it came back with, from its COMPLETE on.
 PART_SLOT: Final = "_tmp_part_"
@@ -70,16 +73,27 @@ async def think(
     """What a persona's own cycle came back with; it is told apart from a PartResult by whoever joins the parts.
 
     Personas begin one after another as turns come free: one whose calls have begun is not interrupted by the next,
-    so that what its calls share beyond the mission's prefix is read once.
+    so that what its calls share beyond the mission's prefix is read once. What a persona's methods wrote is joined with
+    its answer, and where others have changed meanwhile what it rested on, it thinks again; what it asked is paid for.
     """
     slot, query = asked
     orchestrator = running.root["orchestrator_obj"]
     within = mind(running, slot, query, synthesis.evidence)
-    cycle = begin(orchestrator)
     async with running.session.minds.turn(()):
-        await send(interpreter.within(within, cycle), orchestrator, "start_cognitive_cycle_for_", query)
-    part = own_slots(cycle).get(PART_SLOT)
-    return replace(part, number=number) if isinstance(part, PartResult) else part
+        for _ in range(MOST_THOUGHTS):
+            cycle = begin(orchestrator)
+            inner = interpreter.within(within, cycle)
+            await send(inner, orchestrator, "start_cognitive_cycle_for_", query)
+            part = own_slots(cycle).get(PART_SLOT)
+            if not isinstance(part, PartResult):
+                return part
+            moved = inner.joined()
+            if moved is None:
+                return replace(part, number=number)
+    raise MethodFailed(
+        f"{moved} was changed by other personas each of the {MOST_THOUGHTS} times that {slot.upper()} thought",
+        remedy="Keep what personas write at once in slots of their own.",
+    )
 
 
 def keep(running: Running, synthesis: Synthesis, cycle: UvmObject) -> None:
