@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from batos import config, loopwatch
 from batos.config import Loaded, Settings
@@ -85,11 +86,15 @@ def own_folder(home: Path) -> None:
         ) from error
 
 
+def file_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files, which the shell itself completes."""
+    return [CompletionItem(incomplete, type="file")]
+
+
 def reaching(verb: Callable[..., Any]) -> Callable[..., Any]:
     """What `common` gives, and where the server is: for verbs that speak through a door."""
-    return click.option("--server", metavar="URI", help="A server's address; none is the home's, if one runs.")(
-        common(verb)
-    )
+    told = "A server's address; none is the home's, if one runs."
+    return click.option("--server", metavar="URI", shell_complete=file_names, help=told)(common(verb))
 
 
 def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None) -> T:

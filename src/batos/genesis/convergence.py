@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from batos.config import Settings
-from batos.errors import AdapterError, ModelMissing, OllamaError, RequestRejected
+from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
 from batos.events import Events
-from batos.genesis import adaptercheck, budgetcheck, graph, integrity, ledger, modelfile, provision, stamps
+from batos.genesis import adaptercheck, budgetcheck, graph, integrity, ledger, modelfile, provision, remedies, stamps
 from batos.genesis import codex as codices
 from batos.genesis.adapters import repository, staging
 from batos.genesis.adapters.digests import Digests
@@ -137,8 +137,10 @@ class Convergence:
         read = await asyncio.to_thread(self._read)
         try:
             listed = await look(self.daemon, self._version)
-        except OllamaError:
+        except OllamaError as error:
             self.lost()
+            if isinstance(error, OllamaUnreachable) and self.remembered() is None:
+                error.remedy = remedies.FIRST_RUN
             raise
         self._version = listed.version
         with self.image.snapshot() as root:

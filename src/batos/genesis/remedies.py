@@ -18,6 +18,14 @@ _FULL = ("no space left", "disk quota", "not enough space")
 _NO_WAY = ("dial tcp", "no such host", "network is unreachable", "tls:", "i/o timeout", "max retries exceeded")
 
 
+#: Told where nothing answers and there was no genesis: somebody is here for the first time.
+FIRST_RUN = """\
+1. Install Ollama: https://ollama.com/download
+2. Start it with `ollama serve`, or set OLLAMA_HOST to where it listens.
+3. Run `batos genesis`: it pulls the models, about 5 GB, once.
+To look around without it, run `batos emulator` in another terminal: it answers, and is not a model."""
+
+
 def of_pull(error: T, step: Step, codex: Codex, profile: str) -> T:
     """The error of a pull that failed, with the step's name and what to do about it."""
     name, low = step.name or "", error.message.lower()

@@ -46,6 +46,20 @@ def test_options_and_choices() -> None:
     assert offered("adapters", "") == ["check", "convert", "list", "use"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ask", "--file"), ("chat", "--file"), ("submit", "--file"), ("method", "redefine", "--file"),
+        ("method", "redefine", "--checks"), ("keys", "new", "--out"), ("status", "--server"), ("emulator", "--faults"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_file_is_left_to_the_shell(words: tuple[str, ...]) -> None:
+    """Where a file belongs the shell is told so, and completes its name."""
+    (item,) = ShellComplete(cli.batos, {}, "batos", "_BATOS_COMPLETE").get_completions([*words], "exa")
+    assert (item.type, item.value) == ("file", "exa")
+
+
 def test_missions_without_a_server() -> None:
     """There is `last`; no home is made and no image opened for a list."""
     assert offered("show", "") == ["last"]

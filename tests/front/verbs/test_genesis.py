@@ -121,7 +121,11 @@ def test_no_daemon_and_no_image(tmp_path: Path, context: ForkServerContext) -> N
     """A first genesis without a daemon leaves an image in which nothing is, and the next one with a daemon works."""
     with world(tmp_path / "w", context) as where:
         away = World(where.folder, "http://127.0.0.1:9", context)
-        assert failed(away)[0] == 3
+        code, error = failed(away)
+        assert code == 3
+        # Somebody is here for the first time: where to get it, how to start it, what comes then, what there is else.
+        for told in ("https://ollama.com/download", "`ollama serve`", "`batos genesis`", "`batos emulator`"):
+            assert told in error["remedy"]
         assert where.ran("inspect")[1][-1]["data"]["objects"] == {}
         where.converged()
 

@@ -148,8 +148,8 @@ class Console:
         # What to do belongs to what was said first, before further faults; a budget's table comes before what follows.
         rows = error.also if isinstance(error, BudgetExceeded) else ()
         for told in (*rows, error.remedy, *(() if rows else error.also)):
-            if told:
-                self.say(f"       {told}")
+            for line in told.splitlines():
+                self.say(f"       {line}")
 
     def usage(self, wrong: click.ClickException) -> None:
         """A command line that is wrong."""

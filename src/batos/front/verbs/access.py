@@ -9,7 +9,7 @@ import click
 
 from batos.config import Settings
 from batos.errors import ConfigError, UsageError
-from batos.front.options import Called, common
+from batos.front.options import Called, common, file_names
 from batos.front.telling.layout import table
 from batos.front.wire import note
 from batos.front.wire.addresses import Address, listening, reaching
@@ -68,12 +68,17 @@ def _list(called: Called) -> int:
 @click.option(
     "--address", metavar="HOST", help="How the client reaches this machine (default: where the server binds)."
 )
-@click.option("--out", metavar="FILE", help="Where the key goes (default: NAME.batos-key.json here); - is stdout.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    shell_complete=file_names,
+    help="Where the key goes (default: NAME.batos-key.json here); - is stdout.",
+)
 @common
 def new(called: Called, name: str, address: str | None, out: str | None) -> int:
     """Make a key for a client on another machine, in a file that it takes with it.
 
-    There: `batos --server FILE`, or BATOS_SERVER, or `server` in its batos.toml. The secret half is in that file alone.
+    There: `batos VERB --server FILE`, BATOS_SERVER, or `server` in its batos.toml. That file alone has the secret half.
     """
     target = Path(out or f"{name}.batos-key.json")
     if out != "-" and target.exists():

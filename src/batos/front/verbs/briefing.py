@@ -25,7 +25,7 @@ from batos.cognition.brief import (
 )
 from batos.config import Settings
 from batos.errors import BriefError
-from batos.front.options import Called
+from batos.front.options import Called, file_names
 from batos.front.verbs import piped
 
 #: What stands before something to be fetched.
@@ -162,7 +162,7 @@ def policy_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the options of a brief; it gets them as `wish`, a Wish. Stands above `reaching` of options.py."""
 
-    @click.option("--file", "files", multiple=True, metavar="PATH",
+    @click.option("--file", "files", multiple=True, metavar="PATH", shell_complete=file_names,
                   help="A text file to answer from; - is stdin. Repeatable.")  # fmt: skip
     @click.option("--conversation", metavar="ID", help="Go on with one; `last` is your newest, `new` begins one.")
     @click.option("--effort", type=click.Choice(get_args(EffortChoice)),

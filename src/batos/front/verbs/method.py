@@ -12,7 +12,7 @@ import click
 
 from batos.errors import BriefError
 from batos.front.doors.door import door
-from batos.front.options import Called, reaching, run
+from batos.front.options import Called, file_names, reaching, run
 from batos.front.telling import methods as telling
 from batos.front.telling.learning import after_lines
 from batos.front.verbs.completion import method_names, object_names
@@ -90,8 +90,19 @@ def rollback(called: Called, name: str, revision: int | None) -> int:
 @method.command(short_help="Make a new revision, of a wish or of a source.")
 @click.argument("name", metavar=_NAME, shell_complete=method_names)
 @click.option("--wish", metavar="TEXT", help="What it is to do from now on; without --file a model writes the method.")
-@click.option("--file", "path", metavar="PATH", help="Its source, written by you; `-` reads it from stdin.")
-@click.option("--checks", metavar="PATH", help="JSON: what your source has to pass, else what the method had to.")
+@click.option(
+    "--file",
+    "path",
+    metavar="PATH",
+    shell_complete=file_names,
+    help="Its source, written by you; `-` reads it from stdin.",
+)
+@click.option(
+    "--checks",
+    metavar="PATH",
+    shell_complete=file_names,
+    help="JSON: what your source has to pass, else what the method had to.",
+)
 @reaching
 def redefine(called: Called, name: str, wish: str | None, path: str | None, checks: str | None) -> int:
     """Make a new revision of a method, of a wish or of a source: audited and tried like any other.
