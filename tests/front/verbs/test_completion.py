@@ -40,7 +40,7 @@ def test_verbs() -> None:
 def test_options_and_choices() -> None:
     """Of the verb that is being written: its options, the personas, the efforts, the choices of a setting."""
     assert offered("ask", "--eff") == ["--effort"]
-    assert offered("ask", "--effort", "") == ["reflex", "cycle", "council"]
+    assert offered("ask", "--effort", "") == ["auto", "reflex", "cycle", "council"]
     assert offered("ask", "--persona", "b") == ["brick", "babs"]
     assert offered("ask", "--log-level", "d") == ["debug"]
     assert offered("adapters", "") == ["check", "convert", "list", "use"]
