@@ -228,6 +228,14 @@ class UVM(Readings):
         """Submit and run; raises why it failed."""
         return await self.run(await self.submit(brief, files))
 
+    async def drop_files(self, conversation: str, names: Sequence[str], user: str | None = None) -> dict[str, Any]:
+        """Leave files of a conversation out of its next questions, and its newest turn with those that are left.
+
+        NotFound: there is no such conversation, or it has no such file; then nothing is left out.
+        """
+        await self.control.drop_files(conversation, names, user or self.settings.asker)
+        return self.turns(conversation, -1, 1, user)
+
     async def cancel(self, mission: str) -> dict[str, Any]:
         """End a mission at once, and what it is then: cancelled, or done if its commit went through.
 

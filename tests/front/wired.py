@@ -61,6 +61,10 @@ class Played:
         return self
 
     @property
+    def learning(self) -> Played:
+        return self
+
+    @property
     def approvals(self) -> Played:
         return self
 

@@ -16,7 +16,7 @@ from ZODB.POSException import ConflictError
 
 from batos.errors import BatosError, Busy, DiskFull, ImageDamaged, ImageError, InternalError, Refused
 from batos.events import Events
-from batos.image import pairing, roots, storage
+from batos.image import keeping, pairing, roots, storage
 from batos.image.commits import CommitThread
 from batos.image.damage import as_damage
 from batos.image.ids import iso, mission_id, tid_text, utc_now
@@ -158,7 +158,8 @@ class LivingImage(ReadableImage):
         roots.tallied(root, None, "queued")
         if brief.get("conversation") is not None:
             # There from the moment its first mission is accepted, so that the next may be asked at once.
-            roots.conversation(root, brief["conversation"], brief["user"])
+            conversation = roots.conversation(root, brief["conversation"], brief["user"])
+            keeping.keep(conversation, brief.get("attachments", ()))
         root[roots.UNFOLDED].insert(name)
 
     def _attachment(self, root: Any, sha256: str, data: bytes) -> Attachment:

@@ -79,6 +79,9 @@ class HandDoor:
     async def keep_learning(self) -> None:
         """There is nothing to learn."""
 
+    async def rest(self) -> None:
+        """Nothing goes on."""
+
     async def afterwards(self, mission: str) -> str | None:
         """Nothing."""
         return None

@@ -116,6 +116,39 @@ async def test_a_file_is_attached_or_in_the_image(door: Dispatcher) -> None:
     assert (await ask(door, "submit", brief={"text": "again?", "attachments": refs}))["mission"] != found["id"]
 
 
+async def test_files_are_a_conversations_until_they_are_dropped(door: Dispatcher) -> None:
+    """A later brief has them, a repeated one is the same mission still, and nobody else drops them."""
+    file = as_file("a.txt", b"the first")
+    data = base64.b64encode(file.data).decode()
+    await ask(door, "attach", sha256=file.ref.sha256, data=data)
+    brief = {"text": "why?", "effort": "reflex"}
+    first = {**brief, "conversation": "new", "attachments": [file.ref.model_dump()]}
+    await ask(door, "submit", brief=first, follow=True)
+    again = {**brief, "conversation": "last", "idempotency_key": "k"}
+    found = await ask(door, "submit", brief=again, follow=True)
+    assert [each["name"] for each in found["brief"]["attachments"]] == ["a.txt"]
+    assert (await ask(door, "submit", brief=again, follow=True))["id"] == found["id"]
+    for wrong in ({"names": ["b.txt"]}, {"names": ["a.txt"], "user": "ada"}):
+        with pytest.raises(NotFound):
+            await ask(door, "drop_files", conversation="last", **wrong)
+    assert (await ask(door, "drop_files", conversation="last", names=["a.txt"]))["files"] == []
+    found = await ask(door, "submit", brief={**brief, "conversation": "last"}, follow=True)
+    assert found["brief"]["attachments"] == []
+
+
+async def test_a_conversation_has_as_many_files_as_a_brief(door: Dispatcher) -> None:
+    """One more is refused, and what helps is named."""
+    files = [as_file(f"{number}.txt", b"%d" % number) for number in range(33)]
+    for file in files:
+        await ask(door, "attach", sha256=file.ref.sha256, data=base64.b64encode(file.data).decode())
+    refs = [file.ref.model_dump() for file in files]
+    brief = {"text": "why?", "effort": "reflex"}
+    await ask(door, "submit", brief={**brief, "conversation": "new", "attachments": refs[:32]}, follow=True)
+    with pytest.raises(BriefError, match="with those of the conversation there are 33") as caught:
+        await ask(door, "submit", brief={**brief, "conversation": "last", "attachments": refs[32:]}, follow=True)
+    assert "/drop" in caught.value.remedy
+
+
 @pytest.mark.parametrize("refs", ["a", [1], [{"name": "a"}], {"name": "a"}, [{"name": "a", "sha256": "x"}]])
 async def test_what_is_no_reference_is_a_wrong_brief(door: Dispatcher, refs: Any) -> None:
     """The field is named, and nothing is accepted."""

@@ -6,28 +6,27 @@ import asyncio
 import io
 import json
 import os
-import pty
-import select
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cognition.talks import exchanges, is_record, recording, talk
-from tests.front.processes import BATOS, User
+from tests.front.processes import User
 
 from batos import config
-from batos.errors import BatosError, NotFound
+from batos.errors import BatosError, NotFound, UsageError
 from batos.front.doors.alongside import Alongside, Interrupted
 from batos.front.doors.door import Door
 from batos.front.doors.local import LocalDoor, opened
 from batos.front.options import Called
 from batos.front.telling.console import Console, Terminated
-from batos.front.verbs.chatting import COMMANDS, Chat, history_text, recalled_text
+from batos.front.telling.turns import history_text, recalled_text
+from batos.front.verbs.chatting import Chat
+from batos.front.verbs.commands import COMMANDS, completions
 from batos.front.verbs.typed import Piped
 from batos.inference.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, plain_reply
@@ -88,6 +87,30 @@ def test_a_conversation_that_is_not_there_is_said_before_anything_is_asked(user:
     assert ", 1 turn." in user.run("chat", "--conversation", "last", stdin="").err
 
 
+def test_a_conversation_keeps_its_files(user: User, tmp_path: Path) -> None:
+    """The second question, a chat that goes on later, and `ask -c` are answered from the file of the first."""
+    basin = tmp_path / "basin.txt"
+    basin.write_text("The basin is nine metres deep. The trust was founded by Orla Brandt.")
+    ran = user.run(*REFLEX, "-q", "--file", str(basin), stdin="How deep is the basin?\nWho founded the trust?\n")
+    assert ran.code == 0, ran.err
+    assert "Orla Brandt" in ran.out
+    asked = user.run("ask", "-c", "-q", "--effort", "reflex", "Who founded the trust?")
+    assert "Orla Brandt" in asked.out, asked.err
+    asked = user.run(*REFLEX, "-c", stdin="Who founded the trust?")
+    assert "Orla Brandt" in asked.out, asked.err
+    assert "with basin.txt" in asked.err
+    page = documents(user.run("chat", "--history", "--json").out)[0]["data"]
+    assert (page["count"], [each["name"] for each in page["files"]]) == (4, ["basin.txt"])
+    wrong = user.run("ask", "-c", "--conversation", "new", "And?")
+    assert (wrong.code, "another is named" in wrong.err) == (2, True)
+
+
+def test_words_that_leave_are_no_questions(user: User) -> None:
+    """As in other programs that one talks with; a sentence that has one is a question."""
+    ran = user.run(*REFLEX, "--json", "-q", stdin="How does one exit a maze?\nExit\nNever asked?\n")
+    assert [each["data"]["brief"]["text"] for each in documents(ran.out)] == ["How does one exit a maze?"]
+
+
 def test_a_conversation_is_shown_by_its_id(user: User) -> None:
     """`show c-...` tells turns by position, word for word, to its user alone."""
     user.run(*REFLEX, "-q", stdin="One?\nTwo?\n")
@@ -127,97 +150,6 @@ def test_without_stdin_or_with_a_file_of_it_it_says_so(user: User) -> None:
     assert "stdin is closed" in closed.err
 
 
-# -- at a terminal
-
-
-class Terminal:
-    """`batos chat` at a terminal of its own."""
-
-    def __init__(self, pid: int, fd: int) -> None:
-        self.pid = pid
-        self._fd = fd
-        self.seen = ""
-
-    def type(self, text: str) -> None:
-        """Keys that a person presses."""
-        os.write(self._fd, text.encode())
-
-    def expect(self, text: str) -> str:
-        """Wait until it is shown; what was shown up to there."""
-        until = time.monotonic() + 40
-        while text not in self.seen:
-            assert time.monotonic() < until, f"{text!r} was not shown: {self.seen!r}"
-            if select.select([self._fd], [], [], 1)[0]:
-                self.seen += os.read(self._fd, 65_536).decode(errors="replace")
-        before, _, self.seen = self.seen.partition(text)
-        return before
-
-    def press(self, key: str, text: str) -> None:
-        """Press a key until something is shown, once in two seconds: readline misses a signal just before it waits."""
-        until = time.monotonic() + 40
-        while text not in self.seen and time.monotonic() < until:
-            self.type(key)
-            again = time.monotonic() + 2
-            while text not in self.seen and (left := again - time.monotonic()) > 0:
-                if select.select([self._fd], [], [], left)[0]:
-                    self.seen += os.read(self._fd, 65_536).decode(errors="replace")
-        self.expect(text)
-
-    def code(self) -> int:
-        """Its exit code."""
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-@contextmanager
-def terminal(user: User, *arguments: str, batos: Sequence[str] = BATOS) -> Iterator[Terminal]:
-    """The chat with its terminal; it is ended if the test did not."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execvpe(batos[0], [*batos, *arguments], {**user.environ(), "TERM": "xterm"})
-    try:
-        yield Terminal(pid, fd)
-    finally:
-        try:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass  # it has ended
-        os.close(fd)
-
-
-def test_at_a_terminal_lines_are_edited_and_remembered(user: User) -> None:
-    """Ctrl-C clears the line, a paste is one message, Ctrl-D leaves, and the history is its owner's alone."""
-    with terminal(user, *REFLEX) as shown:
-        shown.expect("you> ")
-        shown.type("half of it")
-        shown.expect("half of it")
-        shown.press("\x03", "you> ")
-        shown.type("first\nsecond\n")
-        shown.expect("1 call")
-        shown.expect("you> ")
-        shown.type("/history\n")
-        assert "1 turn" in shown.expect("second")
-        shown.expect("you> ")
-        shown.type("\x04")
-        shown.expect("Go on with: batos chat --conversation c-")
-        assert shown.code() == 0
-    kept = user.home / "chat_history"
-    assert "/history" in kept.read_text()
-    assert kept.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_document_is_piped_and_questions_are_typed(user: User) -> None:
-    """With --file - stdin is read to its end; what follows comes from the terminal."""
-    piped = ("sh", "-c", 'printf "The master is Zoe Quill." | "$@"', "sh", *BATOS)
-    with terminal(user, *REFLEX, "--file", "-", batos=piped) as shown:
-        shown.expect("you> ")
-        shown.type("Who is the master?\n")
-        shown.expect("Zoe Quill")
-        shown.expect("you> ")
-        shown.type("\x04")
-        assert shown.code() == 0
-
-
 # -- in this process
 
 
@@ -229,7 +161,7 @@ def at_hand(home: Path, bridge: ScriptedBridge, *, quiet: bool = True) -> Iterat
     home.mkdir(parents=True, exist_ok=True)
     called = Called(loaded, Console.of(out, io.StringIO(), as_json=False), quiet=quiet)
     chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
-    with Alongside(opened(loaded.settings, Seams(bridge=bridge))) as way:
+    with Alongside(lambda: opened(loaded.settings, Seams(bridge=bridge))) as way:
         way.do(lambda door: _local(door).uvm.genesis())
         yield way, chat, out
 
@@ -241,7 +173,7 @@ def _local(door: Door) -> LocalDoor:
 
 def typed(way: Alongside, chat: Chat, name: str, rest: str = "") -> int:
     """A command."""
-    return way.do(lambda door: COMMANDS[name].run(chat, door, rest))
+    return COMMANDS[name].run(chat, way, rest)
 
 
 class Stopped(ScriptedBridge):
@@ -319,10 +251,10 @@ def test_what_a_stopped_question_leaves_in_a_chat(tmp_path: Path) -> None:
         assert isinstance(said, io.StringIO)
         assert "It was cancelled; " in said.getvalue()
         assert "--ancestor" not in said.getvalue()
-        assert way.do(chat.part) == 0
+        chat.part(rests=True)
         assert "--conversation c-" in said.getvalue()
         typed(way, chat, "new")
-        assert way.do(chat.part) == 0
+        chat.part(rests=True)
         assert "--conversation new" not in said.getvalue()
 
 
@@ -370,7 +302,7 @@ def test_a_door_that_does_not_open_is_an_error_of_the_verb(tmp_path: Path) -> No
     (tmp_path / "no-folder").write_text("")
     image = f"file://{tmp_path}/no-folder/image.fs"
     settings = config.load({}, {"home": str(tmp_path / "home"), "image": image}).settings
-    with pytest.raises(BatosError, match="no-folder"), Alongside(opened(settings)):
+    with pytest.raises(BatosError, match="no-folder"), Alongside(lambda: opened(settings)):
         pass
 
 
@@ -396,8 +328,56 @@ def test_commands_change_how_the_next_question_is_asked(tmp_path: Path) -> None:
         assert "persona" not in brief
         assert brief["policy"]["install"] == "auto"
         assert "interpret" not in brief["policy"]
-        assert brief["attachments"] == []
         assert chat.prompt == "you> "
+
+
+def test_a_file_is_at_hand_until_it_is_dropped(tmp_path: Path) -> None:
+    """It belongs to the conversation from the question on that it came with; another of its name takes its place."""
+    lamp, oil = tmp_path / "lamp.txt", tmp_path / "oil.txt"
+    lamp.write_text("The lamp is wound every four hours.")
+    oil.write_text("The oil is whale oil.")
+    with at_hand(tmp_path / "home", ScriptedBridge()) as (way, chat, out):
+
+        def asked() -> list[str]:
+            assert way.do(lambda door: chat.turn(door, "How?")) == 0
+            brief = way.do(lambda door: door.call("show", {"mission": "last"}))["brief"]
+            return [each["name"] for each in brief["attachments"]]
+
+        with pytest.raises(UsageError, match="takes a file's name"):
+            typed(way, chat, "drop")
+        typed(way, chat, "file", str(lamp))
+        assert "From the next question on: lamp.txt." in out.getvalue()
+        assert (asked(), asked()) == (["lamp.txt"], ["lamp.txt"])
+        lamp.write_text("The lamp is wound every five hours.")
+        for path in (lamp, oil):
+            typed(way, chat, "file", str(path))
+        assert asked() == ["lamp.txt", "oil.txt"]
+        for wrong in ("nosuch.txt", ""):
+            with pytest.raises(UsageError):
+                typed(way, chat, "drop", wrong)
+        typed(way, chat, "drop", "lamp.txt")
+        assert out.getvalue().endswith("At hand for every question: oil.txt.\n")
+        assert asked() == ["oil.txt"]
+        typed(way, chat, "file", str(lamp))
+        typed(way, chat, "drop", "all")
+        assert out.getvalue().endswith("There is no file; /file PATH attaches one.\n")
+        assert asked() == []
+        with pytest.raises(UsageError, match="stdin is what the chat reads"):
+            typed(way, chat, "file", "-")
+
+
+def test_tab_completes_commands_words_and_paths(tmp_path: Path) -> None:
+    """Nothing is offered in a question, nor behind a command that takes no word."""
+    (tmp_path / "harbour.txt").write_text("x")
+    (tmp_path / "harbours").mkdir()
+    assert completions("/pe", "/pe") == ["/persona "]
+    assert completions("/persona b", "b") == ["BRICK ", "BABS "]
+    assert completions(f"/file {tmp_path}/harb", f"{tmp_path}/harb") == [
+        f"{tmp_path}/harbour.txt ",
+        f"{tmp_path}/harbours/",
+    ]
+    for line, word in (("how /pe", "/pe"), ("/nosuch x", "x"), ("/cost x", "x"), ("/file /nosuch/x", "/nosuch/x")):
+        assert completions(line, word) == []
 
 
 def test_a_long_conversation_is_compacted_while_the_person_types(tmp_path: Path) -> None:
@@ -432,7 +412,7 @@ def test_texts_of_pages_and_recalls() -> None:
     """A page names its next one and what stands for older turns; a recall says what was word for word."""
     turn = {"position": 3, "mission": "m-3", "at": "then", "question": "Q?", "answer": "A.", "personas": ["BABS"]}
     made = {"turns": [1, 2], "by": "first sentences", "text": "So."}
-    page = {"conversation": "c-1", "count": 9, "turns": [turn], "next": 4, "compactions": [made]}
+    page = {"conversation": "c-1", "count": 9, "turns": [turn], "next": 4, "files": [], "compactions": [made]}
     told = history_text(page)
     assert "The next is 4." in told
     assert "turns 1 to 2, by first sentences:" in told

@@ -13,7 +13,7 @@ from ZODB.POSException import POSKeyError
 from batos.cognition.brief import MissionBrief
 from batos.cognition.evidence import Past, Summary, Turn
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
-from batos.image import naming, roots
+from batos.image import keeping, naming, roots
 from batos.inference.journal import canonical
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -219,8 +219,8 @@ def named(root: Any, name: str, user: str) -> str:
 def page(root: Any, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
     """Turns verbatim by position, for doors: `start` from 1, or from the end if it is negative.
 
-    `next` is the position after the page, None at the end: a page of long turns ends early. `compactions` are what
-    stands for older turns in prompts. Raises what `mine` raises.
+    `next` is the position after the page, None at the end: a page of long turns ends early. `files` are at hand for
+    the next question; `compactions` are what stands for older turns in prompts. Raises what `mine` raises.
     """
     conversation = mine(root, name, user)
     whole = count(conversation)
@@ -238,6 +238,7 @@ def page(root: Any, name: str, start: int = 1, limit: int = 20, user: str | None
         "user": conversation.user,
         "count": whole,
         "turns": shown,
+        "files": [dict(each) for each in keeping.kept(conversation)],
         "next": after if shown and after <= whole else None,
         "compactions": [_compaction(node) for node in nodes(conversation)],
     }

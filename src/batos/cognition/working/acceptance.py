@@ -10,7 +10,7 @@ from batos.cognition import brief as briefs
 from batos.cognition.brief import MissionBrief
 from batos.cognition.conversing import conversations
 from batos.errors import BriefError, NotFound, Refused
-from batos.image import naming, roots
+from batos.image import keeping, naming, roots
 from batos.image.ids import conversation_id
 from batos.image.records import Brief, Status
 
@@ -47,7 +47,7 @@ def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> s
     first = root[roots.MISSIONS][name][0].value
     by_name = {"conversation"} if _counted(asked.get("conversation")) else set()
     for field in MissionBrief.model_fields.keys() - _OF_THE_DOOR - by_name:
-        if first.get(field) != value.get(field):
+        if not _alike(field, first, value):
             raise BriefError(
                 f"idempotency_key: {key!r} is the key of {name}, whose `{field}` is another",
                 field="idempotency_key",
@@ -59,6 +59,29 @@ def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> s
 def _counted(name: object) -> bool:
     """Whether a name means another conversation when it is said again later."""
     return isinstance(name, str) and (name == "new" or naming.back(name) is not None)
+
+
+def _alike(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+    """Whether a field of two briefs says the same; to the first's files its conversation's may have been added."""
+    if field == "attachments" and "conversation" in first:
+        return all(each in first[field] for each in value.get(field, ()))
+    return bool(first.get(field) == value.get(field))
+
+
+def with_kept(root: Any, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The brief with the files of its conversation; BriefError: they are too many."""
+    found = root[roots.CONVERSATIONS].get(value.get("conversation"))
+    if found is None:
+        return dict(value)
+    files = keeping.merged(keeping.kept(found), value.get("attachments", ()))
+    if len(files) > briefs.ATTACHMENTS_LIMIT:
+        raise BriefError(
+            f"attachments: with those of the conversation there are {len(files)}, at most {briefs.ATTACHMENTS_LIMIT} "
+            "are taken",
+            field="attachments",
+            remedy="Leave some out: /drop NAME in `batos chat`.",
+        )
+    return {**value, "attachments": [dict(each) for each in files]}
 
 
 def _conversation(root: Any, name: str, user: str, now: datetime) -> str:

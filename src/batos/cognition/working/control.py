@@ -11,12 +11,14 @@ from typing import Any, Final
 import structlog
 
 from batos.cognition.brief import File
+from batos.cognition.conversing import conversations
 from batos.cognition.hold import cancelled, paused
 from batos.cognition.working import acceptance
 from batos.cognition.working.queue import Place
 from batos.cognition.working.recovery import AFRESH, Recovery, Seen, in_turns
 from batos.cognition.working.workers import OPEN, Workers
-from batos.errors import BatosError, Refused
+from batos.errors import BatosError, NotFound, Refused
+from batos.image import keeping
 from batos.image.commits import settled
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
@@ -57,6 +59,7 @@ class Control:
         with self._image.snapshot() as root:
             value = acceptance.resolved(root, asked, self._clock())
             first = acceptance.repeated(root, value, asked)
+            value = acceptance.with_kept(root, value) if first is None else value
         if first is not None:
             return first
         mission = await self._image.accept(value, {file.ref.sha256: file.data for file in files}, self._limit)
@@ -64,6 +67,23 @@ class Control:
             with self._image.snapshot() as root:  # another may have come first while this one was written
                 acceptance.repeated(root, value, asked)
         return mission
+
+    async def drop_files(self, conversation: str, names: Sequence[str], user: str) -> None:
+        """Leave files of a conversation out of its next questions; NotFound, and no change, if one is not there."""
+
+        def change(root: Any) -> BatosError | None:
+            try:
+                found = conversations.mine(root, conversations.named(root, conversation, user), user)
+            except BatosError as error:  # not raised there: it would fail what shares the commit
+                return error
+            unknown = keeping.drop(found, names)
+            known = ", ".join(each["name"] for each in keeping.kept(found)) or "none"
+            what = f"the conversation has no file {unknown[0]!r}; it has {known}" if unknown else ""
+            return NotFound(what, field="names", remedy="/files lists them.") if unknown else None
+
+        error = await self._image.writer.apply(change)
+        if error is not None:
+            raise error
 
     def begin(self, mission: str) -> bool:
         """Hand an accepted mission to the workers; says whether they have it: one that is done they need not.

@@ -81,6 +81,9 @@ class Beside:
     async def keep_learning(self) -> None:
         """Nothing is made by a look."""
 
+    async def rest(self) -> None:
+        """Nothing goes on."""
+
 
 @asynccontextmanager
 async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from batos.cognition.brief import File
 from batos.errors import ImageBusy, NoServer
 from batos.front.client.asynchronous import AsyncClient
+from batos.front.doors import wanting
 from batos.front.options import Called
 from batos.front.wire import note
 from batos.front.wire.calls import Acknowledged, Hear
+from batos.image.storage import file_of
 
 
 class Door(Protocol):
@@ -63,6 +65,10 @@ class Door(Protocol):
         """From now on make methods in this process while nobody asks anything; a server does so by itself."""
         ...
 
+    async def rest(self) -> None:
+        """Return when nothing that was begun in this process goes on, and what is to be learnt is learnt."""
+        ...
+
 
 #: A door that is opened by `async with`, inside the loop.
 Opened: TypeAlias = AbstractAsyncContextManager[Door]
@@ -72,13 +78,13 @@ Remote: TypeAlias = Literal["if_running", "required", "never"]
 _PAUSE: Final = 0.1
 
 
-def door(called: Called, remote: Remote = "if_running", *, reads: bool = False) -> Opened:
+def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, again: bool = False) -> Opened:
     """The door that a verb is to use. Call it before the loop runs: what it needs is imported now, not on the loop.
 
     The setting `server` names it, or else the note that a running server leaves in the home; `--image` goes past the
     home's server, which may hold another image. Where there is none, a verb that only `reads` looks at the image, also
-    beside a process that has it open; another opens it, and waits a moment for such a process. NoServer: a server is
-    required and there is none.
+    beside a process that has it open; another opens it, and waits a moment for such a process. What it finds is not
+    told `again`. NoServer: a server is required and there is none.
     """
     settings = called.settings
     ours = remote != "never" and called.loaded.sources.get("image") != "flag"
@@ -87,7 +93,8 @@ def door(called: Called, remote: Remote = "if_running", *, reads: bool = False) 
             return through(AsyncClient(settings.home, server=settings.server))
         if ours and note.running(settings.home) is not None:
             return through(AsyncClient(settings.home))
-        _tell_stale(called)
+        if not again:
+            _tell_stale(called)
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
     from batos.front.doors import beside
@@ -107,20 +114,27 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
     """The image, as soon as nobody else has it; or the server, where it is a server that has just begun."""
     settings, loop = called.settings, asyncio.get_running_loop()
     until: float | None = None
-    while True:
-        try:
-            return await stack.enter_async_context(opened())
-        except ImageBusy as busy:
-            if ours and note.running(settings.home) is not None:
-                return await stack.enter_async_context(through(AsyncClient(settings.home)))
-            now = loop.time()
-            if until is None:
-                until = now + settings.busy_seconds
-                if settings.busy_seconds:
-                    called.note(f"Waiting for {busy.owner}, which has the image; at most {settings.busy_seconds:g} s.")
-            if now >= until:
-                raise
-        await asyncio.sleep(_PAUSE)
+    with ExitStack() as saying:
+        while True:
+            try:
+                return await stack.enter_async_context(opened())
+            except ImageBusy as busy:
+                if ours and note.running(settings.home) is not None:
+                    return await stack.enter_async_context(through(AsyncClient(settings.home)))
+                now = loop.time()
+                if until is None:
+                    until = now + settings.busy_seconds
+                    _tell_waiting(called, busy.owner)
+                    saying.enter_context(wanting.waiting(file_of(settings.image_uri)))
+                if now >= until:
+                    raise
+            await asyncio.sleep(_PAUSE)
+
+
+def _tell_waiting(called: Called, owner: str) -> None:
+    seconds = called.settings.busy_seconds
+    if seconds:
+        called.note(f"Waiting for {owner}, which has the image; at most {seconds:g} s.")
 
 
 def _tell_stale(called: Called) -> None:
@@ -175,3 +189,6 @@ class Served:
 
     async def keep_learning(self) -> None:
         """The server sees to it."""
+
+    async def rest(self) -> None:
+        """Nothing was begun in this process."""

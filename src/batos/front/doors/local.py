@@ -98,6 +98,15 @@ class LocalDoor:
         """As Door has it."""
         self.uvm.learning.keep()
 
+    async def rest(self) -> None:
+        """As Door has it."""
+        rested: set[str] = set()
+        while going := {*self._begun, *self.uvm.workers.running} - rested:
+            for mission in going:
+                await self.uvm.ended(mission)
+            rested |= going
+        await self.uvm.learning.some()
+
 
 def _ignored(*_told: Any) -> None:
     """Nobody listens."""

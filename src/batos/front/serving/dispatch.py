@@ -23,6 +23,7 @@ from batos.front.wire.shapes import (
     AdaptersUse,
     Approve,
     Attach,
+    DropFiles,
     Genesis,
     Hello,
     Reject,
@@ -124,6 +125,7 @@ class Dispatcher:
             "submit": self._submit,
             "wait": self._wait,
             "attach": self._attach,
+            "drop_files": self._drop_files,
             "send": self._send,
             "cancel": self._cancel,
             "pause": self._pause,
@@ -245,6 +247,9 @@ class Dispatcher:
         if given.idempotency_key is not None:
             brief["idempotency_key"] = given.idempotency_key
         return await self._entered(brief, (), _Told(hear, acknowledge, follow=given.follow))
+
+    async def _drop_files(self, given: DropFiles, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(self.uvm.drop_files(given.conversation, given.names, given.user))
 
     # -- following
 

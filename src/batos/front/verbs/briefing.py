@@ -165,6 +165,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--file", "files", multiple=True, metavar="PATH", shell_complete=file_names,
                   help="A text file to answer from; - is stdin. Repeatable.")  # fmt: skip
     @click.option("--conversation", metavar="ID", help="Go on with one; `last` is your newest, `new` begins one.")
+    @click.option("--continue", "-c", "goes_on", is_flag=True, help="The same as --conversation last.")
     @click.option("--effort", type=click.Choice(get_args(EffortChoice)),
                   help="One call; a persona over its facets; several personas, each over its own.")  # fmt: skip
     @click.option("--persona", type=click.Choice(get_args(PersonaName), case_sensitive=False), help="Who is to answer.")
@@ -181,7 +182,10 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
     @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
     @functools.wraps(verb)
-    def called(*, files: tuple[str, ...], voices: bool, stream: bool | None, **given: Any) -> Any:
+    def called(*, files: tuple[str, ...], voices: bool, stream: bool | None, goes_on: bool, **given: Any) -> Any:
+        if goes_on and given["conversation"] not in (None, "last"):
+            raise _wrong("conversation", "--continue goes on with the newest, and another is named")
+        given["conversation"] = "last" if goes_on else given["conversation"]
         names = ("conversation", "effort", "persona", "deadline", "priority", "budget", "ancestor", *_PLACES)
         fields: dict[str, Any] = {}
         for name in names:

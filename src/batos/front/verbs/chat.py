@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -13,13 +14,17 @@ import click
 
 from batos.errors import BatosError
 from batos.front.doors.alongside import Alongside, Interrupted
-from batos.front.doors.door import door
+from batos.front.doors.door import Opened, door
+from batos.front.doors.wanting import wanted
 from batos.front.options import Called, reaching
 from batos.front.telling.console import Terminated
+from batos.front.telling.turns import history_text
 from batos.front.verbs import piped
 from batos.front.verbs.briefing import Wish, brief_options
-from batos.front.verbs.chatting import COMMANDS, Chat, history_text
+from batos.front.verbs.chatting import Chat
+from batos.front.verbs.commands import LEAVING, completions, found
 from batos.front.verbs.typed import Source, source
+from batos.image import storage
 
 _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
 
@@ -49,7 +54,9 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
         piped.read_on(there)
     else:
         chat.attach(wish.paths)
-    with _terminable(), Alongside(door(called, reads=history)) as way:
+    lends = _lends(called)
+    chat.keeps = lends is None
+    with _terminable(), Alongside(_Doors(called, reads=history), lends) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))
             _shown(called, page, history_text(page))
@@ -57,6 +64,31 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
         if recompact:
             return way.do(lambda door: chat.compact(door, "recompact_"))
         return _talk(called, chat, way)
+
+
+class _Doors:
+    """Opens the verb's door, again and again; what the first one finds is told once."""
+
+    def __init__(self, called: Called, *, reads: bool) -> None:
+        self._called = called
+        self._reads = reads
+        self._again = False
+
+    def __call__(self) -> Opened:
+        again, self._again = self._again, True
+        return door(self._called, reads=self._reads, again=again)
+
+
+def _interactive(called: Called) -> bool:
+    """Whether a person types, and sees what comes of it."""
+    console = called.console
+    return sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
+
+
+def _lends(called: Called) -> Callable[[], Coroutine[Any, Any, object]] | None:
+    """When the image is to be another's between turns; never one that is gone when it is closed, nor in a script."""
+    image = storage.file_of(called.settings.image_uri)
+    return partial(wanted, image) if _interactive(called) and image is not None else None
 
 
 def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:
@@ -68,9 +100,8 @@ def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:
 
 def _talk(called: Called, chat: Chat, way: Alongside) -> int:
     """Message after message until there is none; what fails is told, and the chat goes on."""
-    console = called.console
-    interactive = sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
-    messages = source(called.settings.home / "chat_history", interactive=interactive)
+    console, interactive = called.console, _interactive(called)
+    messages = source(called.settings.home / "chat_history", completions, interactive=interactive)
     if interactive and not called.quiet:
         console.say(_WELCOME, dim=True)
     code = 0
@@ -92,8 +123,10 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
         messages.close()
     if interactive:
         console.say("")
-        way.do(chat.part)
-    return 0 if interactive else code
+        chat.part(rests=not way.open)
+        return 0
+    way.do(chat.settle)
+    return code
 
 
 def _round(chat: Chat, way: Alongside, messages: Source, *, interactive: bool) -> int:
@@ -119,16 +152,16 @@ def _begun(chat: Chat, way: Alongside) -> None:
 
 def _one(chat: Chat, way: Alongside, text: str) -> int:
     """One message, as a question or as a command; the exit code that it deserves."""
+    if text.strip().lower() in LEAVING:
+        chat.goes_on = False
+        return 0
     if not text.strip():
         return 0
     if not text.startswith("/") or text.startswith("//"):
         asked = text[1:] if text.startswith("//") else text
         return way.do(lambda door: chat.turn(door, asked))
     name, _, rest = text[1:].partition(" ")
-    command = COMMANDS.get(name)
-    if command is None:
-        return chat.unknown(name)
-    return way.do(lambda door: command.run(chat, door, rest.strip()))
+    return found(name).run(chat, way, rest.strip())
 
 
 @contextmanager

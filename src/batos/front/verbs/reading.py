@@ -14,7 +14,7 @@ from batos.front.options import Called, reaching, run
 from batos.front.telling.layout import table
 from batos.front.telling.names import short, when
 from batos.front.telling.shown import calls_named, mission_text, prompts_text
-from batos.front.verbs.chatting import history_text
+from batos.front.telling.turns import history_text
 from batos.front.verbs.completion import mission_ids, object_names
 from batos.front.verbs.following import follow
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import select
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeAlias
 
 from batos.cognition.brief import TEXT_LIMIT
 from batos.errors import BriefError
+
+#: What the word at the end of a line may become.
+Completions: TypeAlias = Callable[[str, str], list[str]]
 
 #: Messages that are remembered.
 REMEMBERED = 1_000
@@ -38,8 +42,9 @@ class Typed:
     Lines that were pasted together are one message; a line that ends in a backslash goes on in the next.
     """
 
-    def __init__(self, history: Path) -> None:
+    def __init__(self, history: Path, completions: Completions) -> None:
         self._history = history
+        self._completions = completions
         try:
             import readline
         except ImportError:  # a Python without it still reads lines
@@ -47,9 +52,19 @@ class Typed:
             return
         self._readline = readline
         readline.parse_and_bind("set enable-bracketed-paste on")
+        # The whole word: a command begins with a slash, and a path may have some.
+        readline.set_completer_delims(" \t\n")
+        readline.set_completer(self._complete)
+        readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
         readline.set_history_length(REMEMBERED)
         with suppress(OSError):  # there is none yet, or it cannot be read
             readline.read_history_file(history)
+
+    def _complete(self, word: str, number: int) -> str | None:
+        """The completions of a word, by number, as readline asks for them."""
+        line = "" if self._readline is None else self._readline.get_line_buffer()[: self._readline.get_endidx()]
+        found = self._completions(line, word)
+        return found[number] if number < len(found) else None
 
     def read(self, prompt: str) -> str:
         """As Source has it."""
@@ -71,6 +86,7 @@ class Typed:
         """As Source has it."""
         if self._readline is None:
             return
+        self._readline.set_completer(None)
         with suppress(OSError):  # a full disk costs the history, nothing else
             os.close(os.open(self._history, os.O_WRONLY | os.O_CREAT, 0o600))
             self._history.chmod(0o600)
@@ -105,10 +121,10 @@ class Piped:
         """As Source has it."""
 
 
-def source(history: Path, *, interactive: bool) -> Source:
+def source(history: Path, completions: Completions, *, interactive: bool) -> Source:
     """The terminal where a person sits, else stdin as it comes; BriefError if it is closed."""
     if interactive:
-        return Typed(history)
+        return Typed(history, completions)
     # Python has none when the process was started with it closed, whatever its types say.
     if sys.stdin is None:
         raise BriefError("stdin is closed", field="text", remedy="Give it a question a line, or a terminal.")

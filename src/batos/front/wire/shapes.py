@@ -87,6 +87,16 @@ class Turns(Shape):
     user: _Name | None = Field(default=None, description="Only if it is this user's.")
 
 
+class DropFiles(Shape):
+    """Files of a conversation that are not at hand for its next question any more."""
+
+    conversation: _Name = Field(description="Its id, or `last`.")
+    names: list[Annotated[str, Field(min_length=1, max_length=255)]] = Field(
+        min_length=1, max_length=32, description="The files' names; all or none of them."
+    )
+    user: _Name | None = Field(default=None, description="Only if it is this user's; absent: the server's own user's.")
+
+
 class Inspect(Shape):
     """An object or a slot of the image; without one the names of its root."""
 
@@ -218,6 +228,7 @@ ARGS: Final[Mapping[str, type[Shape]]] = {
     "missions": Missions,
     "show": Show,
     "turns": Turns,
+    "drop_files": DropFiles,
     "inspect": Inspect,
     "send": Send,
     "cancel": Steer,
