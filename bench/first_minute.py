@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,9 +74,9 @@ class Person:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
         self.environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": host}
 
-    def run(self, *words: str | Path) -> Ran:
+    def run(self, *words: str | Path, together: bool = False) -> Ran:
         """A verb, to its end; what does not end well ends the measurement."""
-        ran = on_a_terminal([sys.executable, "-m", "batos", *words], self.environ)
+        ran = on_a_terminal([sys.executable, "-m", "batos", *words], self.environ, together=together)
         if ran.code != 0:
             raise SystemExit(f"batos {' '.join(map(str, words))}: exit {ran.code}\n" + "\n".join(ran.err.text))
         return ran
@@ -90,11 +90,19 @@ class Person:
 
 def beside(ran: Ran, answer: str) -> list[str]:
     """The lines that stand on both terminals in the end and are no part of the answer or its footnotes."""
-    told, lines = " ".join(answer.split()), [line.strip() for line in ran.out.text]
-    # A footnote goes on until the next blank line: its source may take more than one line.
-    notes = next((at for at, line in enumerate(lines) if re.match(r"\[\d+\]", line) and line not in told), len(lines))
-    own = [line for line in lines[:notes] if " ".join(line.split()) not in told]
-    return [line for line in (*own, *(line.strip() for line in ran.err.text)) if line]
+    told = " ".join(answer.split())
+    own = [line for line in without_notes(ran.out.text) if " ".join(line.split()) not in told]
+    return [line for line in (*own, *without_notes(ran.err.text)) if line.strip()]
+
+
+def without_notes(lines: Sequence[str]) -> list[str]:
+    """The lines but for footnotes: `[1] file: "words"`, and what goes on below it further in."""
+    kept, within = list[str](), False
+    for line in lines:
+        within = bool(re.match(r"\[\d+\] ", line)) or (within and line.startswith("    "))
+        if not within:
+            kept.append(line)
+    return kept
 
 
 def left_out(mission: Mapping[str, Any]) -> int:
