@@ -30,6 +30,7 @@ KINDS = {
         "datetime.datetime(2026, 1, 2)", "datetime.datetime", "datetime.date(2026, 1, 2)", "datetime.date",
         "datetime.timedelta(1)",
     ),
+    "decimal": ("decimal.Decimal(1)",),
     "re": ("re.compile('a')", "re.match('a', 'a')"),
 }  # fmt: skip
 #: Methods that between them use all of the policy's syntax, with what `give_(self, [1, 2, 3])` answers in Python.
@@ -159,7 +160,7 @@ async def missing(cell: Cell, checks: dict[str, str]) -> list[str]:
         f"        found.append({name!r} + ': ' + str(error))\n    except Exception:\n        pass\n"
         for name, check in checks.items()
     )
-    source = f"def give(self):\n    import collections, datetime, re\n    found = []\n{body}    return found"
+    source = f"def give(self):\n    import collections, datetime, decimal, re\n    found = []\n{body}    return found"
     program = await asyncio.to_thread(method, source)  # longer than any method
     found = (await outcome(cell, program)).result
     assert isinstance(found, list)

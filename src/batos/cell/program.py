@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from batos.cell.library.reading import SERVED, library
+from batos.cell.lowering.decimals import lower_decimals
 from batos.cell.lowering.generators import lower_generators
 from batos.cell.lowering.names import MARKER, OURS, Names, refused, slot_allowed, survey
 from batos.cell.lowering.statements import Statements
@@ -16,6 +17,7 @@ from batos.cell.lowering.waiting import LATER, lower_waiting
 from batos.cell.prelude import BUILTINS, Around, epilogue, prelude, short
 from batos.errors import MethodFailed
 from batos.guardian.policy import SHIPPED
+from batos.guardian.tidying.tidy import tidied
 
 #: Characters of source: far more than a method has, and parsed in well under what the event loop may take.
 LONGEST: Final = 64 * 1024
@@ -79,11 +81,14 @@ def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selec
             raise MethodFailed(f"no method may use the slot {name!r}")
     try:
         tree = _parsed(source)
+        if selector:
+            tree = tidied(tree, selector, SHIPPED.receiver)
         names = survey(tree)
         method = _method(tree, selector)
         name, is_async = method.name, isinstance(method, ast.AsyncFunctionDef)
         method.name = OURS + "method"
         statements = Statements(names, method.args.args[0].arg, SERVED)
+        tree = lower_decimals(tree, names)
         tree = lower_generators(tree) if names.yields else tree
         tree = lower_waiting(tree, names) if names.awaits else tree
         body, lines = _written(ast.fix_missing_locations(statements.visit(tree)))

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from batos.guardian import shape, text
 from batos.guardian.covenant.effects import TooIntricate
-from batos.guardian.covenant.statements import Statements
+from batos.guardian.covenant.judging import covenant_of
 from batos.guardian.forms import Forms
 from batos.guardian.policy import SHIPPED, Policy
 from batos.guardian.text import Text
+from batos.guardian.tidying.helpers import wanted
+from batos.guardian.tidying.tidy import tidied
 from batos.guardian.verdict import Fault, SlotUse, Verdict
 
 _FLAT = "write it shorter and flatter"
@@ -53,9 +55,12 @@ def _judged(read: Text, context: Context) -> Verdict:
     if isinstance(tree, Fault):
         return _refused(read, context, tree)
     policy = context.policy
+    if context.selector:
+        tree = tidied(tree, context.selector, policy.receiver)
     forms = Forms(policy)
+    method = wanted(tree, context.selector, policy.receiver)
+    forms.method = method.name if method is not None else ""
     whole = forms.walk(tree)
-    method = shape.method_of(tree)
     faults = set(forms.faults)
     for line, column, word in text.foreign_letters(read.source):
         why = f"the name `{ascii(word)[1:-1]}` is not ASCII: it may look like another"
@@ -64,16 +69,16 @@ def _judged(read: Text, context: Context) -> Verdict:
     if method is None or not whole:
         return _refused(read, context, *faults)
     faults.update(shape.asked_for(method, context.selector, context.signature))
-    covenant = Statements(policy, forms)
+    mutates: frozenset[str] = frozenset()
     try:
         if forms.may_change:
-            covenant.method(method)
-        faults |= covenant.faults
-        faults |= {shape.kernels(slot, method) for slot in covenant.mutates & policy.kernel_slots}
+            broken, mutates = covenant_of(method, forms, policy, tidy=bool(context.selector))
+            faults |= broken
+        faults |= {shape.kernels(slot, method) for slot in mutates & policy.kernel_slots}
     except TooIntricate:
         faults.add(Fault(method.lineno, 0, "bounds", "the paths through the method are too many to be followed", _FLAT))
     writes = frozenset(forms.writes)
-    slots = SlotUse(frozenset(forms.reads), writes, frozenset(covenant.mutates), frozenset(forms.deletes))
+    slots = SlotUse(frozenset(forms.reads), writes, mutates, frozenset(forms.deletes))
     return Verdict(
         accepted=not faults,
         faults=tuple(sorted(faults)),

@@ -8,6 +8,7 @@ from typing import Any
 from batos.guardian.policy import Policy
 from batos.guardian.scopes import Scope
 from batos.guardian.uses import Uses
+from batos.guardian.walking import MODULES
 
 #: Modules with functions that change what they are given.
 MODULES_THAT_CHANGE = frozenset({"bisect", "heapq", "operator", "random"})
@@ -90,7 +91,7 @@ class Forms(Uses):
         for alias in node.names:
             if alias.name not in self.policy.modules:
                 why = f"the module `{alias.name}` is not among those that may be imported"
-                self.fault(node, "import", why, f"these may: {', '.join(sorted(self.policy.modules))}")
+                self.fault(node, "import", why, self._instead(alias.name))
             self._imported(alias.asname or alias.name.partition(".")[0], (alias.name, ""), node, scope)
             self.may_change |= alias.name in MODULES_THAT_CHANGE
 
@@ -98,7 +99,7 @@ class Forms(Uses):
         names = self.policy.modules.get(node.module or "") if not node.level else None
         if names is None:
             why = f"the module `{'.' * node.level}{node.module or ''}` is not among those that may be imported"
-            self.fault(node, "import", why, f"these may: {', '.join(sorted(self.policy.modules))}")
+            self.fault(node, "import", why, self._instead(node.module or ""))
         self.may_change |= node.module in MODULES_THAT_CHANGE
         for alias in node.names:
             if names is not None and alias.name not in names:
@@ -106,6 +107,10 @@ class Forms(Uses):
                 self.fault(node, "import", why, f"these may: {', '.join(sorted(names))}")
             self.name(alias.name, node, "the name")
             self._imported(alias.asname or alias.name, (node.module or "", alias.name), node, scope)
+
+    def _instead(self, module: str) -> str:
+        """What to write instead of a module that may not be imported."""
+        return MODULES.get(module.partition(".")[0], f"these may: {', '.join(sorted(self.policy.modules))}")
 
     def _imported(self, name: str, found: tuple[str, str], node: ast.AST, scope: Scope) -> None:
         self.name(name, node, "the name")
@@ -117,7 +122,7 @@ class Forms(Uses):
         if scope.outer is not None:
             self.bind(node.name, node, scope)
         else:
-            self.name(node.name, node, "the method")
+            self.name(node.name, node, "the method", message=True)
             scope.outward.add(node.name)
         for one in node.decorator_list:
             self.fault(one, "decorator", "a decorator would run while the method is defined", "leave it out")

@@ -12,11 +12,6 @@ Def = ast.FunctionDef | ast.AsyncFunctionDef
 _ONE = "write one `def`, with its imports before it or in it and its helpers within it"
 
 
-def method_of(tree: ast.Module) -> Def | None:
-    """The method of a source: its one function; None where there is none."""
-    return next((node for node in tree.body if isinstance(node, Def)), None)
-
-
 def faults_of(tree: ast.Module, method: Def | None, policy: Policy) -> Iterator[Fault]:
     """What is wrong with the outermost level of a source."""
     if method is None:
@@ -27,10 +22,31 @@ def faults_of(tree: ast.Module, method: Def | None, policy: Policy) -> Iterator[
             continue
         late = method is not None and node.lineno > method.lineno
         if not isinstance(node, ast.Import | ast.ImportFrom) or late:
-            what = "a second method" if isinstance(node, Def) else "something that runs when the method is defined"
-            yield Fault(node.lineno, node.col_offset, "shape", f"this is {what}", _ONE)
+            yield Fault(node.lineno, node.col_offset, "shape", *_beside(node, method))
     if method is not None:
         yield from _receiver(method, policy.receiver)
+
+
+def _beside(node: ast.stmt, method: Def | None) -> tuple[str, str]:
+    """Why a statement beside the method may not be there, and what to do with it."""
+    if method is None:
+        return "this is something that runs when the method is defined", _ONE
+    inside = f"move it into `{method.name}`, under a name that nothing else there has"
+    if isinstance(node, Def):
+        return (
+            f"this is a second method: `{node.name}` beside `{method.name}`",
+            f"{inside}; if it is not used, leave it out",
+        )
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return "this import stands after the method", "write it before the method"
+    if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+        return "this runs when a program begins, and a method is no program", "leave the whole `if` out"
+    why = "this is something that runs when the method is defined"
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return why, inside
+    if isinstance(node, ast.ClassDef):
+        return why, f"write a dict instead; what it does, write as functions in `{method.name}` that are given the dict"
+    return why, "leave it out: the method is called by those who send its message"
 
 
 def _receiver(method: Def, receiver: str) -> Iterator[Fault]:

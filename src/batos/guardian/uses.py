@@ -10,7 +10,7 @@ from typing import Final
 
 from batos.guardian import shape
 from batos.guardian.scopes import Scope
-from batos.guardian.walking import ALLOWED, Walk
+from batos.guardian.walking import ALLOWED, MISSING, Walk
 
 _FORMATTER: Final = string.Formatter()
 #: An annotation in quotes.
@@ -154,7 +154,7 @@ class Uses(Walk):
     def _called_attribute(self, node: ast.Call, called: ast.Attribute, scope: Scope, depth: int) -> None:
         base, name = called.value, called.attr
         if isinstance(base, ast.Name) and base.id == self.policy.receiver:
-            self._selector(name, called)
+            self._selector(name, called, to_self=True)
             return
         self.name(name, called, "the method")
         self.may_change |= name in self.policy.mutators
@@ -169,9 +169,9 @@ class Uses(Walk):
             self.members.append((called, node))
         self.todo.append((base, scope, depth))
 
-    def _selector(self, name: str, node: ast.AST) -> None:
+    def _selector(self, name: str, node: ast.AST, *, to_self: bool = False) -> None:
         """A message: to the receiver, or to another object."""
-        self.name(name, node, "the selector")
+        self.name(name, node, "the selector", message=to_self)
         if self.policy.kernel_pattern.search(name):
             why = f"`{name}` makes, changes or approves methods: only people and the kernel send it"
             self.fault(node, "kernel-selector", why, "leave it to a person")
@@ -288,8 +288,15 @@ class Uses(Walk):
                 self.fault(node, "called-only", why, "call it where it stands")
         elif not self.policy.protected_pattern.search(name):
             why = f"the name `{name}` is bound nowhere in the method and is no builtin that may be used"
-            remedy = f"send it as a message, `self.{name}(...)`" if name in self.scopes[0].outward else ALLOWED
-            self.fault(node, "unknown-name", why, remedy)
+            self.fault(node, "unknown-name", why, self._where(name))
+
+    def _where(self, name: str) -> str:
+        """What to do about a name that is bound nowhere: the method's own is a message, another function's is not."""
+        if name == self.method:
+            return f"send it as a message, `self.{name}(...)`"
+        if name in self.scopes[0].outward | self.scopes[0].bound:
+            return f"move what `{name}` is into `{self.method}`, before it is used"
+        return MISSING.get(name, ALLOWED)
 
     def _member(self, node: ast.Attribute, call: ast.Call | None) -> None:
         """`json.loads`, `str.upper`, `child.answer_(...)`, `child.name`: what the base is decides."""

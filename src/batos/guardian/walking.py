@@ -16,11 +16,29 @@ Look: TypeAlias = Callable[[ast.AST, Scope, int], None]
 
 #: What to write instead of syntax that is not in the dialect.
 SYNTAX: Final = {
-    "ClassDef": "use a dict, a list or a tuple",
+    "ClassDef": "use a dict; what the class does, write as functions in the method that are given the dict",
     "Global": "keep it in a slot of the receiver, or in a local variable",
-    "With": "nothing in the dialect is a context manager; use try and finally",
-    "AsyncWith": "nothing in the dialect is a context manager; use try and finally",
+    "With": "leave it out and keep what is in it: there are no files, and nothing else to close",
+    "AsyncWith": "leave it out and keep what is in it: nothing runs beside a method that it would have to wait for",
     "TryStar": "use `except`",
+}
+
+
+#: What to do about a name of Python's own that a method commonly says.
+_RENAMED: Final = {
+    "__name__": "leave out what stands in `if __name__`, the `if` too",
+    "__file__": "leave it out: there are no files",
+}
+
+
+#: What to write instead of a builtin that methods commonly want.
+MISSING: Final = {
+    "open": "leave it out: a method has no files; `await self.recall_(query)` finds what documents say",
+    "input": "leave it out: what is asked comes as an argument",
+    "super": "leave it out: send the message, `self.selector_(...)`; a parent that has it answers",
+    "globals": "leave it out: keep what is to stay in a slot of `self`",
+    "locals": "leave it out: write the names",
+    "callable": "leave it out: what a method is given is plain data",
 }
 
 
@@ -35,12 +53,35 @@ def _kinds(names: frozenset[str]) -> frozenset[type]:
     return frozenset(kind for kind in vars(ast).values() if isinstance(kind, type) and kind.__name__ in names)
 
 
+#: What to write instead of a module that methods commonly want.
+MODULES: Final = {
+    "os": "leave it out: a method has no files, no environment and no processes",
+    "sys": "leave it out: a method returns its answer and raises ValueError where it cannot",
+    "io": 'leave it out: join texts in a list with `"".join(parts)`',
+    "pathlib": "leave it out: a method has no files; `await self.recall_(query)` finds what documents say",
+    "time": "for the time write `from datetime import datetime` and `datetime.now()`; leave waiting out",
+    "logging": 'write `self.log_("info", text)` where a line is to be logged, and leave all else of it out',
+    "dataclasses": 'write a dict for each record: `{"x": x, "y": y}`',
+    "enum": "write the texts themselves, or a dict of them",
+    "abc": "leave it out: a method is one function",
+    "threading": "leave it out: nothing runs beside a method",
+    "contextlib": "use try and except",
+    "requests": "leave it out: a method reaches no network; send a message to an object that does",
+    "urllib": "leave it out: a method reaches no network; send a message to an object that does",
+    "numpy": "use lists, `math` and `statistics`",
+    "operator": "write a `lambda`",
+    "uuid": "use `random.randint`, or a number that is counted in a slot",
+}
+
+
 class Walk:
     """The walk itself, and what it gathers: faults, scopes, slots, sends, imports."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.faults: list[Fault] = []
+        #: The name of the method, where there is one.
+        self.method = ""
         #: Whether anything can change in place: if not, no path has to be followed.
         self.may_change = False
         self.silent = _silent(policy.nodes)
@@ -115,14 +156,18 @@ class Walk:
     def push_all(self, nodes: Iterable[ast.AST | None], scope: Scope, depth: int) -> None:
         self.todo.extend((one, scope, depth) for one in nodes if one is not None)
 
-    def name(self, name: str, node: ast.AST, what: str) -> None:
-        """A name in any position where one can stand."""
+    def name(self, name: str, node: ast.AST, what: str, *, message: bool = False) -> None:
+        """A name in any position where one can stand; as that of a `message` to self it shows nothing of Python."""
         if name in self.plain_names:
             return
         policy = self.policy
         if policy.protected_pattern.search(name):
             why = f"{what} `{name}` is protected: generated code has no business with it"
-            self.fault(node, "protected", why, "use another name, without an underscore at its start")
+            self.fault(
+                node, "protected", why, _RENAMED.get(name, "use another name, without an underscore at its start")
+            )
+        elif message and name in policy.introspection:
+            return
         elif name in policy.introspection:
             self.fault(node, "introspection", f"{what} `{name}` shows the insides of Python", "leave it out")
         elif len(name) > policy.bounds.identifier_length:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -10,12 +11,16 @@ from typing import Final
 from batos.cell.lowering.names import OURS
 
 _HERE: Final = Path(__file__).parent
-_MODULES: Final = ("statistics", "textwrap", "string", "heapq")
+_MODULES: Final = ("statistics", "textwrap", "string", "heapq", "decimal")
+#: What a module's text goes on with.
+_PARTS: Final = {"decimal": ("decimal_forms",)}
 
 
 @cache
 def _tree(module: str) -> ast.Module:
-    return ast.parse((_HERE / f"{module}.py").read_text(encoding="utf-8"))
+    parts = (module, *_PARTS.get(module, ()))
+    trees = [ast.parse((_HERE / f"{each}.py").read_text(encoding="utf-8")) for each in parts]
+    return ast.Module([node for tree in trees for node in tree.body], [])
 
 
 def _public(tree: ast.Module) -> frozenset[str]:
@@ -26,7 +31,7 @@ def _defined(tree: ast.Module) -> list[str]:
     """The names that the text binds at its top, in order."""
     found: list[str] = []
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.append(node.name)
         elif isinstance(node, ast.Assign):
             found += (target.id for target in node.targets if isinstance(target, ast.Name))
@@ -40,7 +45,7 @@ SERVED: Final = {module: _public(_tree(module)) for module in _MODULES}
 @cache
 def library(module: str) -> str:
     """The text of a module as part of a program: `statistics.mean` is `<ours>statistics_mean` in it."""
-    tree = ast.parse((_HERE / f"{module}.py").read_text(encoding="utf-8"))
+    tree = copy.deepcopy(_tree(module))
     names = {name: f"{OURS}{module}_{name.lstrip('_')}" for name in _defined(tree)}
     tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) and not _is_text(node)]
     _Renamed(names).visit(tree)
@@ -67,6 +72,11 @@ class _Renamed(ast.NodeTransformer):
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None
         return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.name = self._names.get(node.name, node.name)
+        node.body = [each for each in node.body if not _is_text(each)]
+        return self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.name = self._names.get(node.name, node.name)

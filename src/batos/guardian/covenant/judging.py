@@ -1,0 +1,51 @@
+"""The covenant of one method: judged as it stands, then as common shapes of markers mean it."""
+
+from __future__ import annotations
+
+import ast
+
+from batos.guardian.covenant.statements import Statements
+from batos.guardian.forms import Forms
+from batos.guardian.policy import Policy
+from batos.guardian.tidying import marking
+from batos.guardian.verdict import Fault
+
+_LAST = "covenant-last"
+
+
+def covenant_of(
+    method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy, *, tidy: bool
+) -> tuple[set[Fault], frozenset[str]]:
+    """What breaks the covenant, and the slots that are changed in place; TooIntricate: it cannot be followed.
+
+    With `tidy` two shapes are read as they are meant. What only speaks or computes after the marker is no fault. A
+    marker under a flag is none where two things hold: whenever something was changed the flag is set before the path
+    ends, and every path that changed something comes by the place where the flag is asked for.
+    """
+    faults, mutates = _followed(method, forms, policy)
+    if not tidy or not faults:
+        return faults, mutates
+    if {fault.rule for fault in faults} == {_LAST}:
+        return _sunk(method, forms, policy) or set(), mutates
+    flag = marking.Flag(method, policy)
+    if not flag.found:
+        return faults, mutates
+    with flag.as_marker():
+        untold = {fault for fault in _followed(method, forms, policy)[0] if fault.rule != _LAST}
+    with flag.as_given():
+        missed = _sunk(method, forms, policy)
+    return (faults if untold or missed else set()), mutates
+
+
+def _followed(
+    method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy
+) -> tuple[set[Fault], frozenset[str]]:
+    covenant = Statements(policy, forms)
+    covenant.method(method)
+    return covenant.faults, frozenset(covenant.mutates)
+
+
+def _sunk(method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy) -> set[Fault]:
+    """What is left of the faults when each marker stands behind what only speaks or computes."""
+    with marking.sunk(method, policy):
+        return _followed(method, forms, policy)[0]

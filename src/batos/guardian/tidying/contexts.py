@@ -1,0 +1,86 @@
+"""The few `with` that need no context manager: `suppress` is a `try`, and a lock or `nullcontext` is nothing."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from batos.guardian.tidying import names
+
+#: Nothing runs beside a method, so there is nothing to lock out.
+_LOCKS: Final = frozenset({"Lock", "RLock"})
+
+
+def unfolded(tree: ast.Module) -> None:
+    """Rewrite each `with` whose parts are all of these."""
+    contexts = names.imported(tree, "contextlib")
+    threads = names.imported(tree, "threading")
+    locks = _locks(tree, threads)
+    for block in names.blocks(tree):
+        for index in range(len(block) - 1, -1, -1):
+            node = block[index]
+            if isinstance(node, ast.With):
+                block[index : index + 1] = _plain(node, contexts, threads, locks)
+    _unlocked(tree, threads, locks)
+    for module in ("contextlib", "threading"):
+        names.unimport(tree, module)
+
+
+def _locks(tree: ast.Module, threads: dict[str, str]) -> set[str]:
+    """Variables that hold a lock and are used for nothing but `with`."""
+    found = {
+        node.targets[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Call)
+        and names.member(node.value.func, threads) in _LOCKS
+    }
+    held = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
+    loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    return found - {node.id for node in loads if id(node) not in held}
+
+
+def _unlocked(tree: ast.Module, threads: dict[str, str], locks: set[str]) -> None:
+    for block in names.blocks(tree):
+        for node in list(block):
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            if isinstance(target, ast.Name) and target.id in locks:
+                names.remove(block, node)
+
+
+def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], locks: set[str]) -> list[ast.stmt]:
+    """The statements that a `with` comes to; the `with` itself where one of its parts is none of these."""
+    body = list(node.body)
+    for item in reversed(node.items):
+        given, target = item.context_expr, item.optional_vars
+        called = given if isinstance(given, ast.Call) and not given.keywords else None
+        kind = names.member(called.func, contexts) if called is not None else ""
+        if kind == "suppress" and called is not None and called.args and target is None and _are_names(called.args):
+            caught = called.args[0] if len(called.args) == 1 else ast.Tuple(called.args, ast.Load())
+            body = [_at(ast.Try(body, [ast.ExceptHandler(caught, None, [ast.Pass()])], [], []), node)]
+        elif kind == "nullcontext" and called is not None and len(called.args) <= 1:
+            value = called.args[0] if called.args else ast.Constant(None)
+            body = [*([] if target is None else [_at(ast.Assign([target], value), node)]), *body]
+        elif target is None and _is_lock(given, threads, locks):
+            continue
+        else:
+            return [node]
+    return body
+
+
+def _are_names(args: list[ast.expr]) -> bool:
+    return all(isinstance(each, ast.Name) for each in args)
+
+
+def _is_lock(given: ast.expr, threads: dict[str, str], locks: set[str]) -> bool:
+    if isinstance(given, ast.Call):
+        return names.member(given.func, threads) in _LOCKS and not given.args
+    return isinstance(given, ast.Name) and given.id in locks
+
+
+def _at(new: ast.stmt, old: ast.stmt) -> ast.stmt:
+    for each in ast.walk(new):
+        if isinstance(each, ast.stmt | ast.expr | ast.ExceptHandler) and not hasattr(each, "lineno"):
+            ast.copy_location(each, old)
+    return new

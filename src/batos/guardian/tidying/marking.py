@@ -1,0 +1,228 @@
+"""Where a marker stands that is not the last statement, or stands under a flag: written so that it can be judged."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from batos.guardian.policy import Policy
+from batos.guardian.tidying import names
+from batos.guardian.tidying.names import Def
+
+#: Builtins that change nothing and send nothing, whatever they are given but a lazy iterator.
+_STILL: Final = frozenset({
+    "abs", "bool", "dict", "divmod", "float", "int", "len", "list", "max", "min", "print", "range", "repr", "round",
+    "set", "sorted", "str", "sum", "tuple",
+})  # fmt: skip
+_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
+def is_marker(node: ast.AST, policy: Policy) -> bool:
+    """Whether a statement is the marker in its one form."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return False
+    target, value = node.targets[0], node.value
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr == policy.marker
+        and isinstance(target.value, ast.Name)
+        and target.value.id == policy.receiver
+        and isinstance(value, ast.Constant)
+        and value.value is True
+    )
+
+
+@contextmanager
+def sunk(method: Def, policy: Policy) -> Iterator[bool]:
+    """The method with each marker behind what follows it in its block and only speaks or computes; True: it differs.
+
+    The method is as it was afterwards.
+    """
+    undo: list[Callable[[], None]] = []
+    for block in list(names.blocks(method)):
+        for index, node in enumerate(block):
+            rest = block[index + 1 :]
+            if is_marker(node, policy) and rest and all(_is_still(each, policy) for each in rest):
+                _swap(block, [*block[:index], *_marked(rest, node)], undo)
+                break
+    try:
+        yield bool(undo)
+    finally:
+        for each in reversed(undo):
+            each()
+
+
+def _swap(block: list[ast.stmt], new: list[ast.stmt], undo: list[Callable[[], None]]) -> None:
+    old = list(block)
+    block[:] = new
+
+    def back() -> None:
+        block[:] = old
+
+    undo.append(back)
+
+
+def _marked(rest: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
+    """Statements with the marker before each `return` of them and at their end."""
+    found: list[ast.stmt] = []
+    for node in rest:
+        if isinstance(node, ast.Return):
+            return [*found, marker, node]
+        if isinstance(node, ast.If):
+            node = ast.copy_location(ast.If(node.test, _branch(node.body, marker), _branch(node.orelse, marker)), node)
+        found.append(node)
+    return [*found, marker]
+
+
+def _branch(block: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
+    """The marker before each `return` of a branch; where it goes on, the marker stands after it anyway."""
+    return _marked(block, marker) if any(isinstance(each, ast.Return | ast.If) for each in block) else block
+
+
+def _is_still(node: ast.stmt, policy: Policy) -> bool:
+    """Whether a statement changes nothing but local names, and sends nothing but a line of the log."""
+    if isinstance(node, ast.Pass):
+        return True
+    if isinstance(node, ast.If):
+        return _quiet(node.test, policy) and all(_is_still(each, policy) for each in (*node.body, *node.orelse))
+    if isinstance(node, ast.Expr):
+        return _quiet(node.value, policy)
+    if isinstance(node, ast.Return):
+        return node.value is None or _quiet(node.value, policy)
+    if isinstance(node, ast.Assign):
+        return all(isinstance(each, ast.Name) for each in node.targets) and _quiet(node.value, policy)
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and node.value is not None and _quiet(node.value, policy)
+    added = isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant | ast.JoinedStr)
+    return (
+        added and isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and _quiet(node.value, policy)
+    )
+
+
+def _quiet(node: ast.expr, policy: Policy) -> bool:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr | ast.Lambda | ast.GeneratorExp):
+            return False
+        if isinstance(each, ast.Call) and not _quiet_call(each, policy):
+            return False
+    return True
+
+
+def _quiet_call(node: ast.Call, policy: Policy) -> bool:
+    called = node.func
+    if isinstance(called, ast.Name):
+        return called.id in _STILL and not any(each.arg == "key" for each in node.keywords)
+    if not isinstance(called, ast.Attribute):
+        return False
+    if isinstance(called.value, ast.Name) and called.value.id == policy.receiver:
+        return called.attr == "log_"
+    return called.attr in policy.plain_methods - policy.mutators
+
+
+class Flag:
+    """`changed = False`, `changed = True` where something is changed, and at the end `if changed:` the marker."""
+
+    def __init__(self, method: Def, policy: Policy) -> None:
+        self._method = method
+        self._policy = policy
+        self.name = next((node.test.id for _, node in self._guards("") if isinstance(node.test, ast.Name)), "")
+        self.found = bool(self.name) and self._is_plain()
+
+    def _guards(self, name: str) -> list[tuple[list[ast.stmt], ast.If]]:
+        """Every `if flag: marker`, also with a `return` behind the marker, each with its block."""
+        return [
+            (block, node)
+            for block in names.blocks(self._method)
+            for node in block
+            if isinstance(node, ast.If)
+            and isinstance(node.test, ast.Name)
+            and name in ("", node.test.id)
+            and not node.orelse
+            and is_marker(node.body[0], self._policy)
+            and (len(node.body) == 1 or (len(node.body) == 2 and isinstance(node.body[1], ast.Return)))
+        ]
+
+    def _is_plain(self) -> bool:
+        """Whether the flag is begun once, at the top of the method, and otherwise only set, and never elsewhere."""
+        begun = [node for node in self._method.body if self._sets(node) is False]
+        stores = [
+            node for node in ast.walk(self._method) if isinstance(node, ast.Assign) and self._sets(node) is not None
+        ]
+        said = [
+            node
+            for node in ast.walk(self._method)
+            if isinstance(node, ast.Name) and node.id == self.name and not isinstance(node.ctx, ast.Load)
+        ]
+        lowered = [node for node in stores if self._sets(node) is False]
+        outward = any(
+            isinstance(node, ast.Nonlocal | ast.Global) and self.name in node.names for node in ast.walk(self._method)
+        )
+        return (
+            len(begun) == len(lowered) == 1 and len(stores) == len(said) and not outward and begun[0] is self._first()
+        )
+
+    def _first(self) -> ast.stmt | None:
+        """The first statement of the method that says the flag."""
+        return next((node for node in self._method.body if self.name in names.said(node)), None)
+
+    def _sets(self, node: ast.AST) -> bool | None:
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.value, ast.Constant):
+            return None
+        target, value = node.targets[0], node.value.value
+        return value if isinstance(target, ast.Name) and target.id == self.name and isinstance(value, bool) else None
+
+    @contextmanager
+    def as_marker(self) -> Iterator[None]:
+        """The method with the marker wherever the flag is set, and nothing where it is asked for."""
+        undo: list[Callable[[], None]] = []
+        marker = self._guards(self.name)[0][1].body[0]
+        guards = {id(node) for _, node in self._guards(self.name)}
+        for block in list(names.blocks(self._method)):
+            new = [_unmarked(node) if id(node) in guards else node for node in block]
+            for index in range(len(new) - 1, -1, -1):
+                if self._sets(new[index]) is True:
+                    new.insert(_behind(new, index), marker)
+            if new != block:
+                _swap(block, new, undo)
+        try:
+            yield
+        finally:
+            for each in reversed(undo):
+                each()
+
+    @contextmanager
+    def as_given(self) -> Iterator[None]:
+        """The method with the marker where the flag is asked for, whatever it says."""
+        undo: list[Callable[[], None]] = []
+        for block, node in self._guards(self.name):
+            _swap(block, [_marked_always(node) if each is node else each for each in block], undo)
+        try:
+            yield
+        finally:
+            for each in reversed(undo):
+                each()
+
+
+def _unmarked(node: ast.stmt) -> ast.stmt:
+    """`if flag: marker` without the marker."""
+    assert isinstance(node, ast.If)
+    rest = node.body[1:] or [ast.copy_location(ast.Pass(), node)]
+    return ast.copy_location(ast.If(node.test, rest, []), node)
+
+
+def _marked_always(node: ast.If) -> ast.stmt:
+    """`if flag: marker` with the marker whatever the flag says."""
+    marker, *rest = node.body
+    return ast.copy_location(ast.If(node.test, node.body, [marker]), node) if rest else marker
+
+
+def _behind(block: list[ast.stmt], index: int) -> int:
+    """Where what follows a statement in a row stops being done whenever it is done."""
+    end = index + 1
+    while end < len(block) and isinstance(
+        block[end], ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Delete
+    ):
+        end += 1
+    return end

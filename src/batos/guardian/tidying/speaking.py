@@ -1,0 +1,111 @@
+"""The `logging` of a source becomes `self.log_`; loggers, and what only sets them up, go."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from batos.guardian.tidying import names
+
+#: What `self.log_` calls each level.
+_LEVELS: Final = {
+    "debug": "debug", "info": "info", "warning": "warning", "warn": "warning", "error": "error", "exception": "error",
+    "critical": "error", "fatal": "error",
+}  # fmt: skip
+#: Set something up that the log has already.
+_SETUP: Final = frozenset({"basicConfig", "setLevel", "disable", "captureWarnings"})
+
+
+def spoken(tree: ast.Module, receiver: str) -> None:
+    """Rewrite every use of `logging`, if all of them can be."""
+    known = names.imported(tree, "logging")
+    if not known:
+        return
+    loggers = {
+        node.targets[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and len(node.targets) == 1
+        and isinstance(node.value, ast.Call)
+        and names.member(node.value.func, known) == "getLogger"
+    }
+    lines = _Lines(known, loggers, receiver)
+    if lines.understood(tree):
+        for block in names.blocks(tree):
+            for index, node in enumerate(block):
+                block[index] = lines.statement(node)
+        names.unimport(tree, "logging")
+
+
+class _Lines:
+    """Tells statements that log from those that set logging up."""
+
+    def __init__(self, known: dict[str, str], loggers: set[str], receiver: str) -> None:
+        self._known = known
+        self._loggers = loggers
+        self._receiver = receiver
+
+    def understood(self, tree: ast.Module) -> bool:
+        """Whether nothing of it is used in another way."""
+        kept = {
+            id(node) for block in names.blocks(tree) for each in block if self._is_ours(each) for node in ast.walk(each)
+        }
+        return not any(
+            isinstance(node, ast.Name) and id(node) not in kept and (node.id in self._known or node.id in self._loggers)
+            for node in ast.walk(tree)
+        )
+
+    def _is_ours(self, node: ast.stmt) -> bool:
+        return self._level(node) != "" or self._is_setup(node)
+
+    def _called(self, node: ast.stmt) -> str:
+        """The member of `logging`, or of a logger, that a statement calls; "" for any other statement."""
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            return ""
+        called = node.value.func
+        if isinstance(called, ast.Attribute):
+            base = called.value
+            if isinstance(base, ast.Name) and base.id in self._loggers:
+                return called.attr
+            if isinstance(base, ast.Call) and names.member(base.func, self._known) == "getLogger":
+                return called.attr
+        return names.member(called, self._known)
+
+    def _level(self, node: ast.stmt) -> str:
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not call.args or any(isinstance(each, ast.Starred) for each in call.args):
+            return ""
+        return _LEVELS.get(self._called(node), "")
+
+    def _is_setup(self, node: ast.stmt) -> bool:
+        if isinstance(node, ast.Assign):
+            target = node.targets[0]
+            return isinstance(target, ast.Name) and target.id in self._loggers
+        return self._called(node) in _SETUP
+
+    def statement(self, node: ast.stmt) -> ast.stmt:
+        """The statement that it becomes."""
+        level = self._level(node)
+        if level and isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            log = ast.Attribute(ast.Name(self._receiver, ast.Load()), "log_", ast.Load())
+            said = ast.Call(log, [ast.Constant(level), _text(node.value.args)], [])
+            return _placed(ast.Expr(said), node)
+        return _placed(ast.Pass(), node) if self._is_setup(node) else node
+
+
+def _text(args: list[ast.expr]) -> ast.expr:
+    """The text that is logged: `"%d of %d", one, two` with its values in it."""
+    first, *values = args
+    if values:
+        return ast.BinOp(first, ast.Mod(), ast.Tuple(values, ast.Load()))
+    if isinstance(first, ast.JoinedStr) or (isinstance(first, ast.Constant) and isinstance(first.value, str)):
+        return first
+    return ast.Call(ast.Name("str", ast.Load()), [first], [])
+
+
+def _placed(new: ast.stmt, old: ast.stmt) -> ast.stmt:
+    for node in ast.walk(new):
+        if not hasattr(node, "lineno"):
+            ast.copy_location(node, old)
+    return new
