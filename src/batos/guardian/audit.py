@@ -13,7 +13,7 @@ from batos.guardian.covenant.judging import covenant_of
 from batos.guardian.forms import Forms
 from batos.guardian.policy import SHIPPED, Policy
 from batos.guardian.text import Text
-from batos.guardian.tidying.helpers import wanted
+from batos.guardian.tidying.gathering import wanted
 from batos.guardian.tidying.tidy import tidied
 from batos.guardian.verdict import Fault, SlotUse, Verdict
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from batos.guardian.tidying import contexts, helpers, records, speaking
+from batos.guardian.tidying import contexts, gathering, records, speaking
 
 
 def tidied(tree: ast.Module, selector: str, receiver: str) -> ast.Module:
@@ -13,7 +13,7 @@ def tidied(tree: ast.Module, selector: str, receiver: str) -> ast.Module:
     Only for a source of which it is known which method is wanted: of two functions one may be the other's helper.
     Guardian and cell both read a source through this, so that what is judged is what runs.
     """
-    method = helpers.wanted(tree, selector, receiver)
+    method = gathering.wanted(tree, selector, receiver)
     if method is None:
         return tree
     kinds = {type(node) for node in ast.walk(tree)}
@@ -24,6 +24,6 @@ def tidied(tree: ast.Module, selector: str, receiver: str) -> ast.Module:
     if ast.With in kinds:
         contexts.unfolded(tree)
     if len(tree.body) > 1:
-        helpers.gathered(tree, method, receiver)
+        gathering.gathered(tree, method, receiver)
     tree.body = [node for node in tree.body if not isinstance(node, ast.Pass)]
     return ast.fix_missing_locations(tree)
