@@ -231,6 +231,7 @@ def test_a_gadget_goes_on_being_usable(learner: User, daemon: Daemon) -> None:
     wish = "Convert 2 h 30 min and 45 s to seconds, and build a tool for it."
     asked = data(learner.run("ask", "--json", *BRICK, wish))
     assert "Forged: `seconds_of_durations_`" in asked["answer"]
+    assert learner.run("method", "make").code == 0  # where there was no time for it after the answer
     [tool] = data(learner.run("tools", "--json"))["tools"]
     assert (tool["tool"], tool["signature"]) == ("tools_obj.seconds_of_durations_", "seconds_of_durations_(self, text)")
     used = data(learner.run("send", "--json", "tools_obj", "seconds_of_durations_", "2 h 30 min, 45 s"))

@@ -99,6 +99,13 @@ class Jit:
             asks.told.update(outcome=wishes.LATER, wish={**wish, "selector": wanted.selector})
         rounds.tell(self.workshop.journal, running.id, asks.told)
 
+    def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
+        """Why a method of this intent failed not long ago, if it did; the slot need not hold it yet."""
+        with self.image.snapshot() as root:
+            there = methods.holder_named(root, reference(holder))
+            wanted = wants.of_intent(root, there, selector, intent, digests=self.workshop.digests)
+        return self.generations.failed_lately(wanted.log(self.workshop.dialect_digest))
+
     async def fulfil(self, wish: Mapping[str, Any], *, installs: bool) -> dict[str, Any]:
         """Make the method that a mission did without: {receiver, selector, outcome, calls, tokens, failure?}.
 

@@ -9,7 +9,7 @@ from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import verbatim
 from batos.cognition.running import Running, Synthesis
 from batos.errors import InternalError
-from batos.image import wishes
+from batos.image import forged, wishes
 from batos.image.records import Attachment, least_trusted
 from batos.inference.session import Session
 
@@ -116,5 +116,6 @@ def _contributions(running: Running, gate_faults: int) -> list[tuple[str, Any]]:
         found.append(("turn", {"conversation": running.brief.conversation}))
     if running.craft.lives is not None:
         found += [("method", use.payload(gate_faults)) for use in running.uses]
+    found += [(forged.KIND, tool) for tool in running.forged]
     found += [(wishes.KIND, wish) for wish in wishes.of(running.learned)]
     return found

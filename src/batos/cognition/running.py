@@ -22,7 +22,7 @@ from batos.inference.decide import REASONING_TOKENS
 from batos.inference.schema import Decision, Mode
 from batos.inference.session import Session
 from batos.objects.message import Interpreter
-from batos.objects.method import Method
+from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject
 
 #: How much each policy of installing allows; a brief may choose among equals.
@@ -169,6 +169,10 @@ class Learns(Protocol):
         """The method that answers it, made now if need be; None: it is interpreted."""
         ...
 
+    def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
+        """Why the same was tried not long ago and failed, if it was: it is not tried again yet."""
+        ...
+
 
 class Chooses(Protocol):
     """Where a mission turns before it runs an installed method: the lives of its UVM."""
@@ -271,6 +275,8 @@ class Running:
     generated: dict[tuple[str, str], Method] = field(default_factory=dict)
     #: What was made, waited for or tried, for provenance: {receiver, selector, outcome, calls, tokens, generation}.
     learned: list[dict[str, Any]] = field(default_factory=list)
+    #: Tools that are declared with the thought's commit: {selector, intent, trust}.
+    forged: list[dict[str, Any]] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[Use] = field(default_factory=list)
     #: What methods changed in objects that are not the mission's own: {oid, slot, had, former}, oldest first.

@@ -13,8 +13,9 @@ from tests.cognition.minds import Script, change
 from tests.image import installing
 
 from batos.cognition.running import Running
+from batos.errors import BatosError
 from batos.events import Events
-from batos.objects.method import Method
+from batos.objects.method import Intent, Method
 from batos.objects.mirror import shown
 from batos.objects.prototype import Found, UvmObject, own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -116,6 +117,10 @@ class Always:
         """The method of that selector, or None."""
         self.asked.append(selector)
         return Method(selector, self.sources[selector]) if selector in self.sources else None
+
+    def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
+        """Nothing has failed."""
+        return None
 
 
 def methods(shown: Mapping[str, Any]) -> list[tuple[str, str]]:

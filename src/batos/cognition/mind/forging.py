@@ -1,6 +1,7 @@
 """A protocol that makes a tool: from an answer one decision, from that an intent, and of it a method that stays.
 
-docs/tools.md tells the whole. Nothing is forged twice: a mission that is thought again finds what it declared.
+docs/tools.md tells the whole. The intent is declared with the commit of the thought that wished for it and not before,
+and its method is made when the answer is out: a mission that fails leaves nothing, and none waits for its gadget.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import keyword
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field
@@ -16,21 +16,18 @@ from pydantic import BaseModel, Field
 from batos.cognition import prompt, provenance
 from batos.cognition.asking import paths
 from batos.cognition.asking.calls import Question, infer
-from batos.cognition.intents import intent_in
 from batos.cognition.running import Interprets, Running, Synthesis
-from batos.errors import BatosError, GenerationFailed
+from batos.errors import GenerationFailed
 from batos.guardian.policy import SHIPPED
-from batos.image import methods, roots
-from batos.image.records import SLOT_TRUST, least_trusted
+from batos.image import forged, methods, roots, wishes
+from batos.image.records import least_trusted
 from batos.inference.schema import Decision
-from batos.objects.method import Intent
-from batos.objects.prototype import Found, UvmObject, is_reserved, lookup, own_slots
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, is_reserved, own_slots, reference
 
 #: Characters of a tool's name without the `_` at its end, and most inputs that it may have.
 NAME, INPUTS = 40, 4
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,39}")
-#: What comes from nowhere but the Architect, the codex and the models.
-_OWN: Final = frozenset({"user", "model"})
 _NOT: Final = re.compile(r"[^a-z0-9]+")
 
 
@@ -64,8 +61,7 @@ async def forge(
 ) -> Forged | None:
     """Make a tool of the answer that stands, by a protocol (its slot and intent); None: the answer holds none.
 
-    GenerationFailed: what the model wished for can be no tool, it was not made, or policy lets nothing be. A tool that
-    a person must let in is asked about; the mission does not wait for that.
+    GenerationFailed: what the model wished for can be no tool, it failed not long ago, or policy lets nothing be.
     """
     slot, protocol = declared
     assert synthesis.said is not None
@@ -79,16 +75,7 @@ async def forge(
         return None
     selector, intent = intent_of(wish)
     trust = least_trusted(provenance.lineage_trust(synthesis.recalled), *running.trusts)
-    if not await interpreter.derive(partial(_declare, selector=selector, intent=intent, trust=trust)):
-        raise GenerationFailed(
-            f"{selector!r} is the name of something else already",
-            remedy="`batos tools` lists the tools that there are.",
-        )
-    try:
-        return await _made(running, selector, intent)
-    except BatosError:
-        await interpreter.derive(partial(_forget, selector=selector, intent=intent))
-        raise
+    return _wished(running, selector, intent, trust)
 
 
 def intent_of(wish: Tool) -> tuple[str, Intent]:
@@ -114,57 +101,35 @@ def _barred(name: str) -> bool:
     return bool(is_reserved(name) or policy.protected_pattern.search(name) or policy.kernel_pattern.search(name))
 
 
-def _declare(root: Any, *, selector: str, intent: Intent, trust: str) -> bool:
-    """Put the intent into its slot; False: the name means something else there, or in what all objects have."""
-    holder: UvmObject = root[roots.TOOLS]
-    found = lookup(holder, selector)
-    if found is not None:
-        known = intent_in(found, selector) if found.holder is holder else None
-        return known is not None and methods.digest_of(known) == methods.digest_of(intent)
-    setattr(holder, selector, Intent(**intent.as_dict()))
-    if trust not in _OWN:  # so that no method is made of it which nobody has let in
-        setattr(holder, SLOT_TRUST, {**(own_slots(holder).get(SLOT_TRUST) or {}), selector: trust})
-    return True
-
-
-def _forget(root: Any, *, selector: str, intent: Intent) -> None:
-    """Take an intent away again of which nothing was ever made."""
-    holder: UvmObject = root[roots.TOOLS]
-    value = own_slots(holder).get(selector)
-    there = isinstance(value, Intent) and methods.digest_of(value) == methods.digest_of(intent)
-    if there and methods.lineage_of(root, holder, selector) is None:
-        delattr(holder, selector)
-        trusts = {slot: trust for slot, trust in (own_slots(holder).get(SLOT_TRUST) or {}).items() if slot != selector}
-        if trusts != (own_slots(holder).get(SLOT_TRUST) or {}):
-            setattr(holder, SLOT_TRUST, trusts)
-
-
-async def _made(running: Running, selector: str, intent: Intent) -> Forged:
-    """Have the method made, or a person asked about it."""
+def _wished(running: Running, selector: str, intent: Intent, trust: str) -> Forged:
+    """The tool that is there already, or one that is declared with this mission's commit and made after it."""
+    holder: UvmObject = running.root[roots.TOOLS]
+    if not forged.is_free(holder, selector, intent):
+        raise GenerationFailed(
+            f"{selector!r} is the name of something else already",
+            remedy="`batos tools` lists the tools that there are.",
+        )
     told: dict[str, Any] = {"object": roots.TOOLS, "selector": selector, "signature": intent.signature}
     told |= {"purpose": intent.text, "outcome": "made"}
     what = intent.text if intent.text.endswith((".", "!", "?")) else f"{intent.text}."
     line = f"Forged: `{selector}`: {what} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
+    if isinstance(own_slots(holder).get(selector), Method):
+        return Forged(told, line)
     assert running.jit is not None
-    before = len(running.learned)
-    holder: UvmObject = running.root[roots.TOOLS]
-    method = await running.jit.method_for(running.lenient(), holder, Found(holder, intent, 0), selector)
-    learnt = running.learned[before] if len(running.learned) > before else {}
-    if method is None and learnt.get("outcome") == "later":
-        return Forged(told | {"outcome": "later"}, f"{line} It is made when this answer is out.")
-    if method is None and learnt.get("outcome") != "asked":
-        raise GenerationFailed(f"the tool {selector!r} was not made: {_why(learnt)}")
-    if method is None:
-        told |= {"outcome": "asked", "approval": learnt.get("approval")}
-        line += f" It waits for your approval: `batos approve {learnt.get('approval')}`."
-    return Forged(told, line)
+    failure = running.jit.in_vain(holder, selector, intent)
+    if failure is not None:
+        raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
+    running.forged.append({"selector": selector, "intent": intent.as_dict(), "trust": trust})
+    asks = running.install == "ask" or trust not in forged.OWN
+    wish: dict[str, Any] = {"holder": reference(holder), "selector": selector, "intent": methods.digest_of(intent)}
+    wish |= {"arguments": [], "forged": True, "asks": asks}
+    learnt = {"receiver": roots.TOOLS, "selector": selector, "outcome": wishes.LATER, "calls": 0, "tokens": 0}
+    if all(each.get("wish") != wish for each in running.learned):
+        running.learned.append({**learnt, "wish": wish})
+    then = " and waits for your approval then: `batos approvals`" if asks else ""
+    return Forged(told | {"outcome": wishes.LATER}, f"{line} It is made when this answer is out{then}.")
 
 
 def _call(selector: str, intent: Intent) -> str:
     inside = intent.signature[len(selector) + 1 : -1].split(", ")[1:]
     return " ".join((selector, *(each.upper() for each in inside)))
-
-
-def _why(learnt: dict[str, Any]) -> str:
-    failure = learnt.get("failure") or {}
-    return str(failure.get("message", "nothing could be made of it"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batos.image import roots, wishes
+from batos.image import forged, roots, wishes
 from batos.image.publisher import Applier
 
 
@@ -32,4 +32,9 @@ def fold_turn(root: Any, mission: str, payload: Any) -> None:
         turns[turns.maxKey() + 1 if turns else 1] = mission
 
 
-APPLIERS: Mapping[str, Applier] = {"statistics": fold_statistics, "turn": fold_turn, wishes.KIND: wishes.fold}
+APPLIERS: Mapping[str, Applier] = {
+    "statistics": fold_statistics,
+    "turn": fold_turn,
+    forged.KIND: forged.fold,
+    wishes.KIND: wishes.fold,
+}

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Protocol
 
 import structlog
@@ -19,7 +20,7 @@ from batos.cognition.working.workers import Workers
 from batos.config import Settings
 from batos.errors import BatosError, ModelMissing, OllamaError
 from batos.events import Events
-from batos.image import roots, wishes
+from batos.image import forged, roots, wishes
 from batos.image.commits import settled
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -28,6 +29,8 @@ _log = structlog.get_logger("batos")
 
 #: Outcomes after which a wish still stands: it is tried again later.
 _LATER: Final = frozenset({"budget"})
+#: Outcomes of which there is a method, or will be when a person says yes.
+_MADE: Final = frozenset({"installed", "made", "asked"})
 #: Events that say that somebody asks something.
 _ASKED: Final = frozenset({"mission.accepted", "mission.routed"})
 
@@ -160,7 +163,8 @@ class Learning:
     async def _made(self, wish: Mapping[str, Any]) -> dict[str, Any]:
         await self._parts.ready()
         try:
-            told = await self._parts.jit.fulfil(wish, installs=self._parts.settings.install != "ask")
+            installs = self._parts.settings.install != "ask" and not wish.get("asks")
+            told = await self._parts.jit.fulfil(wish, installs=installs)
         except BatosError as error:
             if error.retry or (isinstance(error, OllamaError) and not isinstance(error, ModelMissing)):
                 raise
@@ -169,7 +173,7 @@ class Learning:
         if told["outcome"] in _LATER:
             asyncio.get_running_loop().call_later(self._pause, self._wake.set)
         else:
-            await self._parts.image.writer.apply(lambda root: wishes.drop(root, [wish]))
+            await self._parts.image.writer.apply(partial(_settled, wish, told["outcome"]))
         return told
 
     # -- telling
@@ -187,3 +191,10 @@ class Learning:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+
+
+def _settled(wish: Mapping[str, Any], outcome: str, root: Any) -> None:
+    """Drop a wish of which something came or will come no more; a forged tool that was not made is forgotten."""
+    wishes.drop(root, [wish])
+    if wish.get("forged") and outcome not in _MADE:
+        forged.forget(root, wish["selector"], wish["intent"])

@@ -1,0 +1,51 @@
+"""Tools that answers forged: declared in `tools_obj` when the thought that wished for them is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from batos.image import roots
+from batos.image.methods import digest_of, lineage_of
+from batos.image.records import SLOT_TRUST
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, lookup, own_slots
+
+#: The kind of contribution that a forged tool is: {selector, intent, trust}.
+KIND: Final = "tool"
+#: What comes from nowhere but the Architect, the codex and the models.
+OWN: Final = frozenset({"user", "model"})
+
+
+def is_free(holder: UvmObject, selector: str, intent: Intent) -> bool:
+    """Whether the tool may have this name: nothing has it, there or in what all objects have, or the very same wish."""
+    found = lookup(holder, selector)
+    if found is None:
+        return True
+    value = found.value
+    if isinstance(value, Method):
+        return found.holder is holder and value.provenance.get("intent") == digest_of(intent)
+    return found.holder is holder and isinstance(value, Intent) and digest_of(value) == digest_of(intent)
+
+
+def fold(root: Any, mission: str, payload: Mapping[str, Any]) -> None:
+    """Declare the tool that a committed mission forged, unless another has that name by now."""
+    holder, selector, intent = root[roots.TOOLS], payload["selector"], Intent(**payload["intent"])
+    if not is_free(holder, selector, intent) or isinstance(own_slots(holder).get(selector), Method):
+        return
+    setattr(holder, selector, intent)
+    if payload["trust"] not in OWN:  # so that no method is made of it which nobody has let in
+        setattr(holder, SLOT_TRUST, {**(own_slots(holder).get(SLOT_TRUST) or {}), selector: payload["trust"]})
+
+
+def forget(root: Any, selector: str, intent: str) -> None:
+    """Take the intent of this digest away again, of which nothing was ever made."""
+    holder = root[roots.TOOLS]
+    value = own_slots(holder).get(selector)
+    if not isinstance(value, Intent) or digest_of(value) != intent or lineage_of(root, holder, selector) is not None:
+        return
+    delattr(holder, selector)
+    before = own_slots(holder).get(SLOT_TRUST) or {}
+    trusts = {slot: trust for slot, trust in before.items() if slot != selector}
+    if trusts != before:
+        setattr(holder, SLOT_TRUST, trusts)
