@@ -36,6 +36,10 @@ class Settings(BaseModel):
     profile: str = Field(default="default", description="Which of the codex's profiles names the models.")
     missions: int = Field(default=8, ge=1, le=256, description="How many missions run at once.")
     queue: int = Field(default=1_000, ge=1, le=1_000_000, description="How many missions may wait; beyond it: busy.")
+    genesis: Literal["asked", "auto"] = Field(
+        default="asked",
+        description="Who begins the first genesis, which pulls the models: a person (`batos genesis`), or the server.",
+    )
     bind: str = Field(default="tcp://127.0.0.1:7717", description="Where `batos serve` takes requests (ROUTER).")
     events: str = Field(default="tcp://127.0.0.1:7718", description="Where `batos serve` tells watchers (PUB).")
     server: str = Field(

@@ -38,6 +38,7 @@ from batos.genesis.provision import Progress
 from batos.image import roots
 
 if TYPE_CHECKING:
+    from batos.front.serving.founding import Founding
     from batos.front.serving.uploads import Uploads
     from batos.uvm import UVM
 
@@ -120,6 +121,8 @@ class Dispatcher:
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: What `hello` and `status` say of the server that this serves.
         self.about: Mapping[str, Any] = {}
+        #: The genesis that this server began by itself, if it did.
+        self.founding: Founding | None = None
         self._verbs: Mapping[str, Callable[[Any, Hear, Acknowledge], Awaitable[dict[str, Any]]]] = {
             "hello": self._hello,
             "submit": self._submit,
@@ -151,6 +154,8 @@ class Dispatcher:
     # -- asking
 
     async def _submit(self, given: Submit, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+        if self.founding is not None:
+            self.founding.refuse()
         brief = dict(given.brief)
         user = str(brief.get("user") or self.uvm.settings.asker)
         for name in ("ancestor", "in_reply_to"):
@@ -284,6 +289,8 @@ class Dispatcher:
 
     async def _status(self, _given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         found = await self._reader.read(self.uvm.status)
+        if self.founding is not None and (told := self.founding.told()) is not None:
+            found = {**found, "genesis": told}
         return {**found, "server": dict(self.about)} if self.about else found
 
     # -- steering

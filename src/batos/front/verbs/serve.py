@@ -17,6 +17,7 @@ from batos.errors import ImageBusy, Refused
 from batos.events import Events
 from batos.front.options import Called, common, run
 from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.founding import Founding
 from batos.front.serving.server import Places, Server
 from batos.front.serving.uploads import Uploads
 from batos.front.wire import note
@@ -84,10 +85,26 @@ async def served(
             try:
                 _log.info("server started", left_behind=len(left), **dispatcher.about)
                 await go_on(uvm, left)
-                yield uvm, places
+                async with _founding(dispatcher):
+                    yield uvm, places
             finally:
                 note.remove(home, mine)
                 await uploads.close()
+
+
+@asynccontextmanager
+async def _founding(dispatcher: Dispatcher) -> AsyncIterator[None]:
+    """Let the genesis of an empty image run beside what is served, if the settings say so."""
+    if dispatcher.uvm.settings.genesis != "auto":
+        yield
+        return
+    dispatcher.founding = Founding(dispatcher.uvm)
+    task = asyncio.create_task(dispatcher.founding.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def go_on(uvm: UVM, left: Sequence[str]) -> None:

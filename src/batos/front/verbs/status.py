@@ -10,6 +10,7 @@ import click
 
 from batos.front.doors.door import door
 from batos.front.options import Called, reaching, run
+from batos.front.serving.founding import in_words
 from batos.front.telling.bars import lasting
 from batos.front.telling.console import counted, size
 from batos.front.telling.layout import table
@@ -39,6 +40,8 @@ def status(called: Called) -> int:
 def status_text(found: Mapping[str, Any], now: datetime) -> str:
     """The screen; what an older or newer server does not tell is left out."""
     lines = [*_standing(found, now), *_running(found.get("running", ()), now)]
+    if found.get("genesis"):
+        lines.insert(0, f"genesis  {in_words(found['genesis'])}")
     lines += _totals(found.get("counters") or {})
     lines += _methods(found.get("counters") or {})
     lines += [f"memory   {placement_text(each)}{_seen(each, now)}" for each in found.get("vram", ())]

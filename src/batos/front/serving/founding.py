@@ -1,0 +1,105 @@
+"""Genesis in the background of a server whose image is empty, so that starting it is all that a person has to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import structlog
+
+from batos.errors import BatosError, Busy, ImageError
+from batos.genesis.provision import Progress
+
+if TYPE_CHECKING:
+    from batos.uvm import UVM
+
+State: TypeAlias = Literal["running", "waiting", "failed", "done"]
+
+#: Seconds between tries while Ollama is not there yet, or a pull broke off.
+PAUSES = (1.0, 2.0, 5.0, 10.0)
+
+_log = structlog.get_logger("batos")
+
+
+class Founding:
+    """Brings about what the codex says, and again after what may pass; tells how far it is."""
+
+    def __init__(self, uvm: UVM, pauses: Iterable[float] = PAUSES) -> None:
+        self._uvm = uvm
+        self._pauses = tuple(pauses)
+        self.state: State = "running"
+        self._progress: Progress | None = None
+        self._error: BatosError | None = None
+        self._tenth = -1
+
+    async def run(self) -> None:
+        """Do it, unless the image has had its genesis; ends when it is done or cannot be."""
+        for pause in chain(self._pauses, repeat(self._pauses[-1])):
+            try:
+                await self._found()
+                return
+            except BatosError as error:
+                self._error = error
+                self.state = "waiting" if error.retry and not isinstance(error, ImageError) else "failed"
+                _log.warning("genesis did not end", state=self.state, **error.as_dict())
+                if self.state == "failed":
+                    return
+            await asyncio.sleep(pause)
+
+    async def _found(self) -> None:
+        self.state, self._error = "running", None
+        if await asyncio.to_thread(self._uvm.convergence.remembered) is not None:
+            self.state = "done"
+            return
+        report = await self._uvm.genesis(self._tell)
+        wrong = [finding for finding in report.findings if not finding.ok]
+        if not wrong:
+            await self._uvm.check()  # what the router learns of the codex is learnt now
+        self.state, self._progress = "done", None
+        _log.info("genesis done", steps=len(report.done), wrong=[finding.id for finding in wrong])
+
+    def _tell(self, progress: Progress) -> None:
+        if self._progress is None or progress.step != self._progress.step:
+            self._tenth = -1
+        self._progress = progress
+        if progress.total and progress.completed is not None:
+            tenth = 10 * progress.completed // progress.total
+            if tenth > self._tenth:  # bytes come many times a second
+                self._tenth = tenth
+                _log.info("genesis", step=progress.step, percent=10 * tenth)
+
+    def told(self) -> dict[str, Any] | None:
+        """How far it is, for `status`; None when there is nothing to tell."""
+        if self.state == "done":
+            return None
+        told: dict[str, Any] = {"state": self.state}
+        if self._progress is not None:
+            told |= {"step": self._progress.step, "completed": self._progress.completed, "total": self._progress.total}
+        if self._error is not None:
+            told["reason"] = self._error.as_dict()
+        return told
+
+    def refuse(self) -> None:
+        """Raise Busy while no question can be answered yet; where it failed, the question says what is missing."""
+        if self.state in ("running", "waiting"):
+            raise Busy(
+                f"this mind is still being made: {in_words(self.told() or {})}",
+                remedy="Ask again when it is there: `batos status` shows how far it is.",
+            )
+
+
+def in_words(told: dict[str, Any]) -> str:
+    """How far a genesis is.
+
+    >>> in_words({"state": "running", "step": "pull llama3.1:8b", "completed": 34, "total": 100})
+    'pull llama3.1:8b, 34 %'
+    """
+    if told["state"] != "running":
+        word = "waits and tries again" if told["state"] == "waiting" else "failed"
+        return f"{word}: {told['reason']['message']}"
+    if "step" not in told:
+        return "genesis begins"
+    part = f", {100 * told['completed'] // told['total']} %" if told.get("total") and told["completed"] else ""
+    return f"{told['step']}{part}"
