@@ -14,6 +14,10 @@ RUN python -m venv /opt/batos \
     && /opt/batos/bin/batos --version
 
 FROM python:3.11.15-slim-bookworm
+LABEL org.opencontainers.image.title="BAT OS" \
+      org.opencontainers.image.description="A local-first mind that lives in a database and thinks through Ollama" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="Apache-2.0"
 # The id is fixed, because files on the volume belong to it.
 RUN groupadd --gid 10001 batos \
     && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin batos \

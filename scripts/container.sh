@@ -25,8 +25,13 @@ if [ "${1:-serve}" = serve ]; then
     say "and uses it:"
     say "  BATOS_SERVER=laptop.batos-key.json batos status"
     say "Nothing installed on the host is needed either: docker compose exec batos batos status"
-    if ! [ -d "$home/codex" ]; then
-        say "There was no genesis yet: docker compose exec batos batos genesis"
+    if ! [ -d "$home/modelfiles" ]; then
+        if [ "${BATOS_GENESIS:-asked}" = auto ]; then
+            say "There was no genesis yet: it begins now, pulls the models, and goes on with the next start if it is stopped."
+            say "How far it is: docker compose exec batos batos status"
+        else
+            say "There was no genesis yet: docker compose exec batos batos genesis"
+        fi
     fi
 fi
 

@@ -26,6 +26,8 @@ from batos.genesis.daemon import OLDEST
 SCHEMA: dict[str, Any] = json.loads((ROOT / "tests/data/compose-spec/compose-spec.json").read_text(encoding="utf-8"))
 BASE = read((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 CPU = read((ROOT / "docker-compose.cpu.yml").read_text(encoding="utf-8"))
+HOST = read((ROOT / "docker-compose.host.yml").read_text(encoding="utf-8"))
+EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs/compose.md").read_text(encoding="utf-8")
 ENTRYPOINT = ROOT / "scripts" / "container.sh"
 STAGES = dockerfile((ROOT / "Dockerfile").read_text(encoding="utf-8"))
@@ -33,6 +35,7 @@ STAGES = dockerfile((ROOT / "Dockerfile").read_text(encoding="utf-8"))
 FILES: dict[str, dict[str, Any]] = {
     "docker-compose.yml": BASE,
     "with docker-compose.cpu.yml": laid_over(BASE, CPU),
+    "with docker-compose.host.yml": laid_over(BASE, HOST),
     **{
         f"with snippet {number} of docs/compose.md": laid_over(BASE, read(text))
         for number, text in enumerate(re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL), 1)
@@ -207,7 +210,8 @@ def test_every_variable_is_a_setting(file: str) -> None:
     settings = load({name: str(value) for name, value in environ.items()}).settings
     assert settings.home == Path("/data")
     daemon = urlsplit(settings.ollama_host)
-    assert (daemon.hostname, daemon.port) == ("ollama", 11434)
+    other = "host.docker.internal" if "extra_hosts" in service("batos", file) else "ollama"
+    assert (daemon.hostname, daemon.port) == (other, 11434)
     assert not listening(settings.bind, "bind").loopback
     assert not listening(settings.events, "events").loopback
 
@@ -216,11 +220,13 @@ def test_what_the_shell_may_say_has_the_settings_own_defaults() -> None:
     """A variable that is passed on has the default that it has without compose; the guide explains each."""
     taken = variables(BASE)
     ours = {"BATOS_UID": "10001", "BATOS_GID": "10001", "BATOS_DATA": "batos", "BATOS_LOG_LEVEL": "info"}
+    ours |= {"BATOS_GENESIS": "auto", "BATOS_PORT": "7717", "BATOS_EVENTS_PORT": "7718", "BATOS_MEMORY": "4g"}
+    ours |= {"OLLAMA_FLASH_ATTENTION": "1"}
     passed = {name: default for name, default in taken.items() if name not in ours}
     defaults = {f"BATOS_{name.upper()}": str(field.default) for name, field in Settings.model_fields.items()}
     assert passed == {name: defaults[name] for name in passed}
     assert {name: taken[name] for name in ours} == ours
-    for name in (*taken, *variables(CPU)):
+    for name in (*taken, *variables(CPU), *variables(HOST)):
         assert f"`{name}`" in GUIDE, name
 
 
@@ -229,6 +235,8 @@ def test_both_are_told_the_same_of_the_card() -> None:
     daemon, ours = BASE["services"]["ollama"]["environment"], BASE["services"]["batos"]["environment"]
     assert daemon["OLLAMA_NUM_PARALLEL"] == ours["BATOS_PARALLEL"]
     assert daemon["OLLAMA_KV_CACHE_TYPE"] == ours["BATOS_KV_TYPE"]
+    # A smaller cache is one only where the daemon is told this as well.
+    assert service("ollama", BATOS_KV_TYPE="q8_0")["environment"]["OLLAMA_FLASH_ATTENTION"] == "1"
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -242,6 +250,59 @@ def test_ports_are_published_on_loopback_alone(file: str) -> None:
     assert found["ports"] == [f"127.0.0.1:{port}:{port}" for port in bound]
     (exposed,) = instructions("EXPOSE")
     assert [int(port) for port in exposed.words] == bound
+
+
+def test_a_second_stack_has_ports_of_its_own() -> None:
+    """The same inside and outside, so that the keys that are made there name the right ones."""
+    found = service("batos", BATOS_PORT="7727", BATOS_EVENTS_PORT="7728")
+    settings = load(found["environment"]).settings
+    assert found["ports"] == ["127.0.0.1:7727:7727", "127.0.0.1:7728:7728"]
+    assert [listening(settings.bind, "bind").port, listening(settings.events, "events").port] == [7727, 7728]
+
+
+def test_starting_it_is_all() -> None:
+    """The server begins the first genesis; what it may take of the machine is bounded, and it loads no model."""
+    found = service("batos")
+    assert load(found["environment"]).settings.genesis == "auto"
+    assert found["mem_limit"] == "4g"
+
+
+def test_the_ollama_of_this_host_stands_in_for_the_other() -> None:
+    """Laid over, the second daemon is not started nor waited for, and the host has a name inside."""
+    file = "with docker-compose.host.yml"
+    assert service("ollama", file)["profiles"]
+    found = service("batos", file)
+    assert "depends_on" not in found
+    assert found["extra_hosts"] == ["host.docker.internal:host-gateway"]
+    named = service("batos", file, BATOS_HOST_OLLAMA="http://192.168.1.10:11434")
+    assert named["environment"]["OLLAMA_HOST"] == "http://192.168.1.10:11434"
+
+
+def test_the_example_of_an_environment_is_one() -> None:
+    """Every line of .env.example can be taken as it stands: files that are there, variables that are read."""
+    lines = re.findall(r"^#([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE)
+    assert [line for line in EXAMPLE.splitlines() if line and not line.startswith("#")] == []
+    known = {**variables(BASE), **variables(CPU), **variables(HOST)}
+    for name, value in lines:
+        if name == "COMPOSE_FILE":
+            assert all((ROOT / each).is_file() for each in value.split(":"))
+        elif name != "COMPOSE_PROJECT_NAME":
+            assert name in known
+    assert {"docker-compose.cpu.yml", "docker-compose.host.yml"} <= {
+        value.rpartition(":")[2] for name, value in lines if name == "COMPOSE_FILE"
+    }
+
+
+def test_the_image_says_what_it_is() -> None:
+    """Its labels are the project's: title, description, licence and the version that is built into it."""
+    labels = dict(re.findall(r'org\.opencontainers\.image\.(\w+)="([^"]*)"', instructions("LABEL")[0].rest))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert labels == {
+        "title": "BAT OS",
+        "description": project["description"],
+        "version": batos.__version__,
+        "licenses": project["license"],
+    }
 
 
 @pytest.mark.parametrize("file", FILES)
