@@ -81,8 +81,9 @@ def options_table() -> str:
 
 
 def verbs_help() -> str:
-    """The help of every verb, and of every verb of a group, as `batos VERB --help` prints it."""
-    parts = []
+    """The help of `batos`, of every verb and of every verb of a group, as `--help` prints it."""
+    root = click.Context(cli.batos, info_name="batos", terminal_width=100, **cli.batos.context_settings)
+    parts = [f"```\n{cli.batos.get_help(root)}\n```"]
     for name in cli.VERBS:
         command = cli.batos.get_command(click.Context(cli.batos), name)
         assert command is not None

@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from batos import __version__
 from batos.errors import BatosError, InternalError
+from batos.front.shared import shared
 from batos.front.telling.console import Console, Terminated
 
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
@@ -80,6 +81,9 @@ class Verbs(click.Group):
         """List them from the table above."""
         with formatter.section("Verbs"):
             formatter.write_dl([(name, what) for name, (_, what) in VERBS.items()])
+        records = (each.whole(ctx) for each in shared())
+        with formatter.section("Options that verbs share"):
+            formatter.write_dl([each for each in records if each])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -87,7 +91,8 @@ class Verbs(click.Group):
 def batos() -> None:
     """BAT OS: a local-first mind that lives in a database and thinks through Ollama.
 
-    Begin with `batos genesis`, then `batos ask "..."`. Every verb takes --help and --json.
+    Begin with `batos genesis`, then `batos ask "..."`. Every verb takes --help, and all but completion and
+    emulator take --json.
     """
 
 

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
-from click.shell_completion import CompletionItem
-
 from batos import config, loopwatch
 from batos.config import Loaded, Settings
 from batos.errors import ConfigError
+from batos.front.shared import common_options, server_option
 from batos.front.telling import logs
 from batos.front.telling.console import Console, Terminated
 
@@ -48,17 +46,7 @@ class Called:
 def common(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the options that all have; it gets a `Called` first. An option named as a setting is that setting."""
 
-    @click.option("--home", type=click.Path(file_okay=False), help="The folder that holds everything.")
-    @click.option("--image", metavar="URI", help="The image's storage URI.")
-    @click.option("--journal", metavar="URI", help="The journal's storage URI.")
-    @click.option(
-        "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Least severe log line."
-    )
-    @click.option(
-        "--json", "as_json", is_flag=True, help="Results as JSON documents on stdout; with -q the last one alone."
-    )
-    @click.option("--quiet", "-q", is_flag=True, help="Only the result.")
-    @click.option("--verbose", "-v", is_flag=True, help="All that is known, and every step as it comes.")
+    @common_options
     @functools.wraps(verb)
     def called(*, as_json: bool, quiet: bool, verbose: bool, **given: Any) -> Any:
         flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
@@ -86,15 +74,9 @@ def own_folder(home: Path) -> None:
         ) from error
 
 
-def file_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files, which the shell itself completes."""
-    return [CompletionItem(incomplete, type="file")]
-
-
 def reaching(verb: Callable[..., Any]) -> Callable[..., Any]:
     """What `common` gives, and where the server is: for verbs that speak through a door."""
-    told = "A server's address; none is the home's, if one runs."
-    return click.option("--server", metavar="URI", shell_complete=file_names, help=told)(common(verb))
+    return server_option(common(verb))
 
 
 def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None) -> T:

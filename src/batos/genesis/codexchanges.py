@@ -56,11 +56,11 @@ class Summary:
         }
 
 
-def unified(before: Mapping[str, str], after: Mapping[str, str], was: str, now: str) -> Iterator[str]:
+def unified(before: Mapping[str, str], after: Mapping[str, str], was: str, now: str, context: int = 3) -> Iterator[str]:
     """The lines of a unified diff over all files, without their line ends; `was` and `now` name the two sides."""
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name, "").splitlines(), after.get(name, "").splitlines()
-        yield from difflib.unified_diff(old, new, f"{was}/{name}", f"{now}/{name}", lineterm="")
+        yield from difflib.unified_diff(old, new, f"{was}/{name}", f"{now}/{name}", lineterm="", n=context)
 
 
 def summary(before: Codex, after: Codex, was: str, now: str) -> Summary:

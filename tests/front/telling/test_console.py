@@ -221,6 +221,21 @@ def test_on_a_terminal_a_stream_is_laid_as_the_whole_is(pieces: list[str]) -> No
     assert streamed.getvalue() == whole.getvalue()
 
 
+def test_a_question_without_quotation_marks() -> None:
+    """Who types several words is told to quote them."""
+
+    @click.command()
+    @click.argument("text")
+    def ask(text: str) -> None:
+        raise AssertionError(text)
+
+    shown, _, err = console()
+    with pytest.raises(click.UsageError) as caught:
+        ask.main(["How", "are", "you?"], prog_name="batos ask", standalone_mode=False)
+    shown.usage(caught.value)
+    assert 'A question of several words stands in quotation marks: batos ask "..."' in err.getvalue()
+
+
 def test_notes_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors, remedies and results are broken between words on a terminal, and whole lines elsewhere."""
     monkeypatch.setenv("COLUMNS", "40")

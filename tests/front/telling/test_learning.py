@@ -41,7 +41,7 @@ def test_what_was_learnt_and_its_cost_stand_together() -> None:
     assert list(learnt_lines({"generated": made})) == [
         "learnt   wink_, nod_: 3 calls, 3000 tokens, beside what was spent"
     ]
-    assert list(learnt_lines({"generated": made[2:]})) == ["learnt   nod_: it cost nothing here"]
+    assert list(learnt_lines({"generated": made[2:]})) == ["learnt   nod_: nothing was paid"]
     assert list(learnt_lines({})) == []
 
 
@@ -51,8 +51,8 @@ def test_what_was_not_learnt_says_why() -> None:
     for told, said in (
         (learnt("failed", 4, failure=failure), "learnt   not wink_: it failed (it does not pass xx"),
         (learnt("declined", failure=failure), "learnt   not wink_: it was not tried again (it"),
-        (learnt("budget"), "learnt   not wink_: it was not tried; it cost nothing here"),
-        (learnt("left", 1), "learnt   not wink_: it was left before it was done; 1 call, 1000 tokens, beside"),
+        (learnt("budget"), "learnt   not wink_: it was not tried; nothing was paid"),
+        (learnt("left", 1), "learnt   not wink_: it was stopped while being written; 1 call, 1000 tokens, beside"),
         (learnt("asked", 1, approval="a-1"), "learnt   wink_, a person was asked about it (batos approvals a-1): 1 c"),
     ):
         (line,) = learnt_lines({"generated": [told]})

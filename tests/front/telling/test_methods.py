@@ -67,7 +67,7 @@ def test_a_method_whole() -> None:
         "trust    model\n"
         "for      m-1, m-2\n"
         "verdict  accepted by shipped-1\n"
-        "checks   2 passed; they tell 3 of 4 mutants from it\n"
+        "checks   2 passed; they also catch 3 of 4 broken variants\n"
         "ledger   12 uses: 10 chosen, 2 interpreted as its control; 1 fault, 0 faults of the gate\n"
         "saved    1.5 s and 300 tokens against its control\n"
         "\n"

@@ -52,7 +52,7 @@ def test_a_method_of_ones_own_and_back(user: User, tmp_path: Path) -> None:
     assert (back.code, back.out) == (0, f"{NAME}: the intent is interpreted from the next mission on.\n")
     assert user.run("method", "rollback", NAME, "--revision", "9").code == 2
     history = user.run("method", "history", NAME)
-    assert [line.split()[2] for line in history.out.splitlines()[-2:]] == ["installed", "restored"]
+    assert [line.split()[3] for line in history.out.splitlines()[-2:]] == ["installed", "restored"]
 
 
 def test_what_is_said_wrong(user: User, tmp_path: Path) -> None:

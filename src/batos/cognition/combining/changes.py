@@ -172,9 +172,9 @@ def _weaving(running: Running, synthesis: Synthesis) -> Iterator[Change]:
     from_parts = frozenset[str]().union(*(own_words(part.answer) for part in parts))
     own = own_words(woven.answer)
     cited = [each for part in parts for each in part.citations]
-    what = f"{len(own & from_parts)} of {len(own)} words are the parts'"
+    what = f"{len(own & from_parts)} of {len(own)} words came from the parts"
     if cited:
-        what += f", {kept(cited, woven.citations)} of their {len(cited)} citations kept"
+        what += f", {kept(cited, woven.citations)} of {len(cited)} citations kept"
     as_it_was = any(folded(part.answer) == folded(woven.answer) for part in parts)
     yield _entry(f"{running.name}/synthesizing#0", "weaving", not as_it_was, what)
 

@@ -11,6 +11,11 @@ from batos.cognition.generating.trial import cleaned
 from batos.cognition.generating.wanted import Wanted
 from batos.errors import CovenantViolation, GenerationFailed, UsageError
 
+_REMEDY = (
+    "Correct it, or bring checks of your own with --checks FILE: `batos method show NAME --checks` prints those that "
+    "bind it now, to begin from."
+)
+
 
 async def handwritten(workshop: Workshop, wanted: Wanted, source: str, checks: Sequence[Check], by: str) -> Candidate:
     """The candidate that it is; UsageError: it has no checks. CovenantViolation, GenerationFailed: it does not pass."""
@@ -26,6 +31,6 @@ async def handwritten(workshop: Workshop, wanted: Wanted, source: str, checks: S
     if judged.refused:
         raise CovenantViolation(f"the guardian refuses {what}: {'; '.join(judged.faults)}", faults=judged.refused)
     if judged.faults:
-        raise GenerationFailed(f"{what} does not pass: {'; '.join(judged.faults)}", remedy="Correct it.")
+        raise GenerationFailed(f"{what} does not pass: {'; '.join(judged.faults)}", remedy=_REMEDY)
     made = {"generation": "", "model": "", "model_digest": "", "prompt_digest": "", "trust": "user", "by": by}
     return await workshop.candidate(wanted, trial, judged, made)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from batos.front.telling.console import counted
-from batos.front.telling.layout import table, wrapped
+from batos.front.telling.layout import JOINERS, plain, table, wrapped
 from batos.front.telling.names import when
 
 #: Characters of a digest that people compare.
@@ -150,7 +150,11 @@ def visible(text: str) -> str:
     >>> print(visible("a\x1b[31m\u202eb\u200b"))
     a\x1b[31m\u202eb\u200b
     """
-    return "".join(_named(each) if unicodedata.category(each) in _HIDDEN else each for each in text)
+    return "".join(_named(each) if _hides(each) else each for each in text)
+
+
+def _hides(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN or character in JOINERS or not plain(character)
 
 
 def _named(character: str) -> str:

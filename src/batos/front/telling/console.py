@@ -15,6 +15,9 @@ import click
 from batos.errors import BatosError, BudgetExceeded
 from batos.front.telling.layout import JOINERS, Flow, columns, cut, escaped, laid, plain
 
+#: The verbs that take a question.
+_ASKING = frozenset({"batos ask", "batos submit"})
+
 
 class Terminated(BaseException):
     """SIGTERM came; a BaseException like KeyboardInterrupt, because nobody is to handle it on the way."""
@@ -160,6 +163,8 @@ class Console:
             said = f"`{path}` needs one of: {', '.join(wrong.ctx.command.list_commands(wrong.ctx))}"
         remedy = f"See `{path} --help`."
         takes = context is not None and any(isinstance(each, click.Argument) for each in context.command.params)
+        if path in _ASKING and said.startswith("Got unexpected extra argument"):
+            remedy = f'A question of several words stands in quotation marks: {path} "..."'
         if isinstance(wrong, click.NoSuchOption) and takes:
             remedy = f"What begins with a dash and is no option stands behind two: {path} -- '{wrong.option_name} ...'"
         if self.as_json:

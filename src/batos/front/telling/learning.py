@@ -15,7 +15,7 @@ _OUTCOMES: Final = {
     "declined": "was not tried again",
     "budget": "was not tried",
     "failed": "failed",
-    "left": "was left before it was done",
+    "left": "was stopped while being written",
 }
 
 
@@ -77,4 +77,4 @@ def _cost(generated: Iterable[Mapping[str, Any]]) -> str:
     calls, tokens = (sum(each[name] for each in told) for name in ("calls", "tokens"))
     if calls:
         return f"{counted(calls, 'call')}, {counted(tokens, 'token')}, beside what was spent"
-    return "it cost nothing here"
+    return "nothing was paid"

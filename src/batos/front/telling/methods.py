@@ -83,9 +83,9 @@ def _approved(provenance: Mapping[str, Any]) -> str:
 def _checks(method: Mapping[str, Any]) -> str:
     mutants = method["provenance"].get("mutants") or {}
     told = f"{len(method['checks'])} passed"
-    return (
-        f"{told}; they tell {mutants['killed']} of {mutants['made']} mutants from it" if mutants.get("made") else told
-    )
+    if not mutants.get("made"):
+        return told
+    return f"{told}; they also catch {mutants['killed']} of {mutants['made']} broken variants"
 
 
 def ledger_text(ledger: Mapping[str, Any]) -> str:

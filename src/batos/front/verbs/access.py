@@ -9,7 +9,8 @@ import click
 
 from batos.config import Settings
 from batos.errors import ConfigError, UsageError
-from batos.front.options import Called, common, file_names
+from batos.front.options import Called, common
+from batos.front.shared import file_names
 from batos.front.telling.layout import table
 from batos.front.wire import note
 from batos.front.wire.addresses import Address, listening, reaching

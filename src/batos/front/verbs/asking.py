@@ -11,6 +11,7 @@ from batos.errors import BatosError
 from batos.front.doors.door import Door, Opened, door
 from batos.front.doors.errand import Errand
 from batos.front.options import Called, reaching, run
+from batos.front.shared import examples
 from batos.front.telling.mission import why
 from batos.front.telling.teller import Teller
 from batos.front.verbs.briefing import Wish, brief_options, policy_options
@@ -22,7 +23,13 @@ def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -
     return Teller(called.console, called.quiet, live, wish.voices, called.verbose, again=again)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        'batos ask "How was the breach closed?" --file harbour.txt',
+        'git diff | batos ask "What could go wrong here?"',
+        'batos ask --effort council --voices "Should we mend the pier or build a new one?"',
+    )
+)
 @click.argument("text", required=False)
 @brief_options
 @reaching
@@ -59,7 +66,13 @@ async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]
     return {**brief, "attachments": await way.attach(files)} if files else brief
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        'batos submit "Compare the two plans" --file a.md --file b.md',
+        'id=$(batos submit -q "Why does the tide turn?"); batos wait "$id"',
+        'batos submit --deadline 2h --priority -5 "What did I ask about piers?"',
+    )
+)
 @click.argument("text", required=False)
 @brief_options
 @reaching

@@ -25,7 +25,8 @@ from batos.cognition.brief import (
 )
 from batos.config import Settings
 from batos.errors import BriefError
-from batos.front.options import Called, file_names
+from batos.front.options import Called
+from batos.front.shared import file_names
 from batos.front.verbs import piped
 
 #: What stands before something to be fetched.
@@ -149,12 +150,12 @@ def policy_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     install = click.option(
         "--install",
         type=click.Choice(get_args(Install)),
-        help="If intents become methods: after the answer, before it, if approved, never.",
+        help="May the model write code for a facet: after the answer, before it, if you approve it, or never.",
     )
     interpret = click.option(
         "--interpret",
         type=click.Choice(get_args(Interpret)),
-        help="What has no method is interpreted instead, or the mission waits or fails.",
+        help="A facet without code: the model follows its words, or the mission waits for you, or fails.",
     )
     return install(interpret(verb))
 

@@ -17,6 +17,7 @@ from batos.front.doors.alongside import Alongside, Interrupted
 from batos.front.doors.door import Opened, door
 from batos.front.doors.wanting import wanted
 from batos.front.options import Called, reaching
+from batos.front.shared import examples
 from batos.front.telling.console import Terminated
 from batos.front.telling.turns import history_text
 from batos.front.verbs import piped
@@ -29,7 +30,13 @@ from batos.image import storage
 _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "batos chat --persona robin",
+        "batos chat --conversation last",
+        "printf '%s\\n' 'My boat is called Wren.' 'What is it called?' | batos chat",
+    )
+)
 @brief_options
 @click.option("--history", is_flag=True, help="Only show the conversation's turns, word for word, and leave.")
 @click.option("--start", type=int, default=-20, show_default=True,

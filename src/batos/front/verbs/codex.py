@@ -190,7 +190,7 @@ def diff(called: Called, against_shipped: bool) -> int:
     found, _ = codices.standing(_folder(settings))
     mine = {name: source.text for name, source in found.sources.items()}
     side = _Side("shipped", codices.shipped(), settings.profile) if against_shipped else _recorded(settings)
-    lines = list(codexchanges.unified(side.texts, mine, side.name, "codex"))
+    lines = list(codexchanges.unified(side.texts, mine, side.name, "codex", 3 if called.console.as_json else 0))
     summary = _summary(side, found, settings.profile)
     if called.console.as_json:
         about = {"against": side.name, "note": side.note, "faults": [_fault(each) for each in found.faults]}

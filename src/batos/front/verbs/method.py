@@ -12,7 +12,8 @@ import click
 
 from batos.errors import BriefError
 from batos.front.doors.door import door
-from batos.front.options import Called, file_names, reaching, run
+from batos.front.options import Called, reaching, run
+from batos.front.shared import file_names
 from batos.front.telling import methods as telling
 from batos.front.telling.learning import after_lines
 from batos.front.verbs.completion import method_names, object_names
@@ -42,10 +43,15 @@ def list_(called: Called, object: str | None) -> int:
 @method.command(short_help="Show a method whole.")
 @click.argument("name", metavar=_NAME, shell_complete=method_names)
 @click.option("--revision", type=click.IntRange(min=1), help="Which one; else the active one, or the last that was.")
+@click.option("--checks", is_flag=True, help="Only its checks, as a file for `batos method redefine --checks FILE`.")
 @reaching
-def show(called: Called, name: str, revision: int | None) -> int:
+def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
     """Show the method of a slot: source, verdict, checks, where it comes from, and what its ledger says."""
-    return _told(called, run(asked(door(called, reads=True), "method_show", _args(name, revision=revision))))
+    found = run(asked(door(called, reads=True), "method_show", _args(name, revision=revision)))
+    if checks and not called.console.as_json:
+        called.console.write(json.dumps(found["checks"], ensure_ascii=False, indent=2))
+        return 0
+    return _told(called, found)
 
 
 @method.command(short_help="Show every revision, and why each came and went.")

@@ -13,6 +13,7 @@ from batos.front.doors.door import Opened, door
 from batos.front.options import Called, reaching, run
 from batos.front.telling.layout import table
 from batos.front.telling.names import short, when
+from batos.front.telling.objects import inspected_text
 from batos.front.telling.shown import calls_named, mission_text, prompts_text
 from batos.front.telling.turns import history_text
 from batos.front.verbs.completion import mission_ids, object_names
@@ -116,13 +117,15 @@ async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any]
 def inspect(called: Called, object: str | None) -> int:
     """Look at OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
 
-    Without OBJECT: the names of the root.
+    Without OBJECT: the names of the root. With -v every slot whole, as --json has them.
     """
     found = run(_inspect(door(called, reads=True), object, called.settings.asker))
     if called.console.as_json:
         called.console.document(found)
     else:
-        called.console.write(json.dumps(found, ensure_ascii=False, indent=2))
+        called.console.write(
+            json.dumps(found, ensure_ascii=False, indent=2) if called.verbose else inspected_text(found)
+        )
     return 0
 
 

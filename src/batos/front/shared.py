@@ -1,0 +1,74 @@
+"""The options that verbs share: declared once, told once by the help of `batos`, and in one line by that of a verb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+_ONE_LINE: Final = ("--json, -q, -v, --home, ...", "Options that verbs share: `batos --help`.")
+_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+class Common(click.Option):
+    """An option of all verbs: their help has one line for all of them, in the place of the first."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """As click has it."""
+        return _ONE_LINE if self.name == "as_json" else None
+
+    def whole(self, ctx: click.Context) -> tuple[str, str] | None:
+        """What the help of `batos` says of it."""
+        return super().get_help_record(ctx)
+
+
+def common_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options that all have: `as_json`, `quiet`, `verbose` and settings."""
+    for option in reversed(
+        (
+            click.option(
+                "--json",
+                "as_json",
+                cls=Common,
+                is_flag=True,
+                help="Results as JSON documents on stdout; with -q the last one alone.",
+            ),
+            click.option("--quiet", "-q", cls=Common, is_flag=True, help="Only the result."),
+            click.option("--verbose", "-v", cls=Common, is_flag=True, help="All that is known, and every step."),
+            click.option("--home", cls=Common, type=click.Path(file_okay=False), help="The folder of everything."),
+            click.option("--image", cls=Common, metavar="URI", help="The image's storage URI."),
+            click.option("--journal", cls=Common, metavar="URI", help="The journal's storage URI."),
+            click.option("--log-level", cls=Common, type=click.Choice(_LEVELS), help="Least severe log line."),
+        )
+    ):
+        verb = option(verb)
+    return verb
+
+
+def file_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files, which the shell itself completes."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def server_option(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the option that says where the server is."""
+    told = "A server's address, for verbs that speak to one; none is the home's, if one runs."
+    return click.option("--server", cls=Common, metavar="URI", shell_complete=file_names, help=told)(verb)
+
+
+def shared() -> list[Common]:
+    """All of them."""
+
+    @common_options
+    @server_option
+    def every(**given: Any) -> None:
+        """Do nothing: its options are what is asked for."""
+
+    return [each for each in click.command(every).params if isinstance(each, Common)]
+
+
+def examples(*lines: str) -> str:
+    """What a verb's help ends with: lines that can be typed as they stand."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
