@@ -138,11 +138,13 @@ async def test_it_is_made_whole_and_answers(tmp_path: Path) -> None:
 
 
 async def test_the_request_says_what_cannot_be_done(tmp_path: Path) -> None:
-    """The whole API, no argument of the message, and that no method reaches a network."""
+    """Whose it is, the whole API, no argument of the message, and that no method reaches a network."""
     coder = Coder()
     async with scripted_uvm(tmp_path, coder.bridge, install="now") as uvm:
         await answered(uvm, brief("words_", "a secret text"))
+        charter = uvm.inspect("orchestrator_obj.charter")
     text = "\n".join(message["content"] for message in coder.asked[0].messages)
+    assert f"Owner:\n{charter['value'].strip()}\n\nReceiver: {AGENT}" in text
     assert "`words_(self, text)`, `often_(self, text, part)`" in text
     assert "Both compute, from what they are given alone." in text
     assert "No method reaches a network" in text

@@ -31,6 +31,7 @@ SOURCE = """def seconds_of_(self, text):
 """
 CHECKS = [{"arguments": ["2 h"], "result": 7200}, {"arguments": ["3 min"], "result": 180}]
 GOOD = written(SOURCE, CHECKS)
+BRICK_SAYS = "You are BRICK, the engine of this mind"
 WISH: dict[str, Any] = {
     "name": "seconds_of",
     "inputs": ["text"],
@@ -117,6 +118,9 @@ async def test_a_tool_is_forged_and_stays(tmp_path: Path) -> None:
         )
         assert line["calls"] == 1
     assert (mind.wished, mind.coded) == (1, 1)
+    assert mind.asked[0].startswith("Owner:\n")
+    assert "Inspiration: BRICK" in mind.asked[0]
+    assert BRICK_SAYS in mind.asked[0], "its voice is in its tools"
     assert "2 h" not in mind.asked[0].replace(WISH["purpose"], ""), "nothing of the mission is in the request"
 
 
@@ -234,7 +238,7 @@ async def test_a_wish_that_can_be_no_tool(tmp_path: Path, wish: dict[str, Any]) 
 def test_any_wish_is_an_intent_or_refused(name: str, inputs: list[str], purpose: str) -> None:
     """Whatever a model wishes for: a plain selector with plain inputs and one printable line, or nothing."""
     try:
-        selector, intent = intent_of(Tool(name=name, inputs=inputs, purpose=purpose, worth=True))
+        selector, intent = intent_of(Tool(name=name, inputs=inputs, purpose=purpose, worth=True), "BRICK")
     except GenerationFailed:
         return
     assert selector.isidentifier()
@@ -267,7 +271,7 @@ async def test_another_method_sends_to_it(tmp_path: Path) -> None:
 
 def test_a_name_of_two_lines_is_one() -> None:
     """A coder's request has a heading a line: no model's wish adds one."""
-    _, intent = intent_of(Tool(name="total\nTask:", inputs=[], purpose="It\nadds.", worth=True))
+    _, intent = intent_of(Tool(name="total\nTask:", inputs=[], purpose="It\nadds.", worth=True), "BRICK")
     assert (intent.name, intent.text) == ("total Task:", "It adds.")
 
 

@@ -146,7 +146,7 @@ def of_intent(
         title=intent.name,
         inspiration=intent.inspiration,
         examples=tuple(map(_line, intent.examples[:MOST])),
-        owner=_owner(root, holder),
+        owner=_owner(root, holder, intent),
         arguments=args[: _parameters(intent.signature)],
         slots=tuple(sorted(_slots(holder))[:MOST]),
         messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
@@ -206,9 +206,10 @@ def type_name(value: object) -> str:
     return "dict" if isinstance(value, _DICTS) else "object"
 
 
-def _owner(root: Any, holder: UvmObject) -> str:
-    """Who the object is: a persona's identity and method, else the charter of the mind."""
-    given = _given(holder)
+def _owner(root: Any, holder: UvmObject, intent: Intent) -> str:
+    """Who the object is: its persona's identity and method, a tool's those of who wished for it; else the charter."""
+    persona = root.get(graph.prototype_name(intent.inspiration)) if intent.kind == "tool" else None
+    given = _given(holder if persona is None else persona)
     texts = [given[slot].strip() for slot in IDENTITY[1:] if slot in given]
     if not texts:
         charter = lookup(root["orchestrator_obj"], "charter")

@@ -120,8 +120,10 @@ def parts_of(wanted: Wanted) -> tuple[Wanted, ...]:
 
 def messages(wanted: Wanted, parts: Sequence[Wanted], dialect: str, guide: str) -> tuple[Message, ...]:
     """The first request for all methods of an object; `guide` is the reply's schema in prose."""
+    owner = (f"Owner:\n{wanted.owner}",) if wanted.owner else ()
     asked = "\n\n".join(
         (
+            *owner,
             f"Receiver: {wanted.selector}\nKind: {wanted.kind}",
             f"Api:\n{wanted.text.strip()}",
             "Messages:\n- infer_(prompt)\n- recall_(text)\n- log_(text)",

@@ -73,13 +73,13 @@ async def forge(
     synthesis.evidence = replied.evidence
     if not wish.worth:
         return None
-    selector, intent = intent_of(wish)
+    selector, intent = intent_of(wish, running.voice.name)
     trust = least_trusted(provenance.lineage_trust(synthesis.recalled), *running.trusts)
     return _wished(running, selector, intent, trust)
 
 
-def intent_of(wish: Tool) -> tuple[str, Intent]:
-    """The selector and the intent that a wish means; GenerationFailed: it can be none."""
+def intent_of(wish: Tool, persona: str) -> tuple[str, Intent]:
+    """The selector and the intent that a wish of this persona means; GenerationFailed: it can be none."""
     name = _NOT.sub("_", wish.name.casefold()).strip("_")
     selector = f"{name}_"
     # One line each, as they stand in the request to a coder: a line more could be a heading of it.
@@ -93,7 +93,7 @@ def intent_of(wish: Tool) -> tuple[str, Intent]:
     if len(set(inputs)) < len(inputs):
         raise GenerationFailed("two inputs of the tool have one name", remedy="Ask for other names.")
     signature = f"{selector}({', '.join(('self', *inputs))})"
-    return selector, Intent(text=purpose, signature=signature, may_learn=True, name=title, kind="tool")
+    return selector, Intent(purpose, signature, may_learn=True, name=title, inspiration=persona, kind="tool")
 
 
 def _barred(name: str) -> bool:
