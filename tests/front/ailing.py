@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from tests.genesis.loras import gguf_adapter, halves, peft_adapter
 from tests.image.installing import install
 
+from batos.cognition.brief import as_file
 from batos.config import Settings
 from batos.front.wire import note
 from batos.genesis.adapters import repository
 from batos.inference.bridge import Bridge
+from batos.inference.journal import canonical_bodies
 from batos.uvm import open_uvm
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
@@ -199,6 +201,64 @@ async def method_lost(patient: Patient) -> None:
     await patient.change(change)
 
 
+async def asked(patient: Patient, file: bytes = b"") -> str:
+    """A mission that is done, with a file if one is given."""
+    async with open_uvm(patient.settings) as uvm:
+        answer = await uvm.ask(
+            {"text": "Why is the sea salt?", "effort": "reflex"}, files=[as_file("salt.txt", file)] if file else []
+        )
+    return str(answer["id"])
+
+
+async def image_older(patient: Patient) -> None:
+    image = patient.home / "live_image.fs"
+    before = image.read_bytes()
+    await asked(patient)
+    image.write_bytes(before)
+    (patient.home / "live_image.fs.index").unlink()
+
+
+async def journal_older(patient: Patient) -> None:
+    journal = patient.home / "journal.fs"
+    before = journal.read_bytes()
+    await asked(patient)
+    journal.write_bytes(before)
+    (patient.home / "journal.fs.index").unlink()
+
+
+async def blob_lost(patient: Patient) -> None:
+    await asked(patient, b"The sea is salt. " * 6000)
+    next((patient.home / "blobs").rglob("*.blob")).unlink()
+
+
+async def blob_flipped(patient: Patient) -> None:
+    await asked(patient, b"The sea is salt. " * 6000)
+    path = next((patient.home / "blobs").rglob("*.blob"))
+    path.chmod(0o600)
+    path.write_bytes(b"X" + path.read_bytes()[1:])
+
+
+async def journal_flipped(patient: Patient) -> None:
+    await asked(patient)
+    path = patient.home / "journal.fs"
+    data = bytearray(path.read_bytes())
+    data[data.rfind(b"x\x01") + 60] ^= 1
+    path.write_bytes(data)
+
+
+async def journal_rewritten(patient: Patient) -> None:
+    """A record that can be read and is another than the one that was written: the chain does not know it."""
+    mission = await asked(patient)
+    async with open_uvm(patient.settings) as uvm:
+
+        def change(root: Any) -> None:
+            entry = root["missions"][mission].entries[0]
+            record = replace(entry.record(), response={"message": {"content": "another"}})
+            entry.become(record, canonical_bodies(record))
+
+        await uvm.image.journal_writer.apply(change)
+
+
 async def left_behind(patient: Patient) -> None:
     async with open_uvm(patient.settings) as uvm:
         await uvm.submit({"text": "Why?"})
@@ -261,6 +321,9 @@ AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "image.root": (root_incomplete,),
     "image.states": (state_lost,),
     "image.methods": (method_lost,),
+    "image.moment": (image_older, journal_older),
+    "image.files": (blob_lost, blob_flipped),
+    "image.journal": (journal_flipped, journal_rewritten),
     "missions.waiting": (left_behind,),
     "home.private": (open_home,),
     "home.files": (open_files,),

@@ -17,6 +17,7 @@ from transaction import TransactionManager
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
+from batos.errors import ImageDamaged
 from batos.image.transactions import snapshot
 from batos.inference.journal import (
     HEAD,
@@ -315,3 +316,20 @@ async def test_a_note_with_parts_is_written_once() -> None:
         assert serials[0] == serials[2]
         assert serials[1] < serials[3]
         assert at.journal.notes("m-1")[:2] == [begun, {"state": "IDLE", "at": "then"}]
+
+
+async def test_a_damaged_entry_is_told_and_costs_no_other() -> None:
+    """Who reads it is told which call it was; who takes a mission up again has the sound ones."""
+    async with desk() as at:
+        for number in (1, 2):
+            await at.journal.write(record(number, REQUEST))
+
+        def flip(root: Any) -> None:
+            entry = root[MISSIONS]["m-1"].entries[0]
+            entry.bodies = entry.bodies[:20] + bytes([entry.bodies[20] ^ 1]) + entry.bodies[21:]
+
+        await at.writer.apply(flip)
+        with pytest.raises(ImageDamaged, match=r"m-1 asked at p#1 is damaged") as damaged:
+            at.journal.read(["m-1"])
+        assert "asks the model again" in damaged.value.remedy
+        assert [each.path for each in at.journal.sound(["m-1"])] == ["p#2"]

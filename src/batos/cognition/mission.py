@@ -300,7 +300,7 @@ class Conductor:
             digests=self.digests,
             limits=preparing.limits_of(asked.brief, self.limits),
             events=self.events,
-            earlier=self.journal.read(served) if served else (),
+            earlier=self.journal.sound(served) if served else (),
             clock=self.clock,
             watch=self.watch,
             turns=Turns(self.parallel),

@@ -138,7 +138,7 @@ def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
     if "cost" in found:
         return found
     learned = rounds.told(journal.notes(found["id"]))
-    shown = {**found, "cost": paid(journal.read([found["id"]]))}
+    shown = {**found, "cost": paid(journal.sound([found["id"]]))}
     return shown | {"provenance": {"generated": learned}} if learned else shown
 
 

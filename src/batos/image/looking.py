@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from persistent.timestamp import TimeStamp
+from ZODB.blob import FilesystemHelper
 from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorage
-from ZODB.utils import z64
+from ZODB.utils import load_current, z64
 
 from batos.errors import BatosError, ImageDamaged
 from batos.image import indexfile, pairing, storage, tail
@@ -19,6 +20,7 @@ from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY, as_damage
 from batos.image.database import LoadableDB
 from batos.image.filestorage import BEGIN, SoundFileStorage, check_beside
+from batos.image.records import Attachment, lost
 from batos.image.transactions import snapshot
 
 #: Objects that are kept in memory while one looks.
@@ -85,6 +87,8 @@ class Faces:
     unfinished: tuple[tuple[Path, int], ...] = ()
     #: Of each file: whether its index can be read; a file without one is left out.
     indexes: tuple[tuple[Path, bool], ...] = ()
+    #: The folder of the image's blobs, where it has one.
+    blobs: Path | None = None
 
     @contextmanager
     def root(self) -> Iterator[Any]:
@@ -103,6 +107,23 @@ class Faces:
         image, journal = pairing.image_side(self.image), pairing.journal_side(self.journal)
         agreed = pairing.agreed(image, journal)
         return "" if image.pair is journal.pair is None else agreed
+
+    def attached(self, attachment: Attachment) -> None:
+        """Read a file that came with a brief; ImageDamaged, naming it, if it is not what was attached.
+
+        A file storage is opened for reading without its blobs, so theirs are read where they lie.
+        """
+        if attachment.blob is None or self.blobs is None:
+            attachment.read()
+            return
+        oid = attachment.blob._p_oid or z64
+        _, serial = load_current(self.image.storage, oid)
+        path = Path(FilesystemHelper(str(self.blobs)).getBlobFilename(oid, serial))
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise lost(attachment.sha256, f"cannot be read: {path}: {error.strerror or error}") from error
+        attachment.checked(content)
 
     def last_at(self) -> float:
         """When the last commit was made, in seconds since 1970; 0 if there is none."""
@@ -130,6 +151,7 @@ def looking(image: str, journal: str) -> Iterator[Faces]:
             journal=faces[1],
             holder=holders[0] if holders else "",
             unfinished=tuple(filter(None, map(_unfinished, faces))),
+            blobs=storage.blobs_of(image),
             indexes=tuple((path, indexfile.read_index(index) is not None) for path, index in beside if index.exists()),
         )
 

@@ -95,10 +95,14 @@ class Attachment(Persistent):
         except (OSError, POSError, CorruptedError) as error:
             # Its record may be what cannot be read, and with it its name.
             name = self.__dict__.get("sha256") or oid_text(self._p_oid or b"")
-            raise _damaged_file(name, f"cannot be read ({error!r})") from error
+            raise lost(name, f"cannot be read ({error!r})") from error
+        return self.checked(content)
+
+    def checked(self, content: bytes) -> bytes:
+        """The content, if it is what was attached; else ImageDamaged."""
         found = hashlib.sha256(content).hexdigest()
         if (len(content), found) != (self.size, self.sha256):
-            raise _damaged_file(self.sha256, f"is not what was attached: its sha256 is {found}")
+            raise lost(self.sha256, f"is not what was attached: its sha256 is {found}")
         return content
 
     def _content(self) -> bytes:
@@ -110,7 +114,8 @@ class Attachment(Persistent):
         return content
 
 
-def _damaged_file(name: str, why: str) -> ImageDamaged:
+def lost(name: str, why: str) -> ImageDamaged:
+    """The error for an attached file that is not there as it was."""
     return ImageDamaged(
         f"the attached file {name} {why}",
         remedy="Attach the file again: that writes it anew. Or bring back the blobs from the last backup.",

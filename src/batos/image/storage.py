@@ -168,6 +168,12 @@ def file_of(uri: str) -> Path | None:
     return Path(rest.partition("?")[0]) if scheme == "file" else None
 
 
+def blobs_of(uri: str) -> Path | None:
+    """The folder of a file:// URI's blobs, None where it has none."""
+    given = dict(parse_qsl(uri.partition("?")[2]))
+    return Path(given["blobstorage_dir"]) if file_of(uri) is not None and "blobstorage_dir" in given else None
+
+
 def owner(path: Path | None) -> str:
     """Which process holds the lock of a file storage, as far as this machine can tell."""
     try:

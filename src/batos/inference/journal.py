@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import zlib
@@ -14,6 +15,7 @@ from persistent import Persistent
 from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 
+from batos.errors import ImageDamaged
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
 
@@ -74,9 +76,17 @@ class Entry(Persistent):
         self.fields = {name: value for name, value in _shown(record).items() if name not in BODIES}
 
     def record(self) -> Record:
-        """The value."""
-        bodies = json.loads(zlib.decompress(self.bodies).decode("utf-8", "surrogatepass"))
-        return Record(**self.fields, **dict(zip(BODIES, bodies, strict=True)))
+        """The value; ImageDamaged, naming the mission and the call, if it is not what was written."""
+        try:
+            bodies = json.loads(zlib.decompress(self.bodies).decode("utf-8", "surrogatepass"))
+            return Record(**self.fields, **dict(zip(BODIES, bodies, strict=True)))
+        except (zlib.error, ValueError, TypeError) as error:
+            what = f"what {self.fields.get('mission')} asked at {self.fields.get('path')} is damaged in the journal"
+            remedy = (
+                "Nothing else is touched, and a mission that needs it asks the model again. "
+                "To have it back, bring back image, journal and blobs from one backup."
+            )
+            raise ImageDamaged(f"{what} ({error})", remedy=remedy) from error
 
 
 class MissionLog(Persistent):
@@ -139,6 +149,16 @@ class Entries:
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
             return [record for name in missions if name in logs for record in logs[name].records()]
+
+    def sound(self, missions: Sequence[str]) -> list[Record]:
+        """The records of these missions that can be read: what is damaged is asked for again, and costs no mission."""
+        found = []
+        with snapshot(self._db) as root:
+            logs = root.get(MISSIONS) or {}
+            for entry in (entry for name in missions if name in logs for entry in logs[name].entries):
+                with contextlib.suppress(ImageDamaged):
+                    found.append(entry.record())
+        return found
 
     def models(self, missions: Sequence[str]) -> frozenset[str]:
         """The models that these missions have begun to think with; no body of a record is opened for it."""

@@ -48,7 +48,10 @@ FINDINGS: Mapping[str, tuple[str, ...]] = {
     "persona": ("<name>",),
     "window": ("<name>",),
     "adapters": ("files", "choice", "doubt", "reload"),
-    "image": ("opens", "held", "reads", "pair", "index", "tail", "cut", "root", "states", "methods"),
+    "image": (
+        "opens", "held", "reads", "pair", "index", "tail", "cut", "root", "states", "methods", "moment", "files",
+        "journal",
+    ),
     "missions": ("waiting",),
     "home": ("private", "files", "writable", "server"),
     "disk": ("home", "store"),

@@ -40,7 +40,7 @@ def opened(journal: Journal, log: str) -> Round:
     """The round of a log that is not over: the first, one that was cut off, or the one after the last that ended."""
     ended = [note for note in journal.notes(log) if note.get("ended") in _ENDED]
     number = len(ended)
-    paid = (each for each in journal.read([log]) if each.state == "done" and each.path.startswith(_within(number)))
+    paid = (each for each in journal.sound([log]) if each.state == "done" and each.path.startswith(_within(number)))
     return Round(log, number, tuple(paid), ended[-1] if ended else None)
 
 

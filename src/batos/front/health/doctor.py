@@ -12,7 +12,7 @@ from typing import Any
 
 from batos.config import Settings
 from batos.errors import BatosError, OllamaUnfit, UsageError
-from batos.front.health import cellcheck, house
+from batos.front.health import belonging, cellcheck, house
 from batos.front.telling.console import counted, size
 from batos.genesis import adaptercheck, budgetcheck, codex, integrity, modelfile, outside, runnercheck
 from batos.genesis.adapters.shelf import Shelf
@@ -147,6 +147,7 @@ def _read(
                 with faces.root() as root:
                     plan = outside.compared(settings, whole, listed, shelf, root) if whole and listed else None
                     findings += _missions(root, faces)
+                    findings += belonging.findings(faces, root)
                     findings += integrity.audit(root, whole, plan, settings.profile) if whole is not None else ()
         except BatosError as error:
             opened = any(each.id == "image.opens" for each in findings)
