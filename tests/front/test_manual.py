@@ -21,7 +21,7 @@ SOURCES = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.
 
 def test_every_page_is_a_topic() -> None:
     """Each page of docs/ by its name, without what is for browsers and scripts."""
-    names = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    names = {path.stem.lower() for path in (ROOT / "docs").glob("*.md")}
     assert set(manual.pages()) == names
     for name in names:
         text = manual.found(name)

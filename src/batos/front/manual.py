@@ -35,7 +35,7 @@ def pages() -> dict[str, str]:
     """Every page's text by its name: in an installed package they lie within, in a checkout beside it."""
     packed = resources.files(batos) / "docs"
     folder = packed if packed.is_dir() else Path(__file__).resolve().parents[3] / "docs"
-    found = {each.name: each for each in folder.iterdir() if each.name.endswith(".md")}
+    found = {each.name.lower(): each for each in folder.iterdir() if each.name.endswith(".md")}
     return {name.removesuffix(".md"): found[name].read_text(encoding="utf-8") for name in sorted(found)}
 
 
