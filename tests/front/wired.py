@@ -72,7 +72,7 @@ class Played:
     def control(self) -> Played:
         return self
 
-    def keep(self, what: object) -> None:
+    def keep(self, *what: object) -> None:
         self.calls.append("keep")
 
     @contextmanager
