@@ -34,6 +34,7 @@ from batos.cognition.working.workers import PAUSES, Trade, Workers
 from batos.config import Settings
 from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
+from batos.genesis import standing
 from batos.genesis.codex import Codex
 from batos.genesis.convergence import Convergence, Footing, GenesisReport
 from batos.genesis.daemon import Daemon
@@ -294,14 +295,20 @@ class UVM(Readings):
     # -- reading
 
     def status(self) -> dict[str, Any]:
-        """One screen's worth, asking nobody: `ollama.version` is what it said last, None if it did not answer then."""
+        """One screen's worth, asking nobody."""
         with self.image.snapshot() as root:
             return {
                 **report.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue),
                 "learning": self.learning.shown(root),
-                "ollama": {"host": masked(self.settings.ollama_host), "version": self.convergence.version},
+                "ollama": {"host": masked(self.settings.ollama_host)},
                 "image": {"uri": masked(self.image.uri), **self.image.sizes()},
             }
+
+    async def standing(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """That screen with what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
+        said = await standing.of(self.bridge, found["models"])
+        reasons = standing.reasons(said, self.image.refusing)
+        return {**found, "ollama": {**found["ollama"], **said}, "ready": not reasons, "reasons": reasons}
 
 
 @asynccontextmanager

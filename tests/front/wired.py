@@ -163,6 +163,9 @@ class Played:
     def status(self) -> dict[str, Any]:
         return {"queue": {"waiting": 0, "limit": self.settings.queue}}
 
+    async def standing(self, found: dict[str, Any]) -> dict[str, Any]:
+        return {**found, "ready": True, "reasons": []}
+
 
 @dataclass(frozen=True)
 class _Kept:

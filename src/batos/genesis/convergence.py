@@ -90,11 +90,6 @@ class Convergence:
 
     # -- reading
 
-    @property
-    def version(self) -> str | None:
-        """The daemon's, as of the last look; None if it did not answer then."""
-        return self._version
-
     def lost(self) -> None:
         """The daemon did not answer somebody else: what answers next may be another one."""
         self._version = None

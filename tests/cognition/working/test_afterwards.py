@@ -11,7 +11,7 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import Script, WaitingBridge, ask, change
 from tests.cognition.talks import exchanges, is_record, recording, talk
 
-from batos.cognition.conversing import conversations
+from batos.cognition.conversing import compaction, conversations
 from batos.errors import BatosError, OllamaUnfit
 from batos.image import roots
 from batos.inference.bridge import ChatRequest
@@ -110,6 +110,21 @@ async def test_turns_on_a_busy_machine_make_one_compaction(tmp_path: Path) -> No
         await uvm.cancel(str(begun.pop()))
         again = await uvm.afterwards.begin(turns[0])
         assert [each["id"] for each in uvm.missions(status="queued")] == [again]
+
+
+async def test_a_compaction_that_never_ran_is_gone_on_with_by_the_next_process(tmp_path: Path) -> None:
+    """What was queued when a process ended is no second mission of the next one."""
+    bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
+    async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
+        name = await talk(uvm, exchanges(20))
+        turn = str(uvm.turns(name, -1, 1)["turns"][0]["mission"])
+        with uvm.image.snapshot() as root:
+            due = compaction.due(root, turn)
+        assert isinstance(due, dict)
+        left = await uvm.control.submit(due)
+    async with scripted_uvm(tmp_path, bridge, memory=False) as uvm:
+        assert await uvm.afterwards.begin(turn) == left
+        assert (await uvm.ended(left))["status"] == "done"
 
 
 async def test_a_compaction_that_fails_leaves_the_turn_done_and_is_tried_again(mind: Mind) -> None:

@@ -169,7 +169,7 @@ async def test_a_patient_mission_waits_for_the_daemon(tmp_path: Path, error: Cal
         assert uvm.status()["queue"]["waiting"] == 1
         bridge.looked = 0
         await bridge.often.wait()
-        assert uvm.status()["ollama"]["version"] is None
+        assert not (await uvm.standing(uvm.status()))["ollama"]["answers"]
         assert bridge.tried == 1
         assert not ended.done()
         bridge.back = True

@@ -229,6 +229,17 @@ async def test_what_waits_for_a_person_is_not_left_undone(patient: Patient) -> N
     assert (found.ok, found.what) == (False, "1 mission left undone")
 
 
+async def test_a_compaction_that_waits_is_not_left_undone(patient: Patient) -> None:
+    """The next turn of its conversation goes on with it; nothing is wrong with that."""
+    message = {"receiver": f"c-{'0' * 26}", "selector": "compact_"}
+    origin = {"door": "kernel", "client": "compaction"}
+    async with open_uvm(patient.settings) as uvm:
+        await uvm.submit({"text": "Compact.", "message": message, "origin": origin})
+    found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
+    assert found.ok
+    assert "1 compaction" in found.what
+
+
 async def test_before_the_first_genesis(tmp_path: Path, patient: Patient) -> None:
     """A home that is not there yet is not made; codex and image are missing, and one remedy does for both."""
     patient.home = tmp_path / "nothing" / "yet"

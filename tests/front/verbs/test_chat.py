@@ -395,6 +395,18 @@ def test_a_long_conversation_is_compacted_while_the_person_types(tmp_path: Path)
         assert any(is_record(request) for request in bridge.history)
 
 
+def test_a_chat_that_ends_waits_for_its_compaction(tmp_path: Path) -> None:
+    """A pipe has nobody who would ask the next question: nothing is left in the queue."""
+    bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
+    with at_hand(tmp_path / "home", bridge) as (way, chat, _):
+        chat.conversation = way.do(lambda door: talk(_local(door).uvm, exchanges(20)))
+        way.do(lambda door: chat.turn(door, "And now?"))
+        assert chat.compaction is not None
+        assert way.do(chat.settle) == 0
+        found = way.do(lambda door: door.call("show", {"mission": chat.compaction}))
+        assert found["status"] == "done"
+
+
 def test_compaction_on_demand_says_what_it_made(tmp_path: Path) -> None:
     """/compact makes what is due, and afresh makes it anew; before the first turn there is nothing."""
     bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))

@@ -8,11 +8,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.front.processes import User
+from tests.front.processes import WITH_MODELS, User, emulator
 from tests.front.wired import ANY, eventually
 
 from batos.config import Settings
@@ -43,6 +43,26 @@ def server(user: User, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             if stream is not None:
                 stream.close()
         process.wait(10)
+
+
+def test_status_asks_the_daemon_each_time(user: User) -> None:
+    """Ready while it answers; once it is gone that is said, nothing lies in memory, and --ready exits with 3."""
+    assert user.run("status", "--ready").code == 6
+    with ExitStack() as stack:
+        daemon = stack.enter_context(ExitStack())
+        there = User(user.home, daemon.enter_context(emulator(*WITH_MODELS)))
+        stack.enter_context(server(there))
+        assert there.run("ask", "-q", "--effort", "reflex", "What is water?").code == 0
+        found = there.run("status", "--json").document["data"]
+        assert (found["ready"], found["ollama"]["answers"], found["ollama"]["missing"]) == (True, True, [])
+        assert there.run("status", "--ready").code == 0
+        assert "memory   batos-" in there.run("status").out
+        daemon.close()
+        told = there.run("status").out
+        assert "which does not answer" in told
+        assert "memory   " not in told
+        gone = there.run("status", "--ready", "--json")
+        assert (gone.code, gone.document["error"]["code"]) == (3, "ollama_unreachable")
 
 
 def test_a_server_is_found_by_its_home_and_stops_in_order(user: User) -> None:

@@ -41,16 +41,6 @@ FOUND: dict[str, Any] = {
         "mission": {"counts": [2], "seconds": 20.0},
         "missions": {"BRICK": {"done": 700, "failed": 2}, "ROBIN": {"done": 500}, "none": {"failed": 1}},
     },
-    "vram": [
-        {
-            "at": "2026-11-21T09:00:00.000Z",
-            "model": "batos-brick:1",
-            "runner": "batos-brick:1",
-            "where": "card",
-            "size": 4 << 30,
-            "size_vram": 4 << 30,
-        }
-    ],
     "failures": [
         {
             "at": "2026-11-21T09:00:00.000Z",
@@ -59,7 +49,12 @@ FOUND: dict[str, Any] = {
             "reason": {"code": "timed_out", "message": "its deadline passed"},
         }
     ],
-    "ollama": {"host": "http://127.0.0.1:11434", "version": "0.33.0"},
+    "ollama": {
+        "host": "http://127.0.0.1:11434",
+        "version": "0.33.0",
+        "loaded": [{"model": "batos-brick:1", "where": "card", "size": 4 << 30, "size_vram": 4 << 30}],
+        "error": {"message": "Ollama lacks batos-babs:1", "remedy": "Run `batos genesis`."},
+    },
     "models": {"BRICK": "batos-brick:1"},
     "image": {"uri": "file:///home/ada/live_image.fs", "bytes": 3 << 20, "journal_bytes": 5 << 20},
 }
@@ -87,6 +82,7 @@ def test_one_screen() -> None:
         "server   tcp://127.0.0.1:7717, process 4711, up 2 h 5 min",
         "image    file:///home/ada/live_image.fs, 3.0 MiB, and a journal of 5.0 MiB",
         "ollama   http://127.0.0.1:11434, version 0.33.0",
+        "         Ollama lacks batos-babs:1: Run `batos genesis`.",
         "queue    3 of 1,000 wait",
         "asked    2 methods wait for you: `batos approvals`",
         "missions 1,200 done, 2 failed",
@@ -97,7 +93,7 @@ def test_one_screen() -> None:
         "brick    700 done, 2 failed",
         "robin    500 done",
         "unrouted 1 failed",
-        "memory   batos-brick:1 is on the card, 4.0 GiB, seen 30 min 0 s ago",
+        "memory   batos-brick:1 is on the card, 4.0 GiB",
         "newest failures",
         "  m-0  30 min ago  timed_out: its deadline passed",
     ]

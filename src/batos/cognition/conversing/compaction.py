@@ -108,6 +108,12 @@ def due(root: Any, mission: str) -> dict[str, Any] | str | None:
     word = root[roots.MISSIONS][before][1].word if before else None
     if word in UNENDED:
         return str(before)
+    # One that was accepted and never ran has left nothing at the conversation yet.
+    waiting = next(
+        (each for each in left(root) if root[roots.MISSIONS][each][0].value["message"]["receiver"] == name), ""
+    )
+    if waiting:
+        return waiting
     brief = {
         # The same words every time: then what an interrupted one paid for is found by its ancestor's clock.
         "text": f"Compact the older turns of {name}.",
@@ -118,6 +124,16 @@ def due(root: Any, mission: str) -> dict[str, Any] | str | None:
         "origin": {"door": DOOR, "client": "compaction"},
     }
     return {**brief, "ancestor": before} if word in ("failed", "cancelled") else brief
+
+
+def left(root: Any) -> list[str]:
+    """The compactions that are accepted and have not ended."""
+    found = []
+    for mission in root[roots.UNFOLDED]:
+        brief = root[roots.MISSIONS][mission][0].value
+        if brief["origin"]["door"] == DOOR and (brief.get("message") or {}).get("selector") == SELECTOR:
+            found.append(mission)
+    return found
 
 
 def _marks(root: Any, persona: str) -> Marks:

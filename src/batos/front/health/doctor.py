@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batos.cognition.conversing import compaction
 from batos.config import Settings
 from batos.errors import BatosError, OllamaUnfit, UsageError
 from batos.front.health import belonging, cellcheck, house
@@ -211,13 +212,17 @@ def _cut(settings: Settings) -> Finding:
 
 def _missions(root: Any, faces: Faces) -> Iterator[Finding]:
     asked = _asked(root) if roots.AWAITED in root else 0
-    waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked
+    tidying = compaction.left(root) if roots.UNFOLDED in root else []
+    waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked - len(tidying)
     if waiting and faces.holder:
         yield Finding("missions.waiting", True, f"{counted(waiting, 'mission')} under way in {faces.holder}")
     elif waiting:
         yield Finding("missions.waiting", False, f"{counted(waiting, 'mission')} left undone", "Run `batos resume`.")
     elif asked:
         told = f"{counted(asked, 'mission')} that you are asked about: `batos approvals`"
+        yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
+    elif tidying:
+        told = f"{counted(len(tidying), 'compaction')}, which the next turn there goes on with, or `batos resume`"
         yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
     else:
         yield Finding("missions.waiting", True, "no mission was left undone")

@@ -288,7 +288,7 @@ class Dispatcher:
         return {**about, **self.about}
 
     async def _status(self, _given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        found = await self._reader.read(self.uvm.status)
+        found = await self.uvm.standing(await self._reader.read(self.uvm.status))
         if self.founding is not None and (told := self.founding.told()) is not None:
             found = {**found, "genesis": told}
         return {**found, "server": dict(self.about)} if self.about else found

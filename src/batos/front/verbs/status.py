@@ -17,23 +17,39 @@ from batos.front.telling.layout import table
 from batos.front.telling.mission import placement_text, who
 from batos.front.telling.names import short, when
 from batos.front.verbs.reading import asked
+from batos.front.wire.protocol import error_of
 
 #: How many running missions and failures fit a screen.
 _SHOWN = 8
 
 
 @click.command()
+@click.option("--ready", is_flag=True, help="Only say whether a question would be answered now; exit 0 if it would.")
 @reaching
-def status(called: Called) -> int:
+def status(called: Called, ready: bool) -> int:
     """Show how it stands with the server: queue, running missions, totals, models in memory, newest failures.
 
-    Exit 6 when no server runs.
+    Ollama is asked as well, and has a moment to answer. Exit 6 when no server runs. With --ready also 3 when Ollama
+    does not answer or lacks a model, and 5 when the image takes nothing more.
     """
     found = run(asked(door(called, "required"), "status", {}))
+    if ready:
+        return _ready(called, found)
     if called.console.as_json:
         called.console.document(found)
     else:
         called.console.write(status_text(found, datetime.now(UTC)))
+    return 0
+
+
+def _ready(called: Called, found: Mapping[str, Any]) -> int:
+    """Whether all is there that a question needs; raises the first thing that is not."""
+    if not found["ready"]:
+        raise error_of(found["reasons"][0])
+    if called.console.as_json:
+        called.console.document({"ready": True})
+    elif not called.quiet:
+        called.console.write("It is ready.")
     return 0
 
 
@@ -44,7 +60,7 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
         lines.insert(0, f"genesis  {in_words(found['genesis'])}")
     lines += _totals(found.get("counters") or {})
     lines += _methods(found.get("counters") or {})
-    lines += [f"memory   {placement_text(each)}{_seen(each, now)}" for each in found.get("vram", ())]
+    lines += [f"memory   {placement_text(each)}" for each in (found.get("ollama") or {}).get("loaded", ())]
     failures = found.get("failures", ())[:_SHOWN]
     if failures:
         lines.append("newest failures")
@@ -62,8 +78,10 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
         known = f", {size(image['bytes'])}, and a journal of {size(image['journal_bytes'])}" if "bytes" in image else ""
         yield f"image    {image['uri']}{known}"
     if ollama:
-        version = ollama.get("version")
+        version, error = ollama.get("version"), ollama.get("error")
         yield f"ollama   {ollama['host']}, " + (f"version {version}" if version else "which does not answer")
+        if error:
+            yield f"         {error['message']}: {error['remedy']}"
     if found.get("queue"):
         yield f"queue    {found['queue']['waiting']:,} of {found['queue']['limit']:,} wait"
     asked = (found.get("approvals") or {}).get("waiting", 0)
@@ -99,11 +117,6 @@ def _running(running: Any, now: datetime) -> Iterator[str]:
 def _who(running: Mapping[str, Any]) -> str:
     """Who is at work on it; nobody before it is routed."""
     return who({"personas": running.get("personas") or (), "effort": running.get("effort")})
-
-
-def _seen(sample: Mapping[str, Any], now: datetime) -> str:
-    """A look is taken when a call may have loaded a model, so what lies there may have gone since."""
-    return f", seen {_since(sample['at'], now)} ago" if "at" in sample else ""
 
 
 def _since(moment: str | None, now: datetime) -> str:

@@ -1,0 +1,72 @@
+"""How the daemon stands just now, asked within a moment: whether it answers, what is in memory, what it lacks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from batos.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
+from batos.genesis import daemon as daemons
+from batos.genesis.daemon import Daemon, Listed, Runners
+from batos.inference.placement import where_of
+
+#: Seconds that the daemon has to answer in.
+PATIENCE: Final = 1.5
+
+
+async def of(daemon: Daemon, models: Mapping[str, str], patience: float = PATIENCE) -> dict[str, Any]:
+    """{answers, version, loaded, missing, error}: what it says of itself, held against the models that personas use.
+
+    `models` has a model's name for each persona, and is empty before genesis. `error` is why it cannot be thought with,
+    None if it can.
+    """
+    try:
+        async with asyncio.timeout(patience):
+            listed, runners = await _asked(daemon)
+    except TimeoutError:
+        late = OllamaTimeout("reply", patience)
+        return {"answers": False, "version": None, "loaded": [], "missing": [], "error": late.as_dict()}
+    except BatosError as error:
+        return {"answers": False, "version": None, "loaded": [], "missing": [], "error": error.as_dict()}
+    missing = sorted({name for name in models.values() if listed.row(name) is None})
+    lacks = _lacks(models, missing)
+    return {
+        "answers": True,
+        "version": listed.version,
+        "loaded": loaded(runners),
+        "missing": missing,
+        "error": None if lacks is None else lacks.as_dict(),
+    }
+
+
+async def _asked(daemon: Daemon) -> tuple[Listed, Runners]:
+    return await daemons.look(daemon), await daemon.ps()
+
+
+def loaded(runners: Runners) -> list[dict[str, Any]]:
+    """What is in memory, and where, as samples have it."""
+    return [
+        {
+            "model": each.name,
+            "where": where_of(each, runners),
+            "size": each.size,
+            "size_vram": each.size_vram,
+            "context_length": each.context_length,
+        }
+        for each in runners
+    ]
+
+
+def _lacks(models: Mapping[str, str], missing: list[str]) -> BatosError | None:
+    if not models:
+        return ModelMissing("", "the mind's models are not made yet", remedy="Run `batos genesis`.")
+    if missing:
+        return ModelMissing(missing[0], f"Ollama lacks {', '.join(missing)}")
+    return None
+
+
+def reasons(found: Mapping[str, Any], refusing: ImageError | None) -> list[dict[str, Any]]:
+    """What keeps a question from being answered now; nothing if all is ready."""
+    first = [] if refusing is None else [refusing.as_dict()]
+    return first + ([] if found["error"] is None else [found["error"]])
