@@ -12,6 +12,10 @@ EXTRAS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+ifeq ($(MAKECMDGOALS),demo)
+# The demo needs no tools: it takes the environment as it is, and makes one without them where there is none.
+EXTRAS := $(or $(EXTRAS),$(shell sed -n 2p $(STAMP) 2>/dev/null),none)
+endif
 # Every script of bench/ but what they are made of.
 BENCHES = $(filter-out bench/report.py bench/null_%.py bench/wire_%.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
 

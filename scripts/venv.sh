@@ -10,10 +10,12 @@ was_python='' was_extras=''
 if [ -f "$stamp" ]; then { read -r was_python; read -r was_extras; } <"$stamp" || true; fi
 command -v "${was_python:-none}" >/dev/null || was_python='' was_extras=''
 python=${2:-${was_python:-python3.11}}
+# An environment that was made for the demo has no tools (`none`): whoever needs more gets them.
+if [ "$was_extras" = none ]; then was_extras=dev; fi
 extras=${3:-${was_extras:-dev}}
 
 if [ "$what" = stale ]; then
-    if [ -f "$stamp" ] && [ "$python $extras" != "$was_python $was_extras" ]; then echo other-environment; fi
+    if [ -f "$stamp" ] && [ "$(printf '%s\n' "$python" "$extras")" != "$(head -n 2 "$stamp")" ]; then echo other-environment; fi
     exit 0
 fi
 
@@ -42,6 +44,13 @@ if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -m pip --version >/dev/nu
     say "Making the environment $venv with $("$python" -V) ..."
     "$python" -m venv --clear "$venv"
 fi
-say "Installing BAT OS and its tools (constraints.txt has the versions) ..."
-"$venv/bin/python" -m pip --disable-pip-version-check --quiet install -c constraints.txt -e ".[$extras]"
+case $extras in
+none) what=. with="" ;;
+*) what=".[$extras]" with=" and its tools ($extras)" ;;
+esac
+say "Installing BAT OS$with (constraints.txt has the versions) ..."
+# On a terminal pip says what it loads, with its bar; a log has no use for that.
+quiet=(--quiet)
+if [ -t 1 ]; then quiet=(); fi
+"$venv/bin/python" -m pip --disable-pip-version-check "${quiet[@]}" install -c constraints.txt -e "$what"
 printf '%s\n' "$python" "$extras" >"$stamp"

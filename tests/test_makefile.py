@@ -68,6 +68,23 @@ def test_only_what_is_asked_for_installs_again(tmp_path: Path, python: str, extr
     assert bool(done.stdout.strip()) is stale
 
 
+def test_an_environment_of_the_demo_gets_tools_when_they_are_needed(tmp_path: Path) -> None:
+    """What was made without any is stale for everything but the demo itself."""
+    stamp = tmp_path / ".installed"
+    stamp.write_text("python3.11\nnone\n", encoding="utf-8")
+    assert venv("stale", "", "", stamp).stdout.strip()
+    assert not venv("stale", "", "none", stamp).stdout.strip()
+
+
+def test_a_demo_installs_no_tools(tmp_path: Path) -> None:
+    """`make demo` in a new clone asks for BAT OS alone; where there is an environment it is taken as it is."""
+    stamp = tmp_path / ".installed"
+    shown = ("--eval", 'shown: ; @echo "extras $(EXTRAS)"', "--eval", "demo: shown", "--dry-run", "demo")
+    assert "extras none" in make(*shown, f"VENV={tmp_path}")
+    stamp.write_text("python3.11\ndev,bench\n", encoding="utf-8")
+    assert "extras dev,bench" in make(*shown, f"VENV={tmp_path}")
+
+
 def test_every_recipe_is_explained() -> None:
     """`make` alone lists every recipe that a person may call."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
