@@ -127,6 +127,9 @@ class Jit:
             raise
         except (MethodFailed, Refused) as error:
             told.update(outcome=told["outcome"] or "failed", failure=error.as_dict())
+        if told["outcome"] != "budget":
+            rounds.tell(self.workshop.journal, wish["mission"], {**told, "after": True})
+            await self.workshop.journal.flush(wish["mission"])
         return told
 
     def _there(self, found: Found, selector: str, args: Sequence[object]) -> Wanted | Method | str:

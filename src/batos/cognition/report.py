@@ -14,7 +14,7 @@ from batos.cognition.generating import rounds
 from batos.errors import NotFound
 from batos.genesis import ledger
 from batos.genesis.absent import api_of
-from batos.image import naming, roots, tools
+from batos.image import naming, roots, tools, wishes
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
 from batos.inference.journal import Entries, Record
@@ -134,12 +134,30 @@ def mission_lines(root: Any, most: int, status: str | None, user: str | None) ->
 
 
 def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
-    """A mission whole, also one that has not come to its end: the journal knows what was paid all the same."""
+    """A mission with what it cost, also one that has not come to its end, and what was learnt for it, before and after.
+
+    `cost.learning` {calls, tokens} is beside what the mission itself spent.
+    """
+    told = rounds.told(journal.notes(found["id"]))
     if "cost" in found:
-        return found
-    learned = rounds.told(journal.notes(found["id"]))
-    shown = {**found, "cost": paid(journal.sound([found["id"]]))}
-    return shown | {"provenance": {"generated": learned}} if learned else shown
+        known = found.get("provenance") or {}
+        learnt = _with_after(known.get("generated", ()), [each for each in told if each.get("after")])
+        shown = {**found, "provenance": {**known, "generated": learnt}} if learnt else found
+    else:
+        learnt, shown = told, {**found, "cost": paid(journal.sound([found["id"]]))}
+        shown |= {"provenance": {"generated": told}} if told else {}
+    learning = {name: sum(each.get(name, 0) for each in learnt) for name in ("calls", "tokens")}
+    return {**shown, "cost": {**shown["cost"], "learning": learning}}
+
+
+def _with_after(generated: Iterable[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What a mission told of generations, with what came of those that were made when its answer was out."""
+    came = {(each["receiver"], each["selector"]): each for each in after}
+    shown = []
+    for each in generated:
+        later = came.get((each["receiver"], each["selector"])) if each["outcome"] == wishes.LATER else None
+        shown.append(dict(each) if later is None else {**each, **later})
+    return shown
 
 
 def logs(found: Mapping[str, Any]) -> list[str]:

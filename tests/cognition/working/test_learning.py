@@ -170,3 +170,22 @@ async def test_a_brief_may_have_it_made_first(tmp_path: Path) -> None:
         mission = await mind.uvm.ask({**MESSAGE, "policy": {"install": "now"}})
         assert mission["provenance"]["generated"][0]["outcome"] == "installed"
         assert mission["provenance"]["methods"][0]["as"].startswith("method")
+
+
+async def test_what_learning_costs_is_told_where_it_was_needed(tmp_path: Path) -> None:
+    """Beside the mission's own calls, made before its answer or after it; also by the next process, and once."""
+    async with learning(tmp_path, install="auto", memory=False) as mind:
+        first = await mind.uvm.ask(CYCLE)
+        second = await mind.uvm.ask({**CYCLE, "text": "Why is it wet?"})
+        assert first["cost"]["learning"] == {"calls": 0, "tokens": 0}
+        made = (await mind.uvm.learning.some())["made"]
+        spent = {"calls": 3, "tokens": sum(each["tokens"] for each in made)}
+        shown = mind.uvm.mission(first["id"])
+        assert (shown["cost"]["calls"], shown["cost"]["learning"]) == (first["cost"]["calls"], spent)
+        assert [each["outcome"] for each in shown["provenance"]["generated"]] == ["installed"] * 3
+        assert mind.uvm.mission(second["id"])["cost"]["learning"] == {"calls": 0, "tokens": 0}
+        assert len([each for each in mind.uvm.prompts(first["id"]) if each["path"].startswith("generation")]) == 3
+    async with learning(tmp_path, install="now", memory=False) as mind:
+        assert mind.uvm.mission(first["id"])["cost"]["learning"] == spent
+        other = await mind.uvm.ask({**CYCLE, "persona": "BABS"})
+        assert other["cost"]["learning"]["calls"] == 3

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from batos.cognition.brief import Effort, PersonaName
 
 Document: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What was spent on methods for a mission, before its answer and after it."""
+
+    calls: int = 0
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +30,8 @@ class Cost:
     seconds: float = 0.0
     from_journal: int = 0
     wasted: int = 0
+    #: Beside all that.
+    learning: Learning = field(default_factory=Learning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,9 @@ class Mission(Document):
     @property
     def cost(self) -> Cost:
         """What it has spent so far."""
-        return Cost(**_known(Cost.__match_args__, self.get("cost", {})))
+        told = _known(Cost.__match_args__, self.get("cost", {}))
+        learning = _known(Learning.__match_args__, told.pop("learning", {}))
+        return Cost(**told, learning=Learning(**learning))
 
     @property
     def route(self) -> Route | None:

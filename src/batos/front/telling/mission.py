@@ -99,8 +99,14 @@ def cost_text(mission: Mapping[str, Any]) -> str:
     served = f", {counted(cost['from_journal'], 'answer')} from the journal" if cost["from_journal"] else ""
     return (
         f"{counted(cost['calls'], 'call')}, {cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens, "
-        f"{cost['seconds']:.1f} s in Ollama{served}"
+        f"{cost['seconds']:.1f} s in Ollama{served}{_learning_text(cost.get('learning') or {})}"
     )
+
+
+def _learning_text(learning: Mapping[str, Any]) -> str:
+    if not learning.get("calls"):
+        return ""
+    return f"; beside it, for methods, {counted(learning['calls'], 'call')} and {counted(learning['tokens'], 'token')}"
 
 
 def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
