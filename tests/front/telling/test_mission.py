@@ -36,10 +36,10 @@ def test_all_that_is_known_of_an_answer() -> None:
         assert f"\n{line}\n" in said.getvalue()
 
 
-def test_who_was_near_is_not_said_to_think() -> None:
-    """Below a council the leader thinks alone: those whose scores were close are named as such."""
+def test_below_a_council_the_leader_alone_is_told() -> None:
+    """Also of a route of an earlier version, which named those whose scores were close."""
     route = {"personas": ["BABS", "ALFRED", "BRICK"], "effort": "cycle", "confidence": 0.4, "reason": "why not"}
-    assert route_text(route) == "BABS at effort cycle, confidence 0.40: why not (near: ALFRED, BRICK)"
+    assert route_text(route) == "BABS at effort cycle, confidence 0.40: why not"
     assert route_text({**route, "effort": "council"}).startswith("BABS, ALFRED, BRICK at effort council")
     message = notes_text(mission(route=route, states=[]), voices=False)
     assert "states" not in message

@@ -76,10 +76,8 @@ def partial_text(keys: Mapping[str, Any]) -> str:
 
 
 def route_text(route: Mapping[str, Any]) -> str:
-    """Who takes it, how, and why; who was near it too, but does not think."""
-    near = "" if route["effort"] == "council" else ", ".join(route["personas"][1:])
-    how = f"{who(route)} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
-    return f"{how} (near: {near})" if near else how
+    """Who takes it, how, and why."""
+    return f"{who(route)} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
 
 
 def who(route: Mapping[str, Any]) -> str:
