@@ -17,7 +17,8 @@ from batos import cognition
 from batos.cognition import prompt
 from batos.cognition.evidence import Evidence, Passage, Turn, passages
 from batos.cognition.prompt import Scene, Spoken, Voice
-from batos.errors import ObjectError
+from batos.errors import BatosError, ContextOverflow, ObjectError
+from batos.inference.bridge import ChatRequest
 
 VOICE = Voice(
     "BRICK",
@@ -241,3 +242,35 @@ async def test_an_invalid_reply_is_repaired_by_what_was_wrong(mind: Mind) -> Non
     assert "The reply is not valid" in second.messages[-1]["content"]
     assert shown["cost"]["calls"] == 6
     assert mind.uvm.prompts(shown["id"])[1]["path"] == "brick/decomposing#0/repair1"
+
+
+@pytest.mark.parametrize(("left", "told"), [(1, "1 passage left out"), (3, "3 passages left out")])
+def test_documents_that_were_left_out_are_never_told_as_none(left: int, told: str) -> None:
+    """How many and why, where none is shown; nothing is said of documents that there are not."""
+    message = prompt.prefix(scene(Evidence(omitted_passages=left)))[1]["content"]
+    assert told in message
+    assert "no room" in message
+    assert "There are no documents" not in message
+    assert prompt.prefix(scene(Evidence()))[1]["content"] == "There are no documents."
+
+
+def test_what_was_left_out_beside_what_is_shown_is_told_behind_it() -> None:
+    """The passages come first: what is left out changes more often than what is shown."""
+    found = Evidence(passages([("a.txt", "0" * 64, "The lamp burns.")]), omitted_passages=2)
+    message = prompt.prefix(scene(found))[1]["content"]
+    assert message.endswith("\n(2 passages of these documents left out, for want of room.)")
+    whole = prompt.prefix(scene(Evidence(found.passages)))[1]["content"]
+    assert message.startswith(whole)
+
+
+async def test_a_prompt_that_had_to_leave_all_documents_out_says_so(mind: Mind) -> None:
+    """The weave has no room for what its parts were shown: it is told how many passages there were."""
+
+    def respond(request: ChatRequest) -> str | BatosError:
+        if kind(request) == "woven" and "lamp.txt" in request.messages[1]["content"]:
+            return ContextOverflow(5_000, 4_096)
+        return mind.script(request)
+
+    mind.bridge.respond = respond
+    await ask(mind.uvm)
+    assert "1 passage left out" in mind.bridge.history[-1].messages[1]["content"]

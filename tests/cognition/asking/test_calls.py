@@ -221,9 +221,9 @@ async def test_a_cut_answer_takes_the_room_of_evidence_when_the_window_is_full(m
         tokens = int(prompt.size(request.messages) / 3)
         limit = min(request.options["num_predict"], WINDOW - tokens)
         said = json.dumps({decisions.WOVEN.key(name): value for name, value in long.items()}, ensure_ascii=False)
-        if limit < 1_750:
+        if limit < 1_900:
             return replied(said[:limit], done_reason="length", prompt_tokens=tokens, answer_tokens=limit)
-        return replied(said, prompt_tokens=tokens, answer_tokens=1_750)
+        return replied(said, prompt_tokens=tokens, answer_tokens=1_900)
 
     mind.bridge.think = CountedBridge(dense).think  # type: ignore[method-assign]
     shown = await ask(mind.uvm, files=(LONG,), effort="reflex")
@@ -234,7 +234,7 @@ async def test_a_cut_answer_takes_the_room_of_evidence_when_the_window_is_full(m
         key=lambda each: -prompt.size(each["messages"]),
     )
     assert decisions.WOVEN.num_predict in [each["options"]["num_predict"] for each in sent]
-    assert prompt.size(sent[-1]["messages"]) / 3 + 1_750 <= WINDOW < prompt.size(sent[0]["messages"]) / 3 + 1_750
+    assert prompt.size(sent[-1]["messages"]) / 3 + 1_900 <= WINDOW < prompt.size(sent[0]["messages"]) / 3 + 1_900
 
 
 @pytest.mark.parametrize("fault", ["no JSON", "runaway", "endless"])
