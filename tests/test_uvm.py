@@ -25,7 +25,8 @@ from batos.errors import (
 from batos.events import Events
 from batos.genesis.codex import PILLARS
 from batos.image import roots
-from batos.inference.bridge import Answer, ChatRequest, ModelRow, Progress
+from batos.inference.bridge import Answer, ChatRequest, Progress
+from batos.inference.catalogue import ModelRow
 from batos.testing import ScriptedBridge, scripted_uvm, shipped_models
 from batos.uvm import UVM, Seams, open_uvm
 

@@ -14,11 +14,12 @@ from typing import Any
 from batos.cognition.generating.request import HEAD
 from batos.config import Settings
 from batos.emulator.serve import Emulator, Options
-from batos.errors import BatosError, ModelMissing, ModelUnsuitable
+from batos.errors import BatosError, ModelMissing, ModelUnsuitable, OllamaUnreachable
 from batos.events import Events
 from batos.genesis import codex as codices
 from batos.inference import blobs
-from batos.inference.bridge import Answer, ChatRequest, Embedding, ModelCard, ModelRow, Progress, RunnerRow
+from batos.inference.bridge import Answer, ChatRequest, Embedding, ModelCard, Progress
+from batos.inference.catalogue import ModelRow, RunnerRow
 from batos.uvm import UVM, Seams, open_uvm
 
 Responder = Callable[[ChatRequest], str | BatosError]
@@ -81,6 +82,8 @@ class ScriptedBridge:
     ) -> None:
         self.respond = respond
         self.vectors = vectors
+        #: Tokens that `count` says a byte has; None: it counts nothing, as a daemon that does not answer.
+        self.density: float | None = None
         #: Every text that was embedded, in order.
         self.embedded: list[str] = []
         self.history: list[ChatRequest] = []
@@ -130,6 +133,12 @@ class ScriptedBridge:
                 raise vector
             found.append(list(vector))
         return Embedding(found, sum(map(len, texts)), 0.0, 0.001)
+
+    async def count(self, request: ChatRequest) -> int:
+        """By `density`; OllamaUnreachable without it."""
+        if self.density is None:
+            raise OllamaUnreachable("nothing is counted here")
+        return int(sum(len(each["content"].encode()) for each in request.messages) * self.density)
 
     async def version(self) -> str:
         """A supported one."""

@@ -14,6 +14,7 @@ from tests.image.installing import install
 from batos.cognition.brief import as_file
 from batos.config import Settings
 from batos.front.wire import note
+from batos.genesis import measures
 from batos.genesis.adapters import repository
 from batos.inference.bridge import Bridge
 from batos.inference.journal import canonical_bodies
@@ -106,6 +107,14 @@ async def other_model_recorded(patient: Patient) -> None:
 
 async def modelfile_edited(patient: Patient) -> None:
     next(patient.home.glob("modelfiles/batos-robin*")).write_text("FROM other\n", encoding="utf-8")
+
+
+async def thinking_embedder(patient: Patient) -> None:
+    def dull(root: Any) -> None:
+        known = measures.known(root)
+        measures.record(root, {digest: replace(each, capabilities=()) for digest, each in known.items()})
+
+    await patient.change(dull)
 
 
 async def untrained_window(patient: Patient) -> None:
@@ -302,6 +311,7 @@ AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "models.recorded": (other_model_recorded,),
     "models.digests": (model_replaced,),
     "models.files": (modelfile_edited, codex_changed),
+    "models.capable": (thinking_embedder,),
     "models.trained": (untrained_window,),
     "models.window": (small_window,),
     "vram.budget": (small_card, untrained_window),

@@ -20,6 +20,7 @@ from batos.genesis import codex as codices
 from batos.genesis import modelname
 from batos.genesis.codex import Codex
 from batos.inference import blobs
+from batos.inference.bridge import ChatRequest
 from batos.inference.catalogue import ModelCard, ModelRow, Progress, RunnerRow
 
 Edit = Callable[[str, str, str], int]
@@ -136,6 +137,12 @@ class HandDaemon:
             raise ModelMissing(model)
         weights = f"FROM /blobs/sha256-{self.rows[modelname.with_tag(model)].digest}"
         return ModelCard(model, ("completion",), {}, weights, "", "", "llama", "", "")
+
+    async def count(self, request: ChatRequest) -> int:
+        self.asked.append(f"count {request.model}")
+        if request.model in self.refused:
+            raise self.refused[request.model]
+        return sum(len(each["content"].encode()) for each in request.messages) // 4
 
     async def upload_blob(
         self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None

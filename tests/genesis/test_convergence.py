@@ -121,10 +121,11 @@ async def test_a_mission_keeps_what_it_began_with(stage: Stage) -> None:
     """While one thinks the codex changes: it ends on the model it began with, and the next one has the new one."""
     old = stage.model("BRICK")
     stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.4, "after": 1})
+    since = len(stage.emulator.requests)
     running = asyncio.create_task(
         stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
     )
-    await stage.sent("/api/chat")
+    await stage.sent("/api/chat", since)
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
     quick = await stage.ask("BRICK")
     shown = await running

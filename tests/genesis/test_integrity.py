@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.genesis.conftest import Edit, HandDaemon
 from tests.image.installing import install
 from ZODB.Connection import Connection
 
 from batos.genesis import codex as codices
-from batos.genesis import graph, ledger
+from batos.genesis import graph, ledger, measures
 from batos.genesis.codex import Codex
 from batos.genesis.integrity import Finding, audit
+from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
 from batos.inference.catalogue import ModelRow
@@ -151,3 +154,39 @@ def test_an_audit_is_kept_when_it_differs(connection: Connection, codex: Codex) 
     assert ledger.keep_audit(root, found, "tuesday") == "monday"
     assert ledger.last_audit(root) == {"at": "monday", "findings": found}
     assert ledger.keep_audit(root, [], "wednesday") == "wednesday"
+
+
+def test_a_window_is_told_by_what_the_base_counts(codex: Codex, connection: Connection) -> None:
+    """Bytes by the base's own density, once it was measured; the share of the answer is told beside the window."""
+    root = connection.root()
+    graph.build(root, codex)
+    (guessed,) = (each.what for each in audit(root, codex, None) if each.id == "window.babs")
+    measures.record(root, {"d": Measure(codex.default_model, 1_000, 200, (), ("completion",))})
+    (counted,) = (each.what for each in audit(root, codex, None) if each.id == "window.babs")
+    assert "by estimate; the window has 4096, of which an answer may take 1024" in guessed
+    assert "as its base counts them" in counted
+    tokens = [int(re.findall(r"about (\d+) tokens", what)[0]) for what in (guessed, counted)]
+    assert tokens[0] * 0.2 == pytest.approx(tokens[1] * 0.35, abs=1)
+
+
+async def test_a_base_that_cannot_do_what_it_is_named_for(
+    connection: Connection, codex: Codex, daemon: HandDaemon
+) -> None:
+    """An embedder that is to think, and a model that is to embed: named with who was to use it."""
+    root = connection.root()
+    graph.build(root, codex)
+    made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
+    record(root, made)
+    digests = {name: made.listed.row(name) for name in (codex.default_model, codex.embedder)}
+    measures.record(
+        root,
+        {
+            row.digest: Measure(name, 1, 1, (), ("completion",) if name == codex.embedder else ("embedding",))
+            for name, row in digests.items()
+            if row is not None
+        },
+    )
+    found = [each for each in audit(root, codex, made) if each.id == "models.capable"]
+    assert [each.ok for each in found] == [False, False]
+    assert "ROBIN, BRICK, BABS, ALFRED" in found[0].what
+    assert "embeds nothing" in found[1].what

@@ -12,11 +12,15 @@ from batos.genesis import ledger
 async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
     """The model of a running mission is kept; when nobody uses it any more it is taken out of memory and deleted."""
     old = stage.model("BRICK")
+    await stage.other.unload(
+        stage.model("ROBIN")
+    )  # with which genesis measured: the runner has the name of who loads it
     stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.6, "after": 1})
+    since = len(stage.emulator.requests)
     running = asyncio.create_task(
         stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
     )
-    await stage.sent("/api/chat")
+    await stage.sent("/api/chat", since)
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
     report = await stage.uvm.genesis(prune=True)
     assert report.plan.stale == (old,)
@@ -38,10 +42,11 @@ async def test_prune_leaves_what_a_mission_was_begun_with(stage: Stage) -> None:
     """A mission that its process left undone is paid for by its model's digest: that model stays until it has ended."""
     old = stage.model("BRICK")
     stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat"}, "seconds": 60, "after": 1})
+    since = len(stage.emulator.requests)
     running = asyncio.create_task(
         stage.uvm.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "reflex"})
     )
-    await stage.sent("/api/chat")
+    await stage.sent("/api/chat", since)
     mission = stage.uvm.missions(1)[0]["id"]
     running.cancel()
     await asyncio.wait([running])

@@ -28,6 +28,7 @@ from batos.cognition.routing.router import Router
 from batos.cognition.running import Craft, Running
 from batos.errors import BatosError, InternalError, MissionFailed, Refused
 from batos.events import Events
+from batos.genesis import measures
 from batos.image.commits import settled
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
@@ -254,7 +255,7 @@ class Conductor:
         route = route or await routed.decide(self.router, brief, root, decided.notes())
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
         persona = preparing.persona_of(root, route.personas[0])
-        session = self._session(asked, attempt, again=again)
+        session = self._session(root, asked, attempt, again=again)
         session.cost.embeds += route.embeds
         ratios = preparing.ratios_of(root, decided.notes() if session.earlier else ())
         reached = conversations.reach(root, brief, decided.notes())
@@ -290,7 +291,7 @@ class Conductor:
             learned=before.learned if before else rounds.told(decided.mine()),
         )
 
-    def _session(self, asked: preparing.Asked, attempt: Attempt, *, again: bool) -> Session:
+    def _session(self, root: Any, asked: preparing.Asked, attempt: Attempt, *, again: bool) -> Session:
         # A mission that begins for the first time has nothing of its own to be served from.
         served = [*asked.ancestors, *([attempt.mission] if again else [])]
         session = Session(
@@ -302,6 +303,7 @@ class Conductor:
             events=self.events,
             earlier=self.journal.sound(served) if served else (),
             clock=self.clock,
+            marks=measures.marks(root),
             watch=self.watch,
             turns=Turns(self.parallel),
             hold=attempt.hold,

@@ -14,7 +14,7 @@ from batos.cognition.evidence import Passage, passages
 from batos.cognition.prompt import Voice
 from batos.cognition.running import Running, Thinking, ratio
 from batos.errors import NotFound
-from batos.genesis import graph
+from batos.genesis import graph, measures
 from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
@@ -114,13 +114,14 @@ def ratios_of(root: Any, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]
     made; else what was measured with the model so far.
     """
     noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
-    measured = root[roots.STATISTICS].get("measured", {})
-    ratios: dict[str, float] = {}
-    for persona in (root[name] for name in map(graph.prototype_name, PILLARS) if name in root):
-        model = thinking_of(persona).model
-        size, tokens = measured.get(model, (0, 0))
-        ratios[model] = noted.get(model) or ratio(size, tokens, FIRST_RATIO)
-    return ratios
+    personas = (root[name] for name in map(graph.prototype_name, PILLARS) if name in root)
+    models = [thinking_of(persona).model for persona in personas]
+    return {model: noted.get(model) or ratio_of(root, model) for model in models}
+
+
+def ratio_of(root: Any, model: str) -> float:
+    """Tokens that a byte of prompt is taken to cost a model: as measured with it, with its base, or at first."""
+    return ratio(*measures.counted(root, model), FIRST_RATIO)
 
 
 def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, Any], ...]:

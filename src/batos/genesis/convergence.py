@@ -22,6 +22,7 @@ from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.daemon import Daemon, Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.ledger import Made
+from batos.genesis.measuring import measured
 from batos.genesis.plan import Plan, Step, compare, in_words, pruned
 from batos.genesis.provision import OnProgress, Progress, Pull
 from batos.genesis.stamps import Stamp
@@ -166,6 +167,7 @@ class Convergence:
             if prune and await self._prune(after, tell):
                 after = await self._again(after)
                 changes += await self._record(after, None)
+            await measured(after, self.daemon, self.image, tell)
             findings, at = await self._audit(after)
         return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), findings, at)
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from batos.errors import OllamaUnfit
 from batos.genesis import modelname
 from batos.inference import catalogue
+from batos.inference.chat import ChatRequest
 
 #: The oldest daemon whose wire is the one that the bridge knows.
 OLDEST = (0, 30)
@@ -57,6 +58,10 @@ class Daemon(Protocol):
         adapters: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[catalogue.Progress, None]:
         """Make a model from one it has."""
+        ...
+
+    async def count(self, request: ChatRequest) -> int:
+        """The tokens of a prompt."""
         ...
 
     async def unload(self, model: str) -> bool:

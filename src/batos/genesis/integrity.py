@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batos.genesis import ledger
+from batos.genesis import ledger, measures, modelname
 from batos.genesis.codex import PILLARS, Codex, Persona
 from batos.genesis.graph import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.plan import Plan, pruned
@@ -45,8 +45,9 @@ def audit(
         findings.append(_states(root["orchestrator_obj"]))
         findings.extend(_persona(root, persona) for persona in codex.personas.values())
         findings.append(_methods(root))
-    findings.extend(_window(codex, persona, profile) for persona in codex.personas.values())
+    findings.extend(_window(root, codex, persona, profile) for persona in codex.personas.values())
     findings.extend(_models(root, plan, complete))
+    findings.extend(_capable(root, codex, profile, plan))
     return (*findings, *extra)
 
 
@@ -120,15 +121,22 @@ def _methods(root: Any) -> Finding:
     return Finding("image.methods", True, f"{active} methods act, of {len(lineages)} slots that ever had one")
 
 
-def _window(codex: Codex, persona: Persona, profile: str) -> Finding:
+def _window(root: Any, codex: Codex, persona: Persona, profile: str) -> Finding:
     """What stands in every prompt (rules, persona, longest template and intent) leaves half of it to the mission."""
     options = codex.options_for(persona.name, profile)
     texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
              max((intent.intent for intent in (*persona.pillars, *persona.protocols)), key=len))  # fmt: skip
-    fixed = int(sum(len(text.encode()) for text in texts) * FIRST_RATIO)
-    room = options["num_ctx"] - options["num_predict"]
-    what = f"{persona.name}'s fixed text is at most {fixed} of the {room} tokens that a prompt may have"
-    if fixed * 2 > room:
+    known = list(measures.known(root).values())
+    base = next((each for each in known if modelname.same(each.name, codex.model_for(persona.name, profile))), None)
+    density = FIRST_RATIO if base is None or not base.tokens else base.tokens / base.size
+    fixed = int(sum(len(text.encode()) for text in texts) * density)
+    window, answer = options["num_ctx"], options["num_predict"]
+    counted = "as its base counts them" if density != FIRST_RATIO else "by estimate"
+    what = (
+        f"{persona.name}'s fixed text takes about {fixed} tokens, {counted}; "
+        f"the window has {window}, of which an answer may take {answer}"
+    )
+    if fixed * 2 > window - answer:
         return Finding(f"window.{persona.key}", False, what, "Shorten the codex, or raise num_ctx for all personas.")
     return Finding(f"window.{persona.key}", True, what)
 
@@ -152,6 +160,28 @@ def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding
     if complete.ok:
         yield _recorded(root, plan)
         yield _digests(root, plan)
+
+
+def _capable(root: Any, codex: Codex, profile: str, plan: Plan | None) -> Iterator[Finding]:
+    """Each base can do what it is named for, as far as the daemon said so."""
+    known = measures.known(root)
+    uses = [(codex.model_for(name, profile), "completion", name) for name in codex.personas]
+    chosen = codex.profile(profile)
+    uses += [(name, can, who) for name, can, who in ((chosen.coder, "completion", "the coder"),
+             (chosen.embedder, "embedding", "the router")) if name]  # fmt: skip
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for base, can, who in uses:
+        row = plan.listed.row(base) if plan is not None else None
+        measure = known.get(row.digest) if row is not None else None
+        if measure is not None and can not in measure.capabilities:
+            lacking.setdefault((base, can), []).append(who)
+    for (base, can), names in lacking.items():
+        does = "writes no text" if can == "completion" else "embeds nothing"
+        what = f"{base} {does}, and the codex names it for {', '.join(names)}"
+        remedy = "Name one that does in the codex, then `batos genesis`; `ollama show MODEL` says what a model can."
+        yield Finding("models.capable", False, what, remedy)
+    if not lacking and known:
+        yield Finding("models.capable", True, "each base can do what the codex names it for")
 
 
 def _recorded(root: Any, plan: Plan) -> Finding:

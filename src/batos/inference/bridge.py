@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
@@ -43,17 +44,7 @@ from batos.inference.wire import (
     daemon_url,
 )
 
-__all__ = [
-    "Answer",
-    "Bridge",
-    "ChatRequest",
-    "Deadlines",
-    "Embedding",
-    "ModelCard",
-    "ModelRow",
-    "Progress",
-    "RunnerRow",
-]
+__all__ = ["Answer", "Bridge", "ChatRequest", "Deadlines", "Embedding", "ModelCard", "Progress"]
 
 T = TypeVar("T")
 Models: TypeAlias = list[ModelRow]  # inside the class `list` is a method
@@ -151,6 +142,11 @@ class Bridge:
                 on_token(answer.text)
         self._warm = None if request.keep_alive == 0 else (key, asyncio.get_running_loop().time())
         return answer
+
+    async def count(self, request: ChatRequest) -> int:
+        """The tokens of a prompt as the daemon counts them: one token is generated, and nothing of it is kept."""
+        answer = await self.think(replace(request, options={**request.options, "num_predict": 1}))
+        return answer.prompt_tokens
 
     async def embed(
         self,

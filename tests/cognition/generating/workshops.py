@@ -72,7 +72,7 @@ class Bench:
     async def make(self, wanted: Wanted = WISH, *, hold: Callable[[], None] = lambda: None) -> Candidate:
         """One generation, of the round that is open."""
         opened = rounds.opened(self.workshop.journal, wanted.log("dialect"))
-        session = self.workshop.session(opened, hold)
+        session = self.workshop.session(wanted, opened, hold)
         return await self.workshop.make(wanted, opened, session, {"missions": ["m-1"]})
 
     @property

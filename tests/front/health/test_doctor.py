@@ -41,7 +41,8 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "operating.md"
 FINDINGS: Mapping[str, tuple[str, ...]] = {
     "ollama": ("answers", "version", "environment"),
     "models": (
-        "listed", "pull", "upload", "create", "made", "stale", "recorded", "digests", "trained", "window", "files",
+        "listed", "pull", "upload", "create", "made", "stale", "recorded", "digests", "capable", "trained", "window",
+        "files",
     ),
     "vram": ("budget", "spill"),
     "codex": ("files", "digest"),

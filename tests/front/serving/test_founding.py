@@ -19,7 +19,8 @@ from batos.front.serving.founding import Founding, in_words
 from batos.front.verbs.serve import served
 from batos.front.verbs.status import status_text
 from batos.image.ids import utc_now
-from batos.inference.bridge import ModelRow, Progress
+from batos.inference.bridge import Progress
+from batos.inference.catalogue import ModelRow
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM, Seams, open_uvm
 

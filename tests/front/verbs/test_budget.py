@@ -171,13 +171,13 @@ def test_a_spill_is_told(cramped: User) -> None:
 
 
 def test_siblings_are_hot(cramped: User) -> None:
-    """Whichever persona made the runner load, all of its base are in memory; what is not is cold."""
+    """Whichever persona made the runner load (genesis counts with ROBIN's), all of its base are in memory."""
     assert cramped.run("ask", "--quiet", "--persona", "BRICK", "--effort", "reflex", "How?").code == 0
     shown = cramped.run("ps", "--json").document["data"]
-    (hot,) = shown["hot"]
-    assert hot["name"].startswith("batos-brick:")
+    hot, embedder = shown["hot"]
+    assert hot["name"].startswith("batos-robin:")
     assert len([name for name in hot["serves"] if name.startswith("batos-")]) == 4
-    assert [row["name"] for row in shown["cold"]] == ["all-minilm:latest"]
+    assert (embedder["name"], embedder["where"], shown["cold"]) == ("all-minilm:latest", "processor", [])
     people = cramped.run("ps").out
     assert people.count("as well") == len(hot["serves"]) - 1
 

@@ -17,9 +17,8 @@ from batos.cognition.conversing import conversations, recording
 from batos.cognition.conversing.recording import Piece, Recorded
 from batos.cognition.evidence import Turn
 from batos.cognition.prompt import LEAST_RATIO
-from batos.cognition.running import Running, ratio
+from batos.cognition.running import Running
 from batos.errors import NotFound, ObjectError
-from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.records import least_trusted
@@ -139,8 +138,7 @@ def left(root: Any) -> list[str]:
 def _marks(root: Any, persona: str) -> Marks:
     """The marks for a persona's window, by what was measured with its model."""
     thinking = preparing.thinking_of(preparing.persona_of(root, persona))
-    size, tokens = root[roots.STATISTICS].get("measured", {}).get(thinking.model, (0, 0))
-    return Marks.of(thinking.window, ratio(size, tokens, FIRST_RATIO))
+    return Marks.of(thinking.window, preparing.ratio_of(root, thinking.model))
 
 
 def _covered(conversation: UvmObject) -> int:

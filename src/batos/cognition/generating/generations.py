@@ -171,7 +171,7 @@ class Generations:
 
     async def _fly(self, flight: Flight[Made], asks: Asks) -> Made:
         opened = rounds.opened(self.workshop.journal, asks.log)
-        session = self.workshop.session(opened, flight.hold, asks.turns)
+        session = self.workshop.session(asks.wanted, opened, flight.hold, asks.turns)
         try:
             candidate = await self.workshop.make(asks.wanted, opened, session, {"missions": [asks.mission]})
         except (CovenantViolation, GenerationFailed) as error:
@@ -229,7 +229,7 @@ class Generations:
 
         async def work(flight: Flight[Made]) -> Made:
             opened = rounds.opened(self.workshop.journal, log)
-            session = self.workshop.session(opened, flight.hold)
+            session = self.workshop.session(wanted, opened, flight.hold)
             try:
                 candidate = await self.workshop.make(wanted, opened, session, {"by": by})
             except (CovenantViolation, GenerationFailed) as error:

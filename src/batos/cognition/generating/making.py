@@ -54,7 +54,7 @@ class Workshop:
         """By which a change of the dialect is known: what was made or failed under another is no guide."""
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
-    def session(self, opened: Round, hold: Callable[[], None], turns: Turns | None = None) -> Session:
+    def session(self, wanted: Wanted, opened: Round, hold: Callable[[], None], turns: Turns | None = None) -> Session:
         """The calls of one round, among those that `turns` orders: what was paid for is served from the journal."""
         return Session(
             mission=opened.log,
@@ -64,6 +64,7 @@ class Workshop:
             limits=self.allowance.limits,
             events=self.events,
             earlier=opened.paid,
+            marks={wanted.coder.model: wanted.coder.marks},
             clock=self.clock,
             hold=hold,
             turns=turns or Turns(),

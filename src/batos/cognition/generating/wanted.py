@@ -16,7 +16,7 @@ from batos.cognition.generating.checks import Check
 from batos.cognition.methods import sheets
 from batos.cognition.running import ratio
 from batos.errors import NotFound, ObjectError, Refused
-from batos.genesis import graph, modelname, options
+from batos.genesis import graph, measures, modelname, options
 from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots, tools
@@ -47,6 +47,8 @@ class Coder:
     options: Mapping[str, Any]
     #: Tokens that a byte of prompt is taken to cost.
     ratio: float = FIRST_RATIO
+    #: What it reads as a mark beside the usual ones.
+    marks: tuple[str, ...] = ()
 
     @property
     def window(self) -> int:
@@ -186,9 +188,9 @@ def coder(root: Any, digests: Mapping[str, str]) -> Coder:
     beside = next((dict(each.options) for each in personas if modelname.same(each.model, name)), None)
     declared = lookup(model, "coder_options")
     chosen = beside or (dict(declared.value) if declared else dict(options.DEFAULTS))
-    size, tokens = root[roots.STATISTICS].get("measured", {}).get(name, (0, 0))
     made = {**options.parameters(chosen), **SAMPLING}
-    return Coder(name, digests.get(name, ""), made, ratio(size, tokens, FIRST_RATIO))
+    density = ratio(*measures.counted(root, name), FIRST_RATIO)
+    return Coder(name, digests.get(name, ""), made, density, measures.marks(root).get(name, ()))
 
 
 def type_name(value: object) -> str:

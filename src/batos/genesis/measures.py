@@ -1,0 +1,78 @@
+"""What was measured of each base and is kept in the image: its density, the marks it reads, what it can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from batos.genesis import modelname
+from batos.image import roots
+
+_KEPT = "bases"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One base, by its name: bytes and tokens of the sample prompt, marks beside the usual ones, capabilities.
+
+    Without tokens nothing was counted: it does not chat, or the daemon did not answer.
+    """
+
+    name: str
+    size: int
+    tokens: int
+    marks: tuple[str, ...]
+    capabilities: tuple[str, ...]
+
+
+def known(root: Any) -> dict[str, Measure]:
+    """What is kept, by the base's digest; an image before its first genesis knows nothing."""
+    kept = root.get(roots.GENESIS, {}).get(_KEPT, {})
+    return {
+        digest: Measure(**{**each, "marks": tuple(each["marks"]), "capabilities": tuple(each["capabilities"])})
+        for digest, each in kept.items()
+    }
+
+
+def record(root: Any, found: Mapping[str, Measure]) -> list[str]:
+    """Keep these and no others; answers what changed."""
+    before = known(root)
+    changes = [f"genesis.bases.{each.name} measured" for digest, each in found.items() if before.get(digest) != each]
+    changes += [f"genesis.bases.{each.name} forgotten" for digest, each in before.items() if digest not in found]
+    if changes:
+        root[roots.GENESIS][_KEPT] = {
+            digest: {**asdict(each), "marks": list(each.marks), "capabilities": list(each.capabilities)}
+            for digest, each in found.items()
+        }
+    return changes
+
+
+def base_of(root: Any, model: str) -> str:
+    """The digest of the base that a model was made of, or that it is itself; "" where nobody knows."""
+    made = root.get(roots.GENESIS, {}).get("models", {}).get(model)
+    if isinstance(made, Mapping):
+        return str(made["base_digest"])
+    return next((digest for digest, each in known(root).items() if modelname.same(each.name, model)), "")
+
+
+def counted(root: Any, model: str) -> tuple[int, int]:
+    """Bytes and tokens of prompts: of the model's own; else of all models of its base, the sample's with them."""
+    answered: Mapping[str, tuple[int, int]] = root[roots.STATISTICS].get("measured", {})
+    own = answered.get(model, (0, 0))
+    if own[1]:
+        return own
+    base = base_of(root, model)
+    sample = known(root).get(base)
+    sizes = [(sample.size, sample.tokens)] if sample is not None and sample.tokens else []
+    sizes += [each for name, each in answered.items() if base and base_of(root, name) == base]
+    return sum(size for size, _ in sizes), sum(tokens for _, tokens in sizes)
+
+
+def marks(root: Any) -> dict[str, tuple[str, ...]]:
+    """What each model reads as a mark beside the usual ones, by name; those that have none are not in it."""
+    bases = known(root)
+    made = root.get(roots.GENESIS, {}).get("models", {})
+    found = {name: bases[each["base_digest"]].marks for name, each in made.items() if each["base_digest"] in bases}
+    found |= {modelname.with_tag(each.name): each.marks for each in bases.values()}
+    return {name: each for name, each in found.items() if each}

@@ -1,0 +1,99 @@
+"""Measuring bases, once for each digest: one small call counts a sample prompt, the whole card names its marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from batos.errors import OllamaError
+from batos.genesis import measures, modelname, options
+from batos.genesis.codex import PILLARS, Codex
+from batos.genesis.daemon import Daemon
+from batos.genesis.measures import Measure
+from batos.genesis.plan import Plan
+from batos.genesis.provision import OnProgress, Progress
+from batos.image.image import LivingImage
+from batos.inference import marks
+from batos.inference.chat import ChatRequest
+
+#: What a model must be able to do to be counted.
+CHATS = "completion"
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """A base that is wanted, and the model that is asked: one of its own, whose runner the missions will use."""
+
+    name: str
+    model: str
+    options: Mapping[str, Any]
+
+
+async def measured(plan: Plan, daemon: Daemon, image: LivingImage, tell: OnProgress) -> None:
+    """Measure the bases of which something is missing, and keep it in the image."""
+    with image.snapshot() as root:
+        known = measures.known(root)
+    found = await take(plan, daemon, known, tell)
+    if found != known:
+        await image.writer.apply(lambda root: measures.record(root, found))
+
+
+async def take(plan: Plan, daemon: Daemon, known: Mapping[str, Measure], tell: OnProgress) -> dict[str, Measure]:
+    """What is known of each base that is there, by digest; what is not known yet is asked.
+
+    A daemon that fails here fails nothing: what is missing is measured by the first missions, or the next genesis.
+    """
+    found: dict[str, Measure] = {}
+    for base in _bases(plan):
+        row = plan.listed.row(base.name)
+        if row is None or row.digest in found:
+            continue
+        measure = known.get(row.digest) or await _looked(base, daemon, tell)
+        if measure is not None and not measure.tokens and CHATS in measure.capabilities:
+            measure = await _counted(measure, base, plan.codex, daemon, tell)
+        if measure is not None:
+            found[row.digest] = measure
+    return found
+
+
+def sample(codex: Codex) -> tuple[dict[str, str], ...]:
+    """A prompt such as missions send: what stands at the head of each, then a persona with its templates."""
+    persona = codex.personas["ALFRED"]
+    texts = (persona.system, *persona.prompts.values(), *(pillar.intent for pillar in persona.pillars))
+    system = f"{codex.charter.strip()}\n\n{codex.house_rules.strip()}"
+    return ({"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(texts)})
+
+
+def _bases(plan: Plan) -> Iterator[_Base]:
+    chosen = plan.codex.profile(plan.profile)
+    for persona in PILLARS:
+        base = plan.codex.model_for(persona, plan.profile)
+        given = options.parameters(plan.codex.options_for(persona, plan.profile))
+        yield _Base(base, plan.models.get(persona, base), given)
+    for name in (chosen.coder, chosen.embedder):
+        if name:
+            given = options.parameters({**options.DEFAULTS, **chosen.options})
+            yield _Base(name, modelname.with_tag(name), given)
+
+
+async def _looked(base: _Base, daemon: Daemon, tell: OnProgress) -> Measure | None:
+    try:
+        card = await daemon.show(base.name, verbose=True)
+    except OllamaError as error:
+        tell(Progress(f"measure {base.name}", f"left: {error.message}"))
+        return None
+    return Measure(base.name, 0, 0, marks.of(card.template, card.info), card.capabilities)
+
+
+async def _counted(measure: Measure, base: _Base, codex: Codex, daemon: Daemon, tell: OnProgress) -> Measure:
+    told = marks.messages(sample(codex), measure.marks)
+    size = sum(len(each["content"].encode()) for each in told)
+    tell(Progress(f"measure {base.name}", "counting the tokens of a prompt"))
+    try:
+        tokens = await daemon.count(ChatRequest(base.model, told, dict(base.options), think=False))
+    except OllamaError as error:
+        tell(Progress(f"measure {base.name}", f"left: {error.message}"))
+        return measure
+    tell(Progress(f"measure {base.name}", "success"))
+    return replace(measure, size=size, tokens=tokens)
