@@ -74,6 +74,7 @@ async def test_a_server_of_an_empty_home_ends_by_answering(tmp_path: Path) -> No
                 break
         assert told["genesis"]["state"] == "running"
         assert "34 %" in status_text(told, utc_now())
+        assert (told["ready"], told["reasons"][0]["code"]) == (False, "busy")
         with pytest.raises(Busy, match=r"still being made: .*34 %") as refused:
             await client.ask("why?")
         assert refused.value.retry

@@ -290,7 +290,8 @@ class Dispatcher:
     async def _status(self, _given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         found = await self.uvm.standing(await self._reader.read(self.uvm.status))
         if self.founding is not None and (told := self.founding.told()) is not None:
-            found = {**found, "genesis": told}
+            reasons = [self.founding.why().as_dict(), *found["reasons"]]
+            found = {**found, "genesis": told, "ready": False, "reasons": reasons}
         return {**found, "server": dict(self.about)} if self.about else found
 
     # -- steering

@@ -84,10 +84,16 @@ class Founding:
     def refuse(self) -> None:
         """Raise Busy while no question can be answered yet; where it failed, the question says what is missing."""
         if self.state in ("running", "waiting"):
-            raise Busy(
-                f"this mind is still being made: {in_words(self.told() or {})}",
-                remedy="Ask again when it is there: `batos status` shows how far it is.",
-            )
+            raise self.why()
+
+    def why(self) -> BatosError:
+        """Tell why no question is answered: it is not done, or could not be."""
+        if self.state == "failed" and self._error is not None:
+            return self._error
+        return Busy(
+            f"this mind is still being made: {in_words(self.told() or {})}",
+            remedy="Ask again when it is there: `batos status` shows how far it is.",
+        )
 
 
 def in_words(told: dict[str, Any]) -> str:
