@@ -88,6 +88,25 @@ async def test_a_worker_that_dies_or_hangs_is_replaced(blow: signal.Signals, lim
     await cell.aclose()
 
 
+async def test_a_worker_that_dies_while_its_run_waits_is_a_death_like_any() -> None:
+    """What is to be put away is gone with its process: the run is killed, told as died, and the next is served."""
+    seen: list[Any] = []
+    cell = Cell(1, events=Events(lambda name, keys: seen.append((name, keys["limit"]))))
+    before = set(children())
+    assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+    worker = _running_worker(before)
+
+    async def blow() -> None:
+        os.kill(worker, signal.SIGKILL)
+        await asyncio.Event().wait()
+
+    with pytest.raises(CellKilled) as raised:
+        await outcome(cell, method("def waits(self):\n    return self.blow_()"), host=Answers({"blow_": blow}))
+    assert (raised.value.limit, seen) == ("died", [("cell.kill", "died")])
+    assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+    await cell.aclose()
+
+
 async def test_a_worker_that_died_idle_is_not_missed() -> None:
     """Whoever comes next gets another."""
     cell = Cell(1)

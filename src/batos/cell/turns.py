@@ -95,7 +95,8 @@ class Turns:
     def load(self, dump: Dump, answers: Mapping[int, Sent], now: int | None) -> Turn:
         """Go on from a dump, in a process of any kind of past."""
         self.worker.enter()
-        self._snapshot = self.worker.session.load_snapshot(dump.whole, print_callback=self.worker.collected)
+        session, collected = self.worker.session, self.worker.collected
+        self._snapshot = self._living(lambda: session.load_snapshot(dump.whole, print_callback=collected))
         return self.answer(answers, now)
 
     def answer(self, answers: Mapping[int, Sent], now: int | None) -> Turn:
@@ -108,10 +109,17 @@ class Turns:
 
     def dump(self, dumps: Dumps) -> Dump:
         """What is needed to go on elsewhere; the process goes back."""
-        found = self._snapshot.dump()
+        found = self._living(self._snapshot.dump)
         self._snapshot = None
         self.worker.leave()
         return dumps.pack(self.program.digest, found)
+
+    def _living(self, work: Callable[[], Any]) -> Any:
+        """What the process gives; one that dies meanwhile dies as it does in a turn."""
+        try:
+            return work()
+        except self.worker.kinds.MontyError as error:
+            raise self._failed(error) from None
 
     def _settled(self, sent: Sent) -> dict[str, Any]:
         if sent.raised is not None:
