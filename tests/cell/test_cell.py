@@ -388,3 +388,11 @@ async def test_what_is_printed_is_kept_apart(cell: Cell) -> None:
     """It is in the outcome, not on our stdout."""
     program = method("def say(self):\n    print('hello', 1)\n    return 2")
     assert (await outcome(cell, program)).printed == "hello 1\n"
+
+
+async def test_a_slot_that_is_not_there_is_named(cell: Cell) -> None:
+    """In the words of who wrote the method, which never saw the class that stands for its receiver."""
+    for source in ("return self.tally", "self.tally.append(1)", "self.tally += 1\n    self._p_changed = True"):
+        with pytest.raises(MethodFailed, match=r"AttributeError: there is no slot 'tally' \(line 2\)") as raised:
+            await outcome(cell, method(f"def bad(self):\n    {source}", uses(reads="tally", writes="tally")))
+        assert "_cell" not in raised.value.message

@@ -136,6 +136,25 @@ def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
     assert learner.run("method", "make").out.strip() == "Nothing is to be made."
 
 
+def test_what_is_made_after_the_answer_outlives_its_process(learner: User, daemon: Daemon) -> None:
+    """A process that is killed while it makes methods loses the one under way, and the next makes that one."""
+    (learner.home / "batos.toml").write_text("method_control = 0\nlearn_seconds = 0\n", encoding="utf-8")
+    before = daemon.written()
+    assert learner.run("ask", *BRICK, QUESTION).code == 0
+    daemon.fault({"match": {"selector": "tamland_facet_"}, "do": "stall", "seconds": 60})
+    making = learner.start("method", "make")
+    until(lambda: (daemon.written() - before)["tamland_facet_"] == 1)
+    making.send_signal(signal.SIGKILL)
+    making.communicate(timeout=10)
+    daemon.fault()
+    made = data(learner.run("method", "make", "--json"))
+    assert made["left"] == 0
+    assert "tamland_facet_" in [each["selector"] for each in made["made"]]
+    assert daemon.written() - before == Counter({**dict.fromkeys(FACETS, 1), "tamland_facet_": 2})
+    shown = data(learner.run("show", "last", "--json"))
+    assert {each["outcome"] for each in shown["provenance"]["generated"]} == {"installed"}
+
+
 def test_a_generation_that_is_killed_is_taken_up_where_it_was(learner: User, daemon: Daemon) -> None:
     """What was answered is not asked again: not the methods that were made, not the attempt that was refused."""
     (learner.home / "batos.toml").write_text(

@@ -26,6 +26,8 @@ _KINDS: Final = frozenset(
 )
 _MESSAGE: Final = 300
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+#: How the interpreter says that an object has no such slot: the class is the prelude's, and no method knows it.
+_NO_SLOT: Final = re.compile(r"'_cell_Object' object has no attribute '(\w+)'")
 
 
 class _NotPlainYet(MethodFailed):
@@ -243,7 +245,7 @@ class Turns:
         if isinstance(error, kinds.MontyCrashedError):
             limit = self.worker.doomed or ("hang" if error.timed_out else "died")
             return CellKilled(f"{selector} was stopped: its worker {_DEATHS.get(limit, 'died')}", limit)
-        text = said(str(error))
+        text = _NO_SLOT.sub(r"there is no slot '\1'", said(str(error)))
         limit = _limit(text, self.limits)
         if limit:
             return CellKilled(f"{selector} went over its limit of {limit}: {text}", limit)
