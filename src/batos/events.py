@@ -19,7 +19,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "mission.routed": ("mission", "personas", "effort", "confidence", "reason"),
     "mission.state": ("mission", "state"),
     "mission.token": ("mission", "path", "text"),
-    "mission.partial": ("mission", "path", "persona", "known"),
+    "mission.partial": ("mission", "path", "persona", "known", "of"),
     "mission.done": ("mission", "tid"),
     "mission.failed": ("mission", "status", "reason"),
     "mission.retracted": ("mission",),

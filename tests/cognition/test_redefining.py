@@ -31,8 +31,9 @@ async def test_a_person_redefines_a_method(tmp_path: Path) -> None:
             await mind.jit.redefine(
                 name, selector, "ada", source="import os\ndef guide_facet_(self, query):\n    pass\n"
             )
-        with pytest.raises(GenerationFailed, match="does not pass"):
+        with pytest.raises(GenerationFailed, match="does not pass") as raised:
             await mind.jit.redefine(name, selector, "ada", source="def guide_facet_(self, query):\n    return query\n")
+        assert "--checks FILE" in raised.value.remedy
 
 
 async def test_a_wish_may_be_given_again(tmp_path: Path) -> None:

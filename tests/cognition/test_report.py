@@ -102,6 +102,13 @@ def test_paging_gives_the_largest_ids_in_order(ids: set[str], most: int) -> None
     assert [name for name, _ in found] == sorted(ids, reverse=True)[:most]
 
 
+def test_before_genesis_there_is_no_object_at_all() -> None:
+    """Whoever looks for one is told what makes them, and no other name."""
+    with pytest.raises(NotFound, match="the image is empty yet") as raised:
+        report.inspect_object({roots.MISSIONS: {}}, "robin_prototype_obj")
+    assert "batos genesis" in raised.value.remedy
+
+
 async def test_prompts_are_the_exact_ones(mind: Mind) -> None:
     """Every call with what was sent and what came, in order."""
     shown = await ask(mind.uvm)

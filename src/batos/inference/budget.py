@@ -290,7 +290,8 @@ class Table:
         shown.append(("usable", _gib(self.terms.usable), self.terms.found))
         left = self.terms.usable - self.needed
         shown.append(("left", f"< {_gib(left)}" if unknown else _gib(left), ""))
-        wide, wider = (max(len(row[column]) for row in shown) for column in (0, 1))
+        # A model's name is a heading over its rows, and has no size beside it.
+        wide, wider = (max(len(row[column]) for row in shown if row[1]) for column in (0, 1))
         lines = [f"{what.ljust(wide)}  {size.rjust(wider)}  {note}".rstrip() for what, size, note in shown]
         if self.fits and self.together > self.terms.usable:
             lines.append(f"Together they would need {_gib(self.together)}: they take turns, and every change loads.")

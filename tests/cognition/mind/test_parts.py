@@ -117,6 +117,7 @@ async def test_a_part_that_fails_leaves_nothing_and_is_named(mind: Mind, unlucky
     weave = next(request for request in mind.bridge.history if kind(request) == "woven")
     assert "(no answer)" in weave.messages[-1]["content"]
     assert [keys["known"] for keys in mind.told("mission.partial")].count(False) == 1
+    assert {keys["of"] for keys in mind.told("mission.partial")} == {3}
 
 
 async def test_a_gap_that_the_weave_hides_is_a_fault(mind: Mind) -> None:

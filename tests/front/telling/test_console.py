@@ -92,6 +92,18 @@ def test_colour_is_for_terminals(monkeypatch: pytest.MonkeyPatch, err: TextIO, n
     assert ("\x1b" in err.getvalue()) == colour
 
 
+@pytest.mark.parametrize(
+    ("terminal", "no_colour", "told"), [("xterm", "", True), ("dumb", "", False), ("xterm", "1", False)]
+)
+def test_what_is_wrong_is_red(monkeypatch: pytest.MonkeyPatch, terminal: str, no_colour: str, told: bool) -> None:
+    """On a terminal that has colours; a result that goes elsewhere has none."""
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setenv("NO_COLOR", no_colour)
+    for out, red in ((Terminal(), told), (io.StringIO(), False)):
+        Console.of(out, Terminal(), as_json=False).write("WRONG", warn=True)
+        assert (out.getvalue() == "\x1b[31mWRONG\x1b[0m\n") == red
+
+
 def test_programs_hear_no_notes() -> None:
     """With --json nothing of what is for people is said, on neither stream."""
     shown, out, err = console(as_json=True, colour=True)

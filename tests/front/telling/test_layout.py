@@ -71,6 +71,9 @@ def test_points_and_labels_hang() -> None:
     assert laid("[1] one two three four", 20) == "[1] one two three\n    four"
     assert laid("route    one two three", 20) == "route    one two\n         three"
     assert laid("    one two three four", 20) == "    one two three\n    four"
+    row = "usable  6.50 GiB  a card of 8 GiB less one"
+    assert laid(row, 30) == "usable  6.50 GiB  a card of 8\n                  GiB less one"
+    assert laid("One ended.  Two three four", 20) == "One ended.  Two\nthree four"
     code = "```\none two three four five six\n```\n| one | two | three | four |"
     assert laid(code, 20) == code
     assert laid("one two three four five", None) == "one two three four five"
@@ -101,6 +104,18 @@ def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [cells(line[: line.index("x")]) for line in lines if line.endswith("x")] == [
         cells(lines[0][: lines[0].index("question")])
     ]
+
+
+def test_a_narrow_table_drops_what_is_empty_and_keeps_the_ends_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column without a cell goes, a name loses its middle: what tells it from others is at its end."""
+    rows = [["brick_prototype_obj.guide_facet_", "active", ""], ["brick_prototype_obj.tamland_facet_", "off", ""]]
+    monkeypatch.setenv("COLUMNS", "34")
+    with redirect_stdout(Terminal()):
+        lines = table(rows, ("method", "state", "why")).split("\n")
+    assert lines[0].split() == ["method", "state"]
+    assert [line.split()[0][-9:] for line in lines[1:]] == ["de_facet_", "nd_facet_"]
+    assert "…" in lines[1]
+    assert max(map(cells, lines)) <= 34
 
 
 def test_columns_of_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:

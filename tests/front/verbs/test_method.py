@@ -43,6 +43,9 @@ def test_a_method_of_ones_own_and_back(user: User, tmp_path: Path) -> None:
     source.write_text(SOURCE, encoding="utf-8")
     made = user.run(*redefine, "--json")
     assert (made.code, made.document["data"]["active"]) == (0, 1)
+    bound = tmp_path / "bound.json"
+    bound.write_text(user.run("method", "show", NAME, "--checks").out, encoding="utf-8")
+    assert user.run(*redefine[:-1], str(bound), "-q").code == 0, "what is printed can be given back"
     shown = user.run("method", "show", NAME)
     assert shown.out.rstrip().endswith('return "Here is " + query')
     listed = user.run("method", "list", "brick_prototype_obj", "--json").document["data"]["methods"]

@@ -119,7 +119,7 @@ async def _part(
         raise
     except BatosError as error:
         part = _failed(running, number, asked, error)
-    _tell(running, part)
+    _tell(running, part, len(synthesis.queries))
     return part
 
 
@@ -132,9 +132,9 @@ def _failed(running: Running, number: int, asked: tuple[str, str], error: BatosE
     return PartResult(number, slot, name, query, failure=error, persona=running.voice.name)
 
 
-def _tell(running: Running, part: PartResult) -> None:
+def _tell(running: Running, part: PartResult, of: int) -> None:
     if part.is_mind:
         keys = {"path": f"{running.name}/{part.slot}", "persona": part.persona}
     else:
         keys = {"path": paths.facet(running.name, part.slot), "persona": part.persona, "facet": part.slot}
-    running.events.emit("mission.partial", mission=running.id, known=not part.open, **keys)
+    running.events.emit("mission.partial", mission=running.id, known=not part.open, of=of, **keys)

@@ -41,8 +41,9 @@ class Console:
 
     @classmethod
     def of(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
-        """A console that respects NO_COLOR and what is not a terminal."""
-        return cls(out, err, as_json, err.isatty() and not os.environ.get("NO_COLOR"))
+        """A console that respects NO_COLOR, a terminal that is dumb, and what is no terminal."""
+        plain_alone = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        return cls(out, err, as_json, err.isatty() and not plain_alone)
 
     # -- for programs
 
@@ -89,10 +90,11 @@ class Console:
 
     # -- for people
 
-    def write(self, text: str) -> None:
-        """A result; on a terminal its lines are broken between words."""
+    def write(self, text: str, *, warn: bool = False) -> None:
+        """A result; on a terminal its lines are broken between words, and what warns is red."""
         self.redraw([])
-        self._put(f"{laid(plain(text), columns(self.out))}\n")
+        shown = laid(plain(text), columns(self.out))
+        self._put(f"\x1b[31m{shown}\x1b[0m\n" if warn and self.colour and self.out.isatty() else f"{shown}\n")
 
     def stream(self, text: str) -> None:
         """A piece of a result; where it cannot be written, the next whole one will say so.

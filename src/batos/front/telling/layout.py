@@ -114,6 +114,8 @@ class Flow:
         self._column = 0
         self._hang = 0
         self._words = 0
+        #: A sentence ended on this line: two spaces behind it are no columns.
+        self._ended = False
         #: Between fences, and on a line that is no prose.
         self._code = False
         self._raw = False
@@ -129,7 +131,8 @@ class Flow:
     def _sign(self, letter: str) -> str:
         if letter == "\n":
             shown = f"{self._flush()}\n"
-            self._gap, self._column, self._hang, self._words, self._raw = "", 0, 0, 0, False
+            self._gap, self._column, self._hang, self._words = "", 0, 0, 0
+            self._raw = self._ended = False
             return shown
         if letter.isspace():
             shown = self._flush()
@@ -147,8 +150,9 @@ class Flow:
         self._words += 1
         if self._words == 1:
             self._begin(len(gap), word)
-        elif self._words == 2 and len(gap) > 1 and self._column + len(gap) <= self._width // 2:
-            self._hang = self._column + len(gap)  # a label and what it labels
+        elif len(gap) > 1 and not self._ended and self._column + len(gap) <= 2 * self._width // 3:
+            self._hang = self._column + len(gap)  # what stands in columns, such as a label and what it labels
+        self._ended = self._ended or word[-1] in ".!?"
         taken = cells(gap) + cells(word)
         if not self._raw and self._column > self._hang and self._column + taken > self._width:
             self._column = self._hang + cells(word)
@@ -182,13 +186,15 @@ def laid(text: str, width: int | None) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
-    """Columns under heads; on a terminal the widest cells are shortened until a row is a line."""
+    """Columns under heads; on a terminal that is too narrow empty ones go, and the widest cells are shortened."""
     shown = [[plain(cell).replace("\n", " ") for cell in row] for row in (heads, *rows)]
     widths = [max(cells(row[column]) for row in shown) for column in range(len(heads))]
     most = columns(sys.stdout)
-    if most is not None:
+    if most is not None and sum(widths) + 2 * (len(widths) - 1) > most:
+        told = [column for column in range(len(heads)) if any(row[column] for row in shown[1:])]
+        shown, widths = [[row[column] for column in told] for row in shown], [widths[column] for column in told]
         _fit(widths, most - 2 * (len(widths) - 1))
-        shown = [[cut(cell, width) for cell, width in zip(row, widths, strict=True)] for row in shown]
+        shown = [[_shortened(cell, width) for cell, width in zip(row, widths, strict=True)] for row in shown]
     return "\n".join("  ".join(map(_padded, row, widths)).rstrip() for row in shown)
 
 
@@ -197,6 +203,14 @@ def _fit(widths: list[int], room: int) -> None:
     while sum(widths) > room and max(widths) > _CELL:
         widest = max(widths)
         widths[len(widths) - 1 - widths[::-1].index(widest)] -= 1
+
+
+def _shortened(cell: str, width: int) -> str:
+    """A name without its middle, because names differ at their ends; a text without its end."""
+    if cells(cell) <= width or " " in cell.strip():
+        return cut(cell, width)
+    tail = (width - 1) // 2
+    return f"{cut(cell, width - tail)}{cell[-tail:]}" if cell.isascii() else cut(cell, width)
 
 
 def _padded(cell: str, width: int) -> str:

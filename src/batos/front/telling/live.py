@@ -27,6 +27,7 @@ class Live:
     #: Parts that were begun and that came back, and calls under way with whether a first word came.
     _parts: dict[str, None] = field(default_factory=dict)
     _back: int = 0
+    _of: int = 0
     _calls: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -45,7 +46,7 @@ class Live:
         return " · ".join(each for each in told if each)
 
     def _told_parts(self) -> str:
-        of = max(self._personas or len(self._parts), self._back)
+        of = max(self._of or self._personas or len(self._parts), self._back)
         return f"{self._back} of {of} parts" if of > 1 else ""
 
     def _awaited(self) -> str:
@@ -79,6 +80,7 @@ class Live:
     def _partial(self, keys: Mapping[str, Any]) -> None:
         if not self._personas or keys.get("facet") is None:
             self._back += 1
+            self._of = int(keys.get("of") or 0)
 
     def _started(self, keys: Mapping[str, Any]) -> None:
         path = str(keys["path"])

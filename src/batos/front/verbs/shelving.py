@@ -141,7 +141,7 @@ def _tell_check(called: Called, found: Shelf, doubts: Mapping[str, Sequence[str]
         for doubt in doubts[adapter.label]:
             console.write(f"         {doubt}")
     for fault in found.faults:
-        console.write(f"  WRONG  {fault}")
+        console.write(f"  WRONG  {fault}", warn=True)
         console.write(f"         {fault.remedy}")
     for what in unchecked:
         console.write(f"  not checked: {what}")

@@ -15,7 +15,9 @@ from batos.front.telling.layout import table
 def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
     """Each finding on a line, with what to do where it is not well."""
     for finding in findings:
-        console.write(f"  {'ok   ' if finding['ok'] else 'WRONG'}  {finding['id']}: {finding['what']}")
+        console.write(
+            f"  {'ok   ' if finding['ok'] else 'WRONG'}  {finding['id']}: {finding['what']}", warn=not finding["ok"]
+        )
         if not finding["ok"]:
             console.write(f"         {finding['remedy']}")
             console.write(f"         See `batos help {topic(finding['id'])}`.")
