@@ -8,6 +8,7 @@ not in `passed` it survives `further`), or with the mission as it ended. Modules
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -99,7 +100,7 @@ def logs(mission: str, passed: Sequence[str]) -> list[str]:
 async def attempt(job: Mapping[str, Any]) -> None:
     """One process' life with the mission."""
     settings = Settings(
-        home=Path(job["home"]), user="bench", ollama_host=job["ollama"], install="auto", method_control=job["control"]
+        home=Path(job["home"]), user="bench", ollama_host=job["ollama"], install="now", method_control=job["control"]
     )
     async with open_uvm(settings, Events(log=False)) as uvm:
         mission = job["mission"]
@@ -123,6 +124,13 @@ async def attempt(job: Mapping[str, Any]) -> None:
         say(status=shown["status"], changed=changed(uvm.journal.notes(mission), shown), used=answered(used))
 
 
+def freed(home: Path) -> None:
+    """Wait until nobody holds the files of a process that was killed: a worker of its cell may live a moment longer."""
+    for lock in home.glob("*.lock"):
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+
+
 def main() -> None:
     """A process for each job, one after the other; how it ended is said when it has."""
     os.dup2(2, 1)
@@ -138,6 +146,7 @@ def main() -> None:
                 code = 1
             os._exit(code)
         _, status = os.waitpid(child, 0)
+        freed(Path(job["home"]))
         say(ended=os.waitstatus_to_exitcode(status))
 
 

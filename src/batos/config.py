@@ -55,11 +55,15 @@ class Settings(BaseModel):
     progress_seconds: float = Field(
         default=300.0, gt=0, le=DAY, description="Longest standstill of a pull, an upload or a model being made."
     )
-    mission_calls: int = Field(default=40, ge=1, le=10_000, description="Most model calls one mission may spend.")
+    mission_calls: int = Field(
+        default=40, ge=1, le=10_000, description="Most model calls one mission may spend, in all its runs."
+    )
     mission_tokens: int = Field(
         default=160_000, ge=1, le=10**9, description="Most tokens one mission may spend, in and out."
     )
-    mission_seconds: float = Field(default=3_600.0, gt=0, le=30 * DAY, description="Longest time one mission may take.")
+    mission_seconds: float = Field(
+        default=3_600.0, gt=0, le=30 * DAY, description="Longest time one mission may take, in all its runs."
+    )
     effort: Literal["auto", "reflex", "cycle", "council"] = Field(
         default="auto",
         description="What a question is worth that does not say: one call, a cycle, a council; auto: the router's.",

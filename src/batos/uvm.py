@@ -44,9 +44,9 @@ from batos.image.commits import settled
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
+from batos.inference.cost import Limits
 from batos.inference.journal import Journal
 from batos.inference.opening import bridge
-from batos.inference.session import Limits
 from batos.notation import masked
 
 

@@ -55,9 +55,22 @@ async def test_a_second_attempt_pays_only_for_what_is_left(mind: Mind, state: st
     shown = await mind.uvm.run(mission)
     assert shown["status"] == "done"
     assert len(mind.bridge.history) - paid == left
-    assert shown["cost"]["calls"] == left
+    assert shown["cost"]["calls"] == 5  # in both of its runs
     assert shown["cost"]["from_journal"] == 5 - left
     assert len(shown["provenance"]["journal"]) == 5
+
+
+async def test_a_budget_holds_over_all_runs(mind: Mind) -> None:
+    """What an earlier run has spent is spent: the next one serves what is paid for, and pays for nothing beyond it."""
+    mission = await submit(mind.uvm, budget={"calls": 4})
+    await _die_at(mind.uvm, mission, "SYNTHESIZING")
+    mind.bridge.history.clear()
+    await _next_start(mind.uvm, mission)
+    with pytest.raises(Refused, match="has spent its 4 calls"):
+        await mind.uvm.run(mission)
+    assert mind.bridge.history == []
+    cost = mind.uvm.mission(mission)["cost"]
+    assert (cost["calls"], cost["from_journal"]) == (4, 4)
 
 
 async def test_what_others_learnt_meanwhile_changes_nothing(mind: Mind) -> None:
@@ -72,7 +85,7 @@ async def test_what_others_learnt_meanwhile_changes_nothing(mind: Mind) -> None:
     await mind.uvm.image.writer.apply(denser)
     await _next_start(mind.uvm, mission)
     shown = await mind.uvm.run(mission)
-    assert shown["cost"]["calls"] == 0
+    assert shown["cost"]["calls"] == len(paid)
     assert [request.messages for request in mind.bridge.history] == paid
 
 
@@ -282,7 +295,7 @@ async def test_a_mission_goes_on_in_another_process(tmp_path: Path) -> None:
         await _next_start(uvm, mission)
         shown = await uvm.run(mission)
     assert [kind(request) for request in second.history] == ["woven"]
-    assert (shown["cost"]["calls"], shown["cost"]["from_journal"]) == (1, 4)
+    assert (shown["cost"]["calls"], shown["cost"]["from_journal"]) == (5, 4)
 
 
 async def test_ancestors_are_read_eldest_first(mind: Mind) -> None:

@@ -22,7 +22,9 @@ from batos.image import roots
 
 ALWAYS = {"id", "status", "brief", "accepted_at", "trust", "states", "cost"}
 ANSWERED = {"answer", "voices", "route", "provenance", "tid"}
-COST = {"calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "from_journal", "wasted", "learning"}
+COST = {"calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited", "loads", "from_journal", "wasted"} | {
+    "learning"
+}
 
 
 async def test_a_queued_mission_has_its_brief_and_no_more(mind: Mind) -> None:

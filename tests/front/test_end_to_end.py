@@ -218,7 +218,7 @@ def test_killed_and_resumed(user: User) -> None:
     assert resumed.code == 0, resumed.err
     [mission] = resumed.document["data"]["missions"]
     assert (mission["status"], mission["cost"]["from_journal"]) == ("done", 4)
-    assert mission["cost"]["calls"] == 1 + mission["provenance"]["gate"]["revised"]
+    assert mission["cost"]["calls"] == 5 + mission["provenance"]["gate"]["revised"]
     assert user.run("resume", "--json").document["data"] == {"missions": []}
 
 

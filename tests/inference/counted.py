@@ -18,8 +18,9 @@ from batos.image.classes import class_factory
 from batos.image.commits import CommitThread
 from batos.image.writer import Writer
 from batos.inference.bridge import Answer, ChatRequest
+from batos.inference.cost import Limits
 from batos.inference.journal import Journal, Record
-from batos.inference.session import Limits, Session, Step
+from batos.inference.session import Session, Step
 
 DIGEST = "d" * 64
 PLENTY = Limits(calls=1000, tokens=1_000_000, seconds=600.0)

@@ -15,8 +15,9 @@ from batos.errors import BatosError, ModelMissing, OllamaBusy, Refused, RunnerDi
 from batos.events import Events
 from batos.image.transactions import snapshot
 from batos.inference.bridge import ChatRequest
+from batos.inference.cost import Limits
 from batos.inference.journal import MISSIONS
-from batos.inference.session import Limits, Session
+from batos.inference.session import Session
 from batos.inference.turns import Turns
 
 

@@ -37,7 +37,7 @@ class Outcome:
     writes: Writes
     sends: int
     printed: str
-    seconds: float  # of the method's own time
+    seconds: float  # of the processor, in its own code: where the system does not tell them, those that passed in it
 
 
 class Cell:
@@ -76,7 +76,7 @@ class Cell:
             raise
         if run.writes and not run.writes.marked:
             raise _unmarked(program, run.writes)
-        return Outcome(run.result, run.writes, run.sends, run.printed, run.seconds)
+        return Outcome(run.result, run.writes, run.sends, run.printed, run.cpu)
 
     async def aclose(self) -> None:
         """Stop the workers; runs that wait end in CellMissing when they would go on."""

@@ -52,6 +52,7 @@ class Run:
         self.sends = 0
         self.printed = ""
         self.seconds = 0.0
+        self.cpu = 0.0
 
     async def go(self, view: Mapping[str, Value], args: list[Value], kwargs: dict[str, Value]) -> None:
         """Run to the end."""
@@ -129,6 +130,7 @@ class Run:
 
     def _count(self, turn: Turn) -> Turn:
         self.seconds += turn.seconds
+        self.cpu += turn.cpu
         self.printed += turn.printed
         self.sends += len(turn.asked)
         self._line.sent[0] += len(turn.asked)

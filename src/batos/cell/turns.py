@@ -62,6 +62,7 @@ class Turn:
     marked: bool = False
     printed: str = ""
     seconds: float = 0.0
+    cpu: float = 0.0
 
 
 @dataclass(slots=True)
@@ -136,14 +137,15 @@ class Turns:
 
     def _turn(self, go: Callable[[], Any]) -> Turn:
         turn = Turn()
-        began = time.perf_counter()
+        began, before = time.perf_counter(), self.worker.cpu()
         try:
             snapshot = go()
             while not self._stopped(turn, snapshot):
                 snapshot = self._on(turn, snapshot)
         except self.worker.kinds.MontyError as error:
             raise self._failed(error) from None
-        turn.seconds = time.perf_counter() - began
+        turn.seconds, after = time.perf_counter() - began, self.worker.cpu()
+        turn.cpu = turn.seconds if before is None or after is None else after - before
         turn.printed = self.worker.collected.output
         self._snapshot = snapshot
         if turn.done:

@@ -7,7 +7,9 @@ import contextlib
 import importlib
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -74,6 +76,16 @@ class Worker:
             if self._entered and self._pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._pid, signal.SIGKILL)
+
+    def cpu(self) -> float | None:
+        """The CPU seconds of its process so far; None where the system does not tell them."""
+        if sys.platform != "linux" or self._pid is None:
+            return None
+        try:
+            # What clock_getcpuclockid(3) gives, which Python has no name for.
+            return time.clock_gettime(~self._pid << 3 | 2)
+        except OSError:  # the process is gone
+            return None
 
     @property
     def doomed(self) -> str:

@@ -34,9 +34,10 @@ from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.transactions import MissionTransaction
+from batos.inference.cost import Limits, cost_of, elapsed
 from batos.inference.journal import Journal
 from batos.inference.placement import Looks, Watch
-from batos.inference.session import Limits, Session, Thinks
+from batos.inference.session import Session, Thinks
 from batos.inference.turns import ALL, Turns
 from batos.objects.message import send
 from batos.objects.prototype import own_slots
@@ -255,7 +256,7 @@ class Conductor:
         route = route or await routed.decide(self.router, brief, root, decided.notes())
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
         persona = preparing.persona_of(root, route.personas[0])
-        session = self._session(root, asked, attempt, again=again)
+        session = self._session(root, asked, attempt, decided if again else None)
         session.cost.embeds += route.embeds
         ratios = preparing.ratios_of(root, decided.notes() if session.earlier else ())
         reached = conversations.reach(root, brief, decided.notes())
@@ -291,9 +292,10 @@ class Conductor:
             learned=before.learned if before else rounds.told(decided.mine()),
         )
 
-    def _session(self, root: Any, asked: preparing.Asked, attempt: Attempt, *, again: bool) -> Session:
-        # A mission that begins for the first time has nothing of its own to be served from.
-        served = [*asked.ancestors, *([attempt.mission] if again else [])]
+    def _session(self, root: Any, asked: preparing.Asked, attempt: Attempt, before: Decided | None) -> Session:
+        # A mission that begins for the first time has nothing of its own to be served from, and has spent nothing.
+        own = () if before is None else self.journal.sound([attempt.mission])
+        notes = () if before is None else before.mine()
         session = Session(
             mission=attempt.mission,
             journal=self.journal,
@@ -301,7 +303,9 @@ class Conductor:
             digests=self.digests,
             limits=preparing.limits_of(asked.brief, self.limits),
             events=self.events,
-            earlier=self.journal.sound(served) if served else (),
+            earlier=(*(self.journal.sound(asked.ancestors) if asked.ancestors else ()), *own),
+            cost=cost_of(own),
+            elapsed=elapsed(notes, own),
             clock=self.clock,
             marks=measures.marks(root),
             watch=self.watch,

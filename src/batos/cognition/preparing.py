@@ -19,8 +19,8 @@ from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
 from batos.image.records import Attachment, Brief
+from batos.inference.cost import Limits
 from batos.inference.journal import Journal
-from batos.inference.session import Limits
 from batos.objects.prototype import UvmObject, lookup
 
 #: The journal note of an attempt's beginning has the ratios under this name.

@@ -17,8 +17,8 @@ from batos.genesis.absent import api_of
 from batos.image import naming, roots, tools, wishes
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
+from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record
-from batos.inference.session import Cost
 from batos.objects.mirror import Mirror, shown
 from batos.objects.prototype import UvmObject, lookup, own_slots, reference
 
@@ -144,7 +144,7 @@ def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
         learnt = _with_after(known.get("generated", ()), [each for each in told if each.get("after")])
         shown = {**found, "provenance": {**known, "generated": learnt}} if learnt else found
     else:
-        learnt, shown = told, {**found, "cost": paid(journal.sound([found["id"]]))}
+        learnt, shown = told, {**found, "cost": cost_of(journal.sound([found["id"]])).as_dict()}
         shown |= {"provenance": {"generated": told}} if told else {}
     learning = {name: sum(each.get(name, 0) for each in learnt) for name in ("calls", "tokens")}
     return {**shown, "cost": {**shown["cost"], "learning": learning}}
@@ -185,17 +185,6 @@ def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
         }
         for record in records
     ]
-
-
-def paid(records: Sequence[Record]) -> dict[str, int | float]:
-    """CONTRACT's `cost` as far as the journal tells it: of a mission that did not come to its end."""
-    cost = Cost()
-    for record in records:
-        cost.calls += 1
-        cost.prompt_tokens += record.tokens.get("prompt", 0)
-        cost.answer_tokens += record.tokens.get("answer", 0)
-        cost.seconds += (record.response or {}).get("total_seconds", 0.0)
-    return cost.as_dict()
 
 
 def root_names(root: Any) -> dict[str, Any]:

@@ -213,7 +213,8 @@ class Use:
     """One use of a slot that holds a method or may: what its ledger is told when the mission has ended.
 
     `revision` is 0 for an intent that was interpreted because there is no method. `calls` and `tokens` (prompts and
-    answers) are what it spent of inference, whoever paid for it first; `seconds` is how long it took.
+    answers) are what it spent of inference, whoever paid for it first; `seconds` is what Ollama thought for it and the
+    processor ran in it, without any waiting.
     """
 
     holder: str

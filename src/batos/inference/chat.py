@@ -51,7 +51,8 @@ class Answer:
     """A whole answer; `done_reason` is "stop" or "length", counts are tokens.
 
     `prompt_tokens` is the full prompt, cached or not. `wasted` counts streamed tokens that were only blanks between
-    the parts of a constrained reply.
+    the parts of a constrained reply. `total_seconds` has all the waiting in it, for a turn and for the model's load;
+    `evaluation_seconds` has what the runner spent on prompt and answer, None where the daemon does not say.
     """
 
     text: str
@@ -62,6 +63,14 @@ class Answer:
     load_seconds: float
     total_seconds: float
     wasted: int = 0
+    evaluation_seconds: float | None = None
+
+    @property
+    def thinking_seconds(self) -> float:
+        """What Ollama thought for it, without waiting."""
+        if self.evaluation_seconds is not None:
+            return self.evaluation_seconds
+        return max(0.0, self.total_seconds - self.load_seconds)
 
 
 def checked_model(model: str) -> str:
@@ -207,6 +216,14 @@ def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
     return ""
 
 
+def _evaluated(last: ChatResponse) -> float | None:
+    """Reading and writing, where the daemon says either: a prompt that was cached whole has no time of its own."""
+    if last.prompt_eval_duration is None and last.eval_duration is None:
+        return None
+    reading = counted(last.prompt_eval_duration, "duration of reading")
+    return (reading + counted(last.eval_duration, "duration of writing")) / 1e9
+
+
 def answer_of(text: str, thinking: str, last: ChatResponse, wasted: int = 0) -> Answer:
     """The answer, with the counts of a line that says `done`."""
     return Answer(
@@ -218,4 +235,5 @@ def answer_of(text: str, thinking: str, last: ChatResponse, wasted: int = 0) -> 
         load_seconds=counted(last.load_duration, "load duration") / 1e9,
         total_seconds=counted(last.total_duration, "duration") / 1e9,
         wasted=wasted,
+        evaluation_seconds=_evaluated(last),
     )

@@ -14,6 +14,7 @@ from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import marks
 from batos.inference.bridge import Answer, ChatRequest
+from batos.inference.cost import Cost, Limits, Spending
 from batos.inference.journal import Journal, Record, journal_key
 from batos.inference.placement import Placement, Watch
 from batos.inference.turns import Turns
@@ -30,40 +31,6 @@ class Thinks(Protocol):
     ) -> Coroutine[Any, Any, Answer]:
         """One chat call."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one mission may spend."""
-
-    calls: int
-    tokens: int
-    seconds: float
-
-
-@dataclass(slots=True)
-class Cost:
-    """What one mission spent; `seconds` is time inside Ollama, `wasted` tokens that led nowhere."""
-
-    calls: int = 0
-    embeds: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    seconds: float = 0.0
-    from_journal: int = 0
-    wasted: int = 0
-
-    def as_dict(self) -> dict[str, int | float]:
-        """CONTRACT's `cost`."""
-        return {
-            "calls": self.calls,
-            "embeds": self.embeds,
-            "prompt_tokens": self.prompt_tokens,
-            "answer_tokens": self.answer_tokens,
-            "seconds": round(self.seconds, 3),
-            "from_journal": self.from_journal,
-            "wasted": self.wasted,
-        }
 
 
 def _go_on() -> None:
@@ -100,7 +67,10 @@ class Session:
     events: Events
     earlier: Sequence[Record] = ()
     clock: Callable[[], datetime] = utc_now
+    #: What the mission has spent so far, its earlier runs counted: what the limits hold for.
     cost: Cost = field(default_factory=Cost)
+    #: The seconds that its earlier runs took.
+    elapsed: float = 0.0
     keys: list[str] = field(default_factory=list)
     #: Prompt bytes and tokens of each model's answered calls: what the estimate of the next prompt learns from.
     measured: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -132,12 +102,12 @@ class Session:
     _quiet: asyncio.Event = field(default_factory=asyncio.Event)
     #: Tokens of the answers that were paid for here, by path.
     _spent: dict[str, int] = field(default_factory=dict)
-    #: Answers and their tokens, prompts counted, by path, whoever paid for them.
-    _told: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: Answers, their tokens, prompts counted, and the seconds that Ollama thought, by path, whoever paid for them.
+    _told: dict[str, Spending] = field(default_factory=dict)
     _began: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._began, self.minds = self.ticks(), Turns(self.turns.many)
+        self._began, self.minds = self.ticks() - self.elapsed, Turns(self.turns.many)
         self._paid, self._former = {}, {}
         for record in self.earlier:
             if record.state == "done":
@@ -190,15 +160,16 @@ class Session:
         """The answer paid for at this path led nowhere."""
         self.cost.wasted += self._spent.get(path, 0)
 
-    def spent(self, place: str) -> tuple[int, int]:
-        """How many answers were used at a place in the cycle and within it, and their tokens, prompts counted."""
+    def spent(self, place: str) -> Spending:
+        """What was used at a place in the cycle and within it, whoever paid for it."""
         found = [told for path, told in self._told.items() if path.startswith((f"{place}#", f"{place}/"))]
-        return sum(answers for answers, _ in found), sum(tokens for _, tokens in found)
+        return sum(found, Spending())
 
     @property
     def used(self) -> tuple[int, int]:
         """How many answers were used so far, and their tokens, prompts counted, whoever paid for them."""
-        return sum(answers for answers, _ in self._told.values()), sum(tokens for _, tokens in self._told.values())
+        told = sum(self._told.values(), Spending())
+        return told.answers, told.tokens
 
     def _served(self, paid: Record, step: Step) -> Answer:
         assert paid.response is not None
@@ -211,10 +182,12 @@ class Session:
         return answer
 
     def _used(self, record: Record, answer: Answer) -> None:
+        fresh = record.key not in self.keys
         self.keys.append(record.key)
         self.models[record.model] = record.digest
-        answers, used = self._told.get(record.path, (0, 0))
-        self._told[record.path] = (answers + 1, used + answer.prompt_tokens + answer.answer_tokens)
+        if fresh:  # a method that is run once more asks the same once more, and that costs nothing
+            told = Spending(1, answer.prompt_tokens + answer.answer_tokens, answer.thinking_seconds)
+            self._told[record.path] = self._told.get(record.path, Spending()) + told
         size, tokens = self.measured.get(record.model, (0, 0))
         self.measured[record.model] = (size + _prompt_bytes(record.request), tokens + answer.prompt_tokens)
 
@@ -288,10 +261,7 @@ class Session:
 
     def _charge(self, path: str, answer: Answer) -> None:
         self._spent[path] = answer.answer_tokens
-        self.cost.prompt_tokens += answer.prompt_tokens
-        self.cost.answer_tokens += answer.answer_tokens
-        self.cost.seconds += answer.total_seconds
-        self.cost.wasted += answer.wasted
+        self.cost.charge(answer)
 
     async def _failed(self, record: Record, error: BaseException, text: str) -> None:
         """What came of a call that failed is kept too: an answer that was cut was paid for all the same."""
@@ -310,8 +280,8 @@ class Session:
         return self.limits.seconds - (self.ticks() - self._began)
 
     def _check_limits(self) -> None:
-        spent = self.cost.prompt_tokens + self.cost.answer_tokens
-        for name, used, limit in (("calls", self.cost.calls, self.limits.calls), ("tokens", spent, self.limits.tokens)):
+        cost, limits = self.cost, self.limits
+        for name, used, limit in (("calls", cost.calls, limits.calls), ("tokens", cost.tokens, limits.tokens)):
             if used >= limit:
                 raise Refused(
                     f"the mission has spent its {limit} {name if limit > 1 else name[:-1]}",

@@ -267,7 +267,7 @@ async def test_a_paused_mission_looks_back_as_far_as_it_did(mind: Mind) -> None:
     paid = before + prompts(mind)[len(before) + len(other) :]
     assert shown["status"] == "done"
     assert (len(paid), len(set(paid))) == (CALLS, CALLS)
-    assert (shown["cost"]["calls"], shown["cost"]["from_journal"]) == (CALLS - len(before), len(before))
+    assert (shown["cost"]["calls"], shown["cost"]["from_journal"]) == (CALLS, len(before))
     recalled = shown["provenance"]["recalled"]
     assert recalled[0]["turns"][1] < view[-1]["turns"][1]
     assert recalled[-1]["turn"] == 20

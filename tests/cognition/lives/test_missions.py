@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from tests.cognition.minds import GOOD as WELL
 
 from batos.errors import BatosError, MethodFailed
 from batos.genesis.codex import PILLARS
-from batos.inference.bridge import ChatRequest
+from batos.inference.bridge import Answer, ChatRequest
+from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 
 BRICK, ROBIN = "brick_prototype_obj", "robin_prototype_obj"
@@ -100,3 +103,31 @@ async def test_a_method_that_fails_its_missions_is_counted_all_the_same(tmp_path
         assert (line["state"], line["calls"], line["faults"]) == ("retired", 3, 3)
         found = await mind.send(SLOTS[0], "a shed")
         assert [each["as"] for each in found["provenance"]["methods"]] == ["interpreted intent"]
+
+
+class Queued(ScriptedBridge):
+    """A slow daemon with one slot: who comes through a cell comes last, and waits for the others' answers."""
+
+    async def think(self, request: ChatRequest, *args: Any, **more: Any) -> Answer:
+        """The answer, which took the runner half a second, whoever had to wait for it."""
+        answer = await super().think(request, *args, **more)
+        waited = 6.0 if "Literally: " in request.messages[-1]["content"] else 0.0
+        return replace(answer, total_seconds=0.5 + waited, evaluation_seconds=0.5)
+
+
+async def test_no_method_goes_for_what_it_waits_for(tmp_path: Path) -> None:
+    """All facets of all personas have a sound method, missions run side by side on a slow model: none is retired."""
+    source = GOOD.replace("infer_(query)", "infer_('Literally: ' + query)")
+    rules: dict[str, Any] = {"method_control": 2, "method_uses": 3}
+    async with crafted(tmp_path / "home", bridge=Queued(Script()), install="never", **rules) as mind:
+        holders = {persona: f"{persona.lower()}_prototype_obj" for persona in PILLARS}
+        for persona, holder in holders.items():
+            for slot in PILLARS[persona]:
+                await mind.uvm.lives.install(seeded(mind.uvm, holder, slot, source))
+        for _ in range(12):
+            await asyncio.gather(*(ask(mind.uvm, persona) for persona in PILLARS))
+        for persona, holder in holders.items():
+            assert acting(mind.uvm, holder) == set(PILLARS[persona]), mind.uvm.lives.listed(holder)
+            for line in mind.uvm.lives.listed(holder):
+                assert line["control"] >= 3
+                assert abs(line["seconds_saved"]) < line["chosen"] * 0.25

@@ -489,4 +489,4 @@ async def test_a_council_that_is_paused_goes_on_where_it_stood(mind: Mind) -> No
     for number in range(9, CALLS + 1):
         await bridge.let(number)
     shown = await mind.uvm.ended(mission)
-    assert (shown["status"], shown["cost"]["calls"], shown["cost"]["from_journal"]) == ("done", CALLS - 8, 8)
+    assert (shown["status"], shown["cost"]["calls"], shown["cost"]["from_journal"]) == ("done", CALLS, 8)

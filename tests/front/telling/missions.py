@@ -14,6 +14,8 @@ COST = {
     "prompt_tokens": 900,
     "answer_tokens": 120,
     "seconds": 2.25,
+    "waited": 0.0,
+    "loads": 0,
     "from_journal": 0,
     "wasted": 0,
 }

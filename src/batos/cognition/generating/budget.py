@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from batos.inference.session import Limits
+from batos.inference.cost import Limits
 
 _HOUR: Final = timedelta(hours=1)
 

@@ -30,6 +30,8 @@ class Tally:
 
     sends: int = 0
     lines: int = 0
+    #: The processor's seconds in the methods themselves, of the runs that stand.
+    seconds: float = 0.0
 
     def send(self) -> None:
         """One more message; MethodFailed: no more may be sent."""
@@ -88,3 +90,5 @@ class Ran:
     value: Data
     thoughts: tuple[Thought, ...] = ()
     trust: str = "model"
+    #: The processor's, in the method itself.
+    seconds: float = 0.0

@@ -61,6 +61,7 @@ async def settled(errand: Errand, cell: Runs, program: Program, takes: Takes = a
             takes(errand, ran)
             # No await since it was looked at: what is laid now rests on what is there.
             errand.running.changed.extend(sheet.lay())
+            errand.tally.seconds += ran.seconds
             if errand.below is None:
                 errand.running.trusts.append(ran.trust)
             return ran
@@ -77,7 +78,7 @@ async def _once(errand: Errand, cell: Runs, program: Program, sheet: Sheet) -> R
     outcome = await cell.run(program, call, host)
     host.take(outcome.writes)
     result = view.table.meant(outcome.result, f"the result of {errand.selector!r}")
-    return Ran(result, tuple(host.thoughts), host.trust)
+    return Ran(result, tuple(host.thoughts), host.trust, outcome.seconds)
 
 
 def _seed(errand: Errand) -> str:

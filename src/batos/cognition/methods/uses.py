@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from batos.cognition.methods.choosing import Chosen
 from batos.cognition.methods.errands import Errand
-from batos.cognition.running import Running, Use
+from batos.cognition.running import Use
 from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
 from batos.objects.prototype import UvmObject, label, reference
@@ -37,8 +37,7 @@ async def of_method(errand: Errand, work: Awaitable[T]) -> T:
         "path": errand.path,
     }
     running.methods.append(told)
-    use = _Use(running, errand.holder, errand.selector, errand.path)
-    return await use.during(work, method.revision, control=False)
+    return await _Use(errand).during(work, method.revision, control=False)
 
 
 async def of_intent(errand: Errand, choice: Chosen, work: Awaitable[T], how: str = "") -> T:
@@ -52,8 +51,7 @@ async def of_intent(errand: Errand, choice: Chosen, work: Awaitable[T], how: str
     running.methods.append(told)
     if how == CELLLESS or not (choice.control or (intent is not None and intent.may_learn)):
         return await work
-    use = _Use(running, errand.holder, errand.selector, errand.path)
-    return await use.during(work, choice.revision, control=choice.control)
+    return await _Use(errand).during(work, choice.revision, control=choice.control)
 
 
 def _told(holder: UvmObject, selector: str) -> dict[str, str]:
@@ -61,22 +59,25 @@ def _told(holder: UvmObject, selector: str) -> dict[str, str]:
 
 
 class _Use:
-    """One use of a slot while it lasts."""
+    """One use of a slot while it lasts: judged by what it spends, never by what it waits for or is thought again."""
 
-    def __init__(self, running: Running, holder: UvmObject, selector: str, path: str) -> None:
-        self._running = running
-        self._slot = reference(holder), selector
-        self._path = path
+    def __init__(self, errand: Errand) -> None:
+        self._running = errand.running
+        self._slot = reference(errand.holder), errand.selector
+        self._path = errand.path
+        self._tally = errand.tally
 
     async def during(self, work: Awaitable[T], revision: int, *, control: bool) -> T:
         """What `work` gives; how it went is kept, unless what ended it was no fault of the slot's."""
         session = self._running.session
-        began, (calls, tokens) = session.ticks(), session.spent(self._path)
+        before, own = session.spent(self._path), self._tally.seconds
 
         def went(outcome: Outcome) -> None:
-            after = session.spent(self._path)
-            spent = after[1] - tokens, after[0] - calls
-            self._running.uses.append(Use(*self._slot, revision, outcome, control, session.ticks() - began, *spent))
+            spent = session.spent(self._path) - before
+            seconds = spent.seconds + self._tally.seconds - own
+            self._running.uses.append(
+                Use(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
+            )
 
         try:
             found = await work
@@ -87,7 +88,7 @@ class _Use:
             raise
         except Refused as error:
             # Nobody may catch that, and the mission fails: who spent it is counted, or it would fail every one.
-            spent = session.spent(self._path)[0] - calls
+            spent = (session.spent(self._path) - before).answers
             if (error.field or "").startswith("budget.") and spent > MANY and 4 * spent >= session.cost.calls:
                 went("fault")
             raise

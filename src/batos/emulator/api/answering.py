@@ -41,6 +41,8 @@ class Call:
     keep_alive: int | None
     began: int = field(default_factory=perf_counter_ns)
     loaded: int = 0
+    #: When its turn at the runner came: what it waited for that is no time of its prompt or answer.
+    answering: int = 0
     pace: Pace | None = None
 
     def head(self) -> str:
@@ -153,6 +155,7 @@ async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
         yield None
         prompt = _prompt(call, ask, runner)
         async with runner.slots:
+            call.answering = perf_counter_ns()
             manner = Manner(prompt.native and call.chat, daemon.options.endless, call.fault, daemon.roster)
             turn = prompts.compose(ask, call.fields, prompt, manner)
             pace = call.pace = Pace(daemon.clock, daemon.options.tok_s)
@@ -239,7 +242,7 @@ class _End:
 def _last(call: Call, ask: Ask, spoken: _Spoken, end: _End) -> str:
     """The line that ends an answer, with its metrics."""
     turn, now = spoken.turn, perf_counter_ns()
-    answering = now - call.loaded
+    answering = now - (call.answering or call.loaded)
     reading = call.pace.read_ns if call.pace is not None and call.pace.read_ns else answering // 2
     line = f'{call.head()}{call.body(end.text, end.thinking, end.calls)},"done":true,"done_reason":"{turn.reason}"'
     probabilities = _logprobs(call, turn.pieces) if end.text else ""

@@ -21,13 +21,18 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a mission has spent. `calls` asked a model to write, `embeds` to embed; the journal served the rest."""
+    """What a mission has spent, in all of its runs. `calls` asked a model to write, `embeds` to embed.
+
+    `seconds` is what Ollama thought, `waited` what calls waited there for a turn and for `loads` of a model.
+    """
 
     calls: int = 0
     embeds: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
     seconds: float = 0.0
+    waited: float = 0.0
+    loads: int = 0
     from_journal: int = 0
     wasted: int = 0
     #: Beside all that.

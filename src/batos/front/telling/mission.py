@@ -12,6 +12,9 @@ from batos.front.telling.learning import learnt_lines, ran_lines
 from batos.front.telling.voices import changes_lines, voices_lines
 from batos.front.wire.protocol import error_of
 
+#: Seconds of waiting that are told of.
+_NOTICED = 0.1
+
 
 def retracted_text(keys: Mapping[str, Any]) -> str:
     """Why what was streamed no longer stands: under no path it is the attempt that broke off, and is made again.
@@ -94,10 +97,12 @@ def cost_text(mission: Mapping[str, Any]) -> str:
     cost = mission.get("cost")
     if not cost:
         return "nothing was spent"
+    waited = f", {cost['waited']:.1f} s of waiting there" if cost.get("waited", 0) >= _NOTICED else ""
+    loads = f", {counted(cost['loads'], 'load')}" if cost.get("loads") else ""
     served = f", {counted(cost['from_journal'], 'answer')} from the journal" if cost["from_journal"] else ""
     return (
         f"{counted(cost['calls'], 'call')}, {cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens, "
-        f"{cost['seconds']:.1f} s in Ollama{served}{_learning_text(cost.get('learning') or {})}"
+        f"{cost['seconds']:.1f} s in Ollama{waited}{loads}{served}{_learning_text(cost.get('learning') or {})}"
     )
 
 

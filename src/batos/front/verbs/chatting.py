@@ -17,7 +17,7 @@ from batos.front.telling.teller import Teller
 from batos.front.telling.turns import compacted_text
 from batos.front.verbs.briefing import Wish
 
-_SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "from_journal", "wasted")
+_SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited", "loads", "from_journal", "wasted")
 
 
 class Talker(Teller):

@@ -152,7 +152,8 @@ def _new(chat: Chat, rest: str) -> None:
 
 
 def _cost(chat: Chat, rest: str) -> None:
-    spent = {name: round(value, 3) if name == "seconds" else int(value) for name, value in chat.spent.items()}
+    timed = ("seconds", "waited")
+    spent = {name: round(value, 3) if name in timed else int(value) for name, value in chat.spent.items()}
     text = f"{counted(chat.turns, 'turn')}: {cost_text({'cost': spent})}." if chat.turns else "Nothing was asked."
     chat.tell({"turns": chat.turns, "cost": spent}, text)
 

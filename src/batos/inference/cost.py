@@ -1,0 +1,106 @@
+"""What a mission may spend and has spent: calls, tokens and seconds, over all of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from itertools import chain, pairwise
+from typing import Any, Final
+
+from batos.inference.chat import Answer
+from batos.inference.journal import Record
+from batos.inference.placement import LOADED
+
+#: Later than any moment.
+_NEVER: Final = "9999"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one mission may spend."""
+
+    calls: int
+    tokens: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Cost:
+    """What one mission spent, in all of its runs; `from_journal` and `wasted` are of the last.
+
+    `seconds` is what Ollama thought (it read prompts and wrote answers), `waited` what its calls waited there for their
+    turn and for `loads` of a model; `wasted` are tokens that led nowhere.
+    """
+
+    calls: int = 0
+    embeds: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+    loads: int = 0
+    from_journal: int = 0
+    wasted: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Of prompts and answers."""
+        return self.prompt_tokens + self.answer_tokens
+
+    def charge(self, answer: Answer) -> None:
+        """Add an answer that was paid for."""
+        self.prompt_tokens += answer.prompt_tokens
+        self.answer_tokens += answer.answer_tokens
+        self.seconds += answer.thinking_seconds
+        self.waited += max(0.0, answer.total_seconds - answer.thinking_seconds)
+        self.loads += answer.load_seconds >= LOADED
+        self.wasted += answer.wasted
+
+    def as_dict(self) -> dict[str, int | float]:
+        """CONTRACT's `cost`."""
+        shown = {each.name: getattr(self, each.name) for each in fields(self)}
+        return shown | {"seconds": round(self.seconds, 3), "waited": round(self.waited, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What answers came to: how many, their tokens, prompts counted, and the seconds that Ollama thought."""
+
+    answers: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Spending) -> Spending:
+        """Both together."""
+        return Spending(self.answers + other.answers, self.tokens + other.tokens, self.seconds + other.seconds)
+
+    def __sub__(self, other: Spending) -> Spending:
+        """What came since."""
+        return Spending(self.answers - other.answers, self.tokens - other.tokens, self.seconds - other.seconds)
+
+
+def cost_of(records: Iterable[Record]) -> Cost:
+    """What was spent, as far as the journal tells it: a call that failed is a call, and its tokens nobody counted."""
+    cost = Cost()
+    for record in records:
+        cost.calls += 1
+        if record.state == "done" and record.response is not None:
+            cost.charge(Answer(**record.response))
+    return cost
+
+
+def elapsed(notes: Sequence[Mapping[str, Any]], records: Sequence[Record]) -> float:
+    """The seconds that a mission's earlier runs took: each from its beginning to the last that is known of it.
+
+    The time in which it stood still, or no process ran it, is not among them.
+    """
+    begins = sorted(note["begun"] for note in notes if "begun" in note)
+    told = (note["at"] for note in notes if "at" in note)
+    moments = sorted(chain(begins, told, *((each.started, each.ended or each.started) for each in records)))
+    return sum(_between(begin, end, moments) for begin, end in pairwise([*begins, _NEVER]))
+
+
+def _between(begin: str, end: str, moments: Sequence[str]) -> float:
+    last = max((moment for moment in moments if begin <= moment < end), default=begin)
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(begin)).total_seconds()
