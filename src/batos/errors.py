@@ -24,7 +24,8 @@ BatosError
 │       ├── StreamCut             retry   it ended without `done`
 │       ├── RunnerDied            retry   the runner stopped while answering
 │       ├── WireError             retry   bytes that are not the protocol
-│       ├── Runaway                       tokens without end: blanks, one, or any
+│       ├── Runaway                       tokens without end: blanks, one, a few, or any
+│       ├── AnswerUnreadable      retry   the daemon could not read what the model said
 │       ├── AnswerCut                     it reached the end of its room (exact counts)
 │       └── DecisionInvalid               no valid JSON after the permitted repairs
 ├── Refused                       exit 4  policy, budget or VRAM says no
@@ -269,8 +270,15 @@ class WireError(AnswerError):
     remedy = "Check that OLLAMA_HOST is an Ollama daemon and that no proxy stands between."
 
 
+class AnswerUnreadable(AnswerError):
+    """The daemon could not read what the model said: it ended within a letter, or is not of its format."""
+
+    retry = True
+    remedy = "Ask again; if it repeats, raise num_predict in the codex, or name a base whose template Ollama knows."
+
+
 class Runaway(AnswerError):
-    """The model gave blanks, one token, or (`kind` "length") far more than num_predict; `wasted` counts the tokens."""
+    """The model gave blanks, one token, a few over and over, or (`kind` "length") far more than num_predict."""
 
     remedy = "Ask again with other words, or use another model: this one lost its way."
 

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 
 from batos.errors import Runaway
 from batos.inference.chat import (
+    LOOP_LONGEST,
+    LOOP_TIMES,
+    LOOP_TOKENS,
     SAME_TOKEN_LIMIT,
     SCHEMA_BLANK_LIMIT,
     TEXT_BLANK_LIMIT,
@@ -50,6 +53,21 @@ def test_equal_tokens_are_counted_in_a_row() -> None:
     with pytest.raises(Runaway) as runaway:
         _feed(["so"] * (SAME_TOKEN_LIMIT + 1))
     assert (runaway.value.kind, runaway.value.wasted) == ("one token", 31)
+
+
+@pytest.mark.parametrize("unit", [["1", "."], ["The", " lamp", "."], [str(part) for part in range(LOOP_LONGEST)]])
+def test_a_loop_of_several_tokens_is_stopped(unit: list[str]) -> None:
+    """Two tokens or some more, over and over: known within the tokens of a few sentences, wherever it begins."""
+    whole = max(LOOP_TOKENS, LOOP_TIMES * len(unit))
+    with pytest.raises(Runaway, match="a few tokens") as runaway:
+        _feed(["It", " was", " said:", *unit * (2 * whole // len(unit))])
+    assert runaway.value.kind == "a few tokens"
+    _feed(["It", " was", " said:", *unit * ((whole - 1) // len(unit))])
+
+
+def test_a_list_that_goes_on_is_no_loop() -> None:
+    """The same tokens with something new between them, however long."""
+    _feed([piece for number in range(500) for piece in ("- part ", str(number), "\n")])
 
 
 def test_thinking_may_run_away_too() -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from tests.inference.counted import CountedBridge, Desk, asked, desk, replied
 
 from batos.cognition.prompt import Continuation
-from batos.errors import AnswerCut, BatosError, ContextOverflow, DecisionInvalid
+from batos.errors import AnswerCut, AnswerUnreadable, BatosError, ContextOverflow, DecisionInvalid
 from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.decide import REASONING_TOKENS, SPARE, Deciding, decide, wanted
 from batos.inference.schema import Decision, Mode
@@ -169,6 +169,19 @@ async def test_an_answer_that_fills_the_window_is_cut_with_its_counts() -> None:
         assert (raised.value.prompt_tokens, raised.value.window) == (440, 512)
         assert raised.value.wanted > 64
         assert len(deciders.requests) == 1
+
+
+async def test_an_answer_that_the_daemon_cannot_read_is_asked_for_once_more() -> None:
+    """Mostly it was cut within a letter: twice the room, once; then it is the daemon's word that is told."""
+    async with desk() as at:
+        deciders = Deciders(at, AnswerUnreadable("peg-native"), reply("direct"))
+        value, _ = await deciders.decide()
+        assert value.word == "yes"
+        assert [each.options["num_predict"] for each in deciders.requests] == [64, 128]
+        assert deciders.retracted == 1
+    async with desk() as at:
+        with pytest.raises(AnswerUnreadable):
+            await Deciders(at, AnswerUnreadable("peg-native"), AnswerUnreadable("again")).decide()
 
 
 async def test_a_repair_that_does_not_fit_is_none() -> None:

@@ -113,6 +113,17 @@ def test_who_cannot_be_reached_and_why(raw: Exception, said: str) -> None:
         assert said in str(translate(hidden, PEER))
 
 
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [("[SSL: WRONG_VERSION_NUMBER] wrong version number", "http://"), ("[SSL: CERTIFICATE_VERIFY_FAILED]", "SSL_CERT")],
+)
+def test_who_is_not_trusted_is_not_told_to_start(said: str, remedy: str) -> None:
+    """The remedy is of the connection: plain HTTP where nothing speaks TLS, else who is to be trusted."""
+    failed = translate(httpx.ConnectError(said), PEER)
+    assert remedy in failed.remedy
+    assert "ollama serve" not in failed.remedy
+
+
 def test_overflow_without_counts() -> None:
     """Where the daemon names no counts, None stands for each and its own words are kept."""
     failed = refused("the input length exceeds the context length", 400)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batos.errors import (
+    AnswerUnreadable,
     BatosError,
     ContextOverflow,
     ModelLoadFailed,
@@ -51,6 +52,7 @@ BESIDE: list[tuple[str, int, type[BatosError]]] = [
     ("error reading llama-server chat response: connection reset by peer", 500, RunnerDied),
     ("error unmarshalling llama-server response: invalid character 'x'", 500, RunnerDied),
     ("no slots available after 10 retries", 500, OllamaBusy),
+    ("model produced output that does not match the expected peg-native format", -1, AnswerUnreadable),
     ("the prompt is longer than the context length currently available to the model; x", 400, ContextOverflow),
     ("error starting llama-server: llama-server binary not found (checked: /x)", 500, OllamaUnfit),
     ("this model requires MLX support, but the MLX runtime is not available", 500, OllamaUnfit),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ WINDOW_STEP = 256
 
 # The daemon's own limit for rendered models: the 31st equal token in a row is no answer any more.
 SAME_TOKEN_LIMIT = 30
+# A loop of several tokens: so many of them at least, so often; it is looked for once in a while.
+LOOP_LONGEST, LOOP_TIMES, LOOP_TOKENS, LOOP_EVERY = 24, 12, 120, 32
 # The grammar of a schema allows at most two newlines and twenty blanks between two parts, so 64 in a row are never
 # structure. In free text an indented table or a poem may need more.
 SCHEMA_BLANK_LIMIT = 64
@@ -129,7 +131,7 @@ def stream_lines(num_predict: int) -> int:
 
 
 class Draft:
-    """An answer in the making: takes pieces as they come and raises Runaway on blanks or one token without end."""
+    """An answer in the making: takes pieces as they come; Runaway on blanks, one token or a few without end."""
 
     __slots__ = (
         "_blank_limit",
@@ -138,6 +140,7 @@ class Draft:
         "_last",
         "_repeats",
         "_structured",
+        "_tail",
         "content",
         "thinking",
         "wasted",
@@ -150,6 +153,7 @@ class Draft:
         self._in_row = 0
         self._last = ""
         self._repeats = 1
+        self._tail: list[str] = []  # the last pieces, at least as many as a loop is known by
         self.content: list[str] = []
         self.thinking: list[str] = []
         self.wasted = 0
@@ -165,6 +169,12 @@ class Draft:
         self._watch(piece)
 
     def _watch(self, piece: str) -> None:
+        self._tail.append(piece)
+        if not len(self._tail) % LOOP_EVERY:
+            if loops(self._tail):
+                raise Runaway("a few tokens", LOOP_TOKENS)
+            if len(self._tail) > 4 * LOOP_LONGEST * LOOP_TIMES:
+                del self._tail[: -LOOP_LONGEST * LOOP_TIMES]
         if piece == self._last:
             self._repeats += 1
         else:
@@ -184,6 +194,15 @@ class Draft:
     def finished(self, last: ChatResponse) -> Answer:
         """The answer, with the counts of the daemon's last line."""
         return answer_of("".join(self.content), "".join(self.thinking), last, self.wasted)
+
+
+def loops(pieces: Sequence[str]) -> bool:
+    """Whether a sequence ends in two tokens or some more, over and over."""
+    for size in range(2, LOOP_LONGEST + 1):
+        whole = max(size * LOOP_TIMES, LOOP_TOKENS)
+        if len(pieces) >= whole and pieces[-whole:-size] == pieces[size - whole :]:
+            return True
+    return False
 
 
 def blanks_beyond(text: str, limit: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from batos.errors import AnswerCut, ContextOverflow, DecisionInvalid
+from batos.errors import AnswerCut, AnswerUnreadable, ContextOverflow, DecisionInvalid
 from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.schema import Decision
 from batos.inference.session import Session, Step
@@ -89,11 +89,19 @@ async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:
     """
     window, place, more = int(request.options["num_ctx"]), step, 0
     while True:
-        answer = await session.think(request, place)
+        limit = int(request.options["num_predict"])
+        try:
+            answer = await session.think(request, place)
+        except AnswerUnreadable:
+            # Mostly an answer that was cut within a letter: no counts came with it.
+            if more or 2 * limit > window // 2:
+                raise
+            more, place = more + 1, step.again(f"more{more + 1}")
+            request = replace(request, options={**request.options, "num_predict": 2 * limit})
+            continue
         if answer.done_reason != "length":
             return answer
         session.waste(place.path)
-        limit = int(request.options["num_predict"])
         room, needed = window - answer.prompt_tokens - SPARE, wanted(limit, answer)
         if room < limit * LEAST_GAIN:
             raise AnswerCut(answer.prompt_tokens, answer.answer_tokens, window, needed)

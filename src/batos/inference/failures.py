@@ -41,6 +41,8 @@ _BY_STATUS: dict[int, type[OllamaError]] = {
 }
 
 _NOT_OLLAMA = "Check that OLLAMA_HOST names an Ollama daemon, 0.30 or newer, and that no proxy stands between."
+_TRUSTED = "Set SSL_CERT_FILE to the certificates that the daemon's is signed by, or use http:// in OLLAMA_HOST."
+_PLAIN_HTTP = "Write http:// instead of https:// in OLLAMA_HOST: what listens there speaks no TLS."
 _GOES_ON = "Run `batos genesis` again: what came so far is kept, and it goes on from there."
 _OTHER_HOST = "Use the daemon's IP address in OLLAMA_HOST, or a name that it knows as its own."
 
@@ -176,7 +178,8 @@ def _lost(raw: Exception, peer: Peer, began: bool) -> OllamaError:
         return OllamaUnreachable(f"the connection to {peer.url} was lost before it answered")
     said = str(inner).lower()
     if "certificate" in said or "ssl" in said:
-        return OllamaUnreachable(f"no trusted connection to {peer.url}: {_clip(str(inner))}")
+        remedy = _TRUSTED if "certificate" in said else _PLAIN_HTTP
+        return OllamaUnreachable(f"no trusted connection to {peer.url}: {_clip(str(inner))}", remedy=remedy)
     if "name or service" in said or "nodename" in said or "name resolution" in said:
         return OllamaUnreachable(f"nobody knows the host of {peer.url}")
     return OllamaUnreachable(f"nothing listens at {peer.url}")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from batos.errors import (
+    AnswerUnreadable,
     ContextOverflow,
     ModelLoadFailed,
     ModelMissing,
@@ -54,6 +55,7 @@ SAYINGS: tuple[Saying, ...] = (
     *_of(ModelLoadFailed, "process has terminated", "reported out-of-memory during startup", "request canceled"),
     *_of(ModelLoadFailed, "timed out waiting for llama-server", "requires more system memory"),
     *_of(ModelLoadFailed, "error starting llama-server"),
+    *_of(AnswerUnreadable, "output that does not match the expected"),
     *_of(RunnerDied, "an error was encountered while running the model", "has unexpectedly stopped"),
     *_of(RunnerDied, "process no longer running", "unexpected server status", "reading llama-server"),
     *_of(RunnerDied, "unmarshalling llama-server", "apply-template error", "health resp"),
