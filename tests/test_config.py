@@ -321,3 +321,19 @@ def test_settings_do_not_change(tmp_path: Path) -> None:
     found = config.load(at(tmp_path)).settings
     with pytest.raises(ValueError, match="frozen"):
         found.missions = 9
+
+
+@pytest.mark.parametrize(
+    ("variable", "told"),
+    [
+        ("BATOS_VRMA", ("BATOS_VRMA is no setting and is not read; did you mean BATOS_VRAM?",)),
+        ("BATOS_XYZZY", ("BATOS_XYZZY is no setting and is not read",)),
+        ("BATOS_VRAM", ()),
+        ("BATOS_DEBUG_LOOP", ()),
+        ("VRMA", ()),
+    ],
+)
+def test_a_variable_that_nobody_reads_is_told(tmp_path: Path, variable: str, told: tuple[str, ...]) -> None:
+    """It changes nothing, and the setting that was meant is named; other people's variables are none of ours."""
+    loaded = config.load(at(tmp_path, **{variable: "6"}))
+    assert loaded.unread == told

@@ -6,7 +6,7 @@ import difflib
 import getpass
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,12 @@ CONFIG_FILE = "batos.toml"
 
 #: Seconds of a day: no single wait is longer.
 DAY = 86_400.0
+
+#: Variables with our prefix that are no settings: of tests, of compose, of the shell's completion, for looking closer.
+BESIDE = frozenset(
+    "HOME DEBUG_LOOP DEBUG_EVENTS COMPLETE LIVE_OLLAMA LIVE_MODEL CORPUS HYPOTHESIS UID GID PORT EVENTS_PORT DATA "
+    "MEMORY HOST_OLLAMA".split()
+)
 
 
 class Settings(BaseModel):
@@ -193,10 +199,11 @@ class Sourced:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The settings and, for each, its source."""
+    """The settings and, for each, its source; `unread` has what is wrong with variables that are no setting."""
 
     settings: Settings
     sources: Mapping[str, str]
+    unread: tuple[str, ...] = ()
 
     def rows(self) -> list[Sourced]:
         """One row a setting, in the order of `Settings`; passwords in URIs are not shown."""
@@ -225,7 +232,7 @@ def load(environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | No
     take(given, dict.fromkeys(given, "flag"))
     take({"home": home}, {"home": home_source})
     try:
-        return Loaded(Settings(**values), sources)
+        return Loaded(Settings(**values), sources, tuple(_unread(environ)))
     except ValidationError as error:
         raise _readable(error, sources) from error
 
@@ -328,6 +335,17 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         if name != "home" and environ.get(variable):
             found[name] = (environ[variable], variable)
     return found
+
+
+def _unread(environ: Mapping[str, str]) -> Iterator[str]:
+    """Each variable that is named as ours are and read by nobody: mostly a setting that is misspelt."""
+    for variable in sorted(environ):
+        name = variable.removeprefix("BATOS_")
+        if name == variable or name in BESIDE or name.lower() in Settings.model_fields:
+            continue
+        near = difflib.get_close_matches(name.lower(), Settings.model_fields, 1)
+        meant = f"; did you mean BATOS_{near[0].upper()}?" if near else ""
+        yield f"{variable} is no setting and is not read{meant}"
 
 
 #: What a value must be, by pydantic's name of the fault.

@@ -262,6 +262,10 @@ def test_ps_config_doctor(user: User) -> None:
     assert (health.code, health.document["data"]["healthy"]) == (0, True), health.out
     for verb in ("ps", "config", "doctor"):
         assert user.run(verb).code == 0
+    told = user.run("config", environ={"BATOS_VRMA": "6", "BATOS_PROFILE": "huge"})
+    assert told.code == 0
+    assert "warning: BATOS_VRMA is no setting and is not read; did you mean BATOS_VRAM?" in " ".join(told.err.split())
+    assert "the codex has no profile 'huge'" in told.err
 
 
 def test_the_emulator_says_when_its_port_is_taken() -> None:

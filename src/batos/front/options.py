@@ -55,6 +55,8 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
         own_folder(settings.home)
         logs.configure(settings.log_level, settings.log_format, settings.home / "logs")
         console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
+        for each in () if quiet else loaded.unread:
+            console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
         return verb(Called(loaded, console, quiet, verbose), **given)
 
     return called

@@ -128,7 +128,7 @@ def _said(each: Mapping[str, Any]) -> str:
 def check(called: Called) -> int:
     """Read every file and tell every fault with its line and what to do; exit 1 if there is any."""
     found = codices.read(_folder(called.settings))
-    faults = [*found.faults, *_profile_faults(called.loaded, found.codex)]
+    faults = [*found.faults, *profile_faults(called.loaded, found.codex)]
     if called.console.as_json:
         called.console.document({"sound": not faults, "faults": [_fault(each) for each in faults]})
         return 1 if faults else 0
@@ -154,7 +154,7 @@ def _fault(fault: CodexError) -> dict[str, Any]:
     }
 
 
-def _profile_faults(loaded: Loaded, read: Codex | None) -> list[CodexError]:
+def profile_faults(loaded: Loaded, read: Codex | None) -> list[CodexError]:
     """A profile that the settings name and the codex has not."""
     name = loaded.settings.profile
     if read is None or name in read.profiles:

@@ -74,7 +74,13 @@ def _where(runner: dict[str, Any]) -> str:
 @common
 def config(called: Called) -> int:
     """Show every setting, its value and where it came from."""
+    from batos.front.verbs.codex import profile_faults
+    from batos.genesis import codex as codices
+
     rows = called.loaded.rows()
+    folder = called.settings.home / "codex"
+    for fault in profile_faults(called.loaded, codices.read(folder).codex) if folder.is_dir() else ():
+        called.console.say(f"warning: {fault.what}. {fault.remedy}", warn=True)
     if called.console.as_json:
         called.console.document({row.name: {"value": row.value, "source": row.source} for row in rows})
     else:
