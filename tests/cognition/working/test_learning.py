@@ -93,7 +93,8 @@ async def test_a_question_goes_first(tmp_path: Path) -> None:
         making = asyncio.ensure_future(mind.uvm.learning.some())
         async with asyncio.timeout(10):
             await held.came.wait()
-            assert mind.uvm.status()["learning"]["making"]["selector"] == "guide_facet_"
+            making_now = mind.uvm.status()["learning"]["making"]
+            assert (making_now["object"], making_now["selector"]) == ("brick_prototype_obj", "guide_facet_")
             mission = await mind.uvm.ask({"text": "Why?", "effort": "reflex"})
             told = await making
         assert (mission["status"], told, mind.slot("guide_facet_")) == ("done", {"made": [], "left": 1}, Intent)

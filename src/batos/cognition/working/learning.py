@@ -18,9 +18,9 @@ import structlog
 from batos.cognition.hold import as_ours
 from batos.cognition.working.workers import Workers
 from batos.config import Settings
-from batos.errors import BatosError, ModelMissing, OllamaError
+from batos.errors import BatosError, ModelMissing, NotFound, OllamaError
 from batos.events import Events
-from batos.image import forged, roots, wishes
+from batos.image import forged, methods, roots, wishes
 from batos.image.commits import settled
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -31,8 +31,6 @@ _log = structlog.get_logger("batos")
 _LATER: Final = frozenset({"budget"})
 #: Outcomes of which there is a method, or will be when a person says yes.
 _MADE: Final = frozenset({"installed", "made", "asked"})
-#: Events that say that somebody asks something.
-_ASKED: Final = frozenset({"mission.accepted", "mission.routed"})
 
 
 class Makes(Protocol):
@@ -80,7 +78,7 @@ class Learning:
     # -- what is heard
 
     def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
-        if event in _ASKED:
+        if event == "mission.accepted" or (event == "mission.status" and keys["status"] == "running"):
             self._yield()
 
     def _yield(self) -> None:
@@ -99,7 +97,11 @@ class Learning:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            await self.some()
+            try:
+                await self.some()
+            except Exception as error:  # no reason to end the process that works
+                _log.warning("method.not_made", reason=as_ours(error).as_dict())
+                asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def some(self, most: Callable[[], bool] = lambda: True) -> dict[str, Any]:
         """Make one method after the other, while `most` lets it and nobody asks anything: {made [what came], left}.
@@ -180,7 +182,11 @@ class Learning:
 
     def shown(self, root: Any) -> dict[str, Any]:
         """What waits to be made, and what is being made: {waiting, making {object, selector, since} or None}."""
-        making = None if self._making is None else dict(self._making)
+        making = None
+        if self._making is not None:
+            making = dict(self._making)
+            with suppress(NotFound):  # an object that is gone since has no other name
+                making["object"] = roots.named(root, methods.holder_named(root, making["object"]))
         return {"waiting": len(root[roots.WISHES]), "making": making}
 
     async def aclose(self) -> None:

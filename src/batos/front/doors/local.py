@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -91,7 +92,7 @@ class LocalDoor:
     async def learn(self, mission: str) -> Mapping[str, Any]:
         """As Door has it: within the setting `learn_seconds`, if a call such as the mission's fits into that."""
         cost = self.uvm.mission(mission)["cost"]
-        call = cost["seconds"] / max(1, cost["calls"])
+        call = cost["seconds"] / cost["calls"] if cost["calls"] else math.inf  # nothing was measured
         return await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call)
 
     async def keep_learning(self) -> None:
