@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -113,8 +114,23 @@ class User:
         return Ran(done.returncode, done.stdout, done.stderr)
 
 
+class Emulated(str):
+    """An emulator's address, and the process that listens there."""
+
+    pid: int
+
+    @contextmanager
+    def asleep(self) -> Iterator[None]:
+        """For a while it answers nobody: what was asked of it has no end meanwhile, however slow the machine is."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
+
+
 @contextmanager
-def emulator(*arguments: str) -> Iterator[str]:
+def emulator(*arguments: str) -> Iterator[Emulated]:
     """`batos emulator` as a process; gives its address."""
     with tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(
@@ -123,7 +139,9 @@ def emulator(*arguments: str) -> Iterator[str]:
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
-            yield next(word for word in line.split() if word.startswith("http://"))
+            found = Emulated(next(word for word in line.split() if word.startswith("http://")))
+            found.pid = process.pid
+            yield found
         finally:
             process.terminate()
             process.wait(timeout=10)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.front.processes import Ran, User, emulator, texts
+from tests.front.processes import Emulated, Ran, User, emulator, texts
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 REFLEX = ("--effort", "reflex", "--persona", "BRICK")
@@ -46,7 +46,7 @@ def stopped(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 @pytest.fixture(scope="module")
-def slow() -> Iterator[str]:
+def slow() -> Iterator[Emulated]:
     """A daemon that takes its time for every answer."""
     with emulator(*MODELS, "--latency-ms", "120") as url:
         yield url
@@ -116,15 +116,16 @@ def test_a_client_is_light(user: User, arguments: tuple[str, ...]) -> None:
     assert json.loads(done.stderr.splitlines()[-1]) == [0, []]
 
 
-def test_submit_and_wait(user: User) -> None:
+def test_submit_and_wait(user: User, slow: Emulated) -> None:
     """The id is all that is written; the server runs it by itself, and waiting ends with its answer."""
-    submitted = user.run("submit", *CYCLE, "How do I build a boat?")
-    assert submitted.code == 0, submitted.err
-    name = submitted.out.strip()
-    assert name.startswith("m-")
-    assert "undone" not in user.run("show", name).out
-    early = user.run("wait", name, "--seconds", "0", "--json")
-    assert (early.code, early.document["error"]["code"]) == (7, "timed_out")
+    with slow.asleep():
+        submitted = user.run("submit", *CYCLE, "How do I build a boat?")
+        assert submitted.code == 0, submitted.err
+        name = submitted.out.strip()
+        assert name.startswith("m-")
+        assert "undone" not in user.run("show", name).out
+        early = user.run("wait", name, "--seconds", "0", "--json")
+        assert (early.code, early.document["error"]["code"]) == (7, "timed_out")
     waited = user.run("wait", name, "--json")
     assert (waited.code, waited.document["data"]["status"]) == (0, "done")
     assert user.run("wait", name, "--json").document["data"] == waited.document["data"]
