@@ -15,7 +15,6 @@ from batos.front.doors import wanting
 from batos.front.options import Called
 from batos.front.wire import note
 from batos.front.wire.calls import Acknowledged, Hear
-from batos.image.storage import file_of
 
 
 class Door(Protocol):
@@ -112,6 +111,8 @@ async def _patiently(called: Called, opened: Callable[[], Opened], *, ours: bool
 
 async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Opened], *, ours: bool) -> Door:
     """The image, as soon as nobody else has it; or the server, where it is a server that has just begun."""
+    from batos.image.storage import file_of  # where a server answers, nothing of the database is loaded
+
     settings, loop = called.settings, asyncio.get_running_loop()
     until: float | None = None
     with ExitStack() as saying:
