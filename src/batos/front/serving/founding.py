@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import structlog
 
 from batos.errors import BatosError, Busy, ImageError
-from batos.genesis.provision import Progress
 
 if TYPE_CHECKING:
+    from batos.genesis.provision import Progress
     from batos.uvm import UVM
 
 State: TypeAlias = Literal["running", "waiting", "failed", "done"]
