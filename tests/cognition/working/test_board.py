@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from tests.cognition.minds import QUESTION, Script, WaitingBridge, submit
 
 from batos.cognition.working.board import Board
@@ -46,3 +47,14 @@ def test_what_a_mind_within_says_is_not_the_missions() -> None:
     assert (line["state"], line["attempt"], line["calls"]) == ("DELEGATING", 2, 0)
     board.hear("mission.status", {"mission": "m-1", "status": "waiting"})
     assert board.shown() == []
+
+
+@pytest.mark.parametrize("event", ["mission.done", "mission.failed"])
+def test_what_ended_runs_no_more_although_its_status_was_not_written(event: str) -> None:
+    """On a full disk no status is told, and the end is: another attempt of it would be told as a running one."""
+    board = Board(utc_now)
+    for mission in ("m-1", "m-2"):
+        board.hear("mission.status", {"mission": mission, "status": "running"})
+    board.hear("mission.state", {"mission": "m-1", "state": "FAILED"})
+    board.hear(event, {"mission": "m-1"})
+    assert [each["id"] for each in board.shown()] == ["m-2"]

@@ -109,6 +109,36 @@ async def test_what_becomes_of_intents_is_counted() -> None:
     assert list(found["days"].values()) == [{"repairs": 1, "installs": 1}]
 
 
+async def test_transitions_and_commits_are_counted(tmp_path: Path) -> None:
+    """Each state of each mind, and each commit by what it was of."""
+    async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
+        await ask(uvm)
+        await uvm.counters.flush()
+        total = uvm.status()["counters"]
+        assert total["transitions"] == {
+            "IDLE": 2,
+            **dict.fromkeys(("DECOMPOSING", "DELEGATING", "SYNTHESIZING", "COMPLETE"), 1),
+        }
+        assert total["commits"]["thoughts"] == 1
+        assert min(total["commits"]["image"], total["commits"]["journal"]) >= 1
+
+
+async def test_that_counts_were_written_is_no_reason_to_write() -> None:
+    """A commit is counted and waits for what else there is: else each batch of counts would make the next one due."""
+    written: list[object] = []
+
+    async def apply(change: Any) -> Any:
+        written.append(change)
+
+    counters = Counters(apply, utc_now, every=0)
+    counters.hear("txn.commit", {"what": "image", "changes": 2})
+    await asyncio.sleep(0.01)
+    assert written == []
+    counters.hear("txn.abort", {"what": "m-1", "reason": "doomed"})
+    await counters.close()
+    assert len(written) == 1
+
+
 async def test_what_the_journal_serves_is_counted_apart(tmp_path: Path) -> None:
     """A mission with an ancestor pays for nothing twice, and its tokens are not counted twice."""
     bridge = ScriptedBridge(Script())

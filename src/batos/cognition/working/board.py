@@ -6,9 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from batos.image.ids import iso
+
+#: What ends a mission also where its status cannot be written, as on a full disk.
+_ENDS: Final = frozenset({"mission.done", "mission.failed"})
 
 
 @dataclass(slots=True)
@@ -40,6 +43,10 @@ class Board:
                     self._lines[keys["mission"]] = _Line(iso(self._clock()), keys.get("attempt", 1))
                 else:
                     self._lines.pop(keys["mission"], None)
+            return
+        if event in _ENDS:
+            with self._lock:
+                self._lines.pop(keys["mission"], None)
             return
         line = self._lines.get(keys.get("mission", ""))
         if line is None:

@@ -30,6 +30,8 @@ MISSION: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 
 #: The newest batch that is in what is kept.
 _MARK: Final = "batch"
+#: Counted with what else there is to be written: to write a count is a commit, which would be one more to write.
+_BESIDE: Final = frozenset({"txn.commit"})
 #: What of a call's or mission's counts a day has too.
 _DAILY: Final = frozenset(
     {"missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted", "installs", "repairs"}
@@ -89,7 +91,7 @@ class Counters:
             return
         with self._lock:
             count(self, keys)
-        if self._timer is None and (self._flush is None or self._flush.done()):
+        if event not in _BESIDE and self._timer is None and (self._flush is None or self._flush.done()):
             self._timer = asyncio.get_running_loop().call_later(self._every, self._due)
 
     def _count(self, name: str, by: float = 1, *within: str) -> None:
@@ -156,6 +158,16 @@ class Counters:
 
     def _busy(self, keys: Mapping[str, Any]) -> None:
         self._count("busy")
+
+    def _entered(self, keys: Mapping[str, Any]) -> None:
+        self._count("transitions", 1, keys["state"])
+
+    def _committed(self, keys: Mapping[str, Any]) -> None:
+        # The writer's batches name their database and how many changes they hold; a thought names its mission.
+        self._count("commits", 1, keys["what"] if "changes" in keys else "thoughts")
+
+    def _left(self, keys: Mapping[str, Any]) -> None:
+        self._count("aborts")
 
     def _conflict(self, keys: Mapping[str, Any]) -> None:
         self._count("conflicts")
@@ -238,6 +250,9 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
     "inference.start": Counters._called,
     "inference.first_token": Counters._first_token,
     "inference.end": Counters._answered,
+    "mission.state": Counters._entered,
+    "txn.commit": Counters._committed,
+    "txn.abort": Counters._left,
     "txn.conflict": Counters._conflict,
     "vram.sample": Counters._sampled,
     "vram.spill": Counters._spilled,
