@@ -70,3 +70,10 @@ async def test_a_spill_beside_others(made: tuple[Memory, Plan]) -> None:
 async def test_the_window(made: tuple[Memory, Plan], window: int | None, ok: bool) -> None:
     """A window that is smaller than the codex asks for is wrong; one that the daemon does not tell is not."""
     assert (await found(made, [row("llama", window=window)]))["models.window"][0] is ok
+
+
+async def test_a_machine_without_a_card(made: tuple[Memory, Plan]) -> None:
+    """That no card was seen is told where the budget goes on counting one."""
+    _, what = (await found(made, [row("llama", 0)]))["vram.spill"]
+    assert "no card was seen" in what
+    assert "goes by the settings" in what

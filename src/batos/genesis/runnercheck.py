@@ -40,6 +40,9 @@ def _placed(row: RunnerRow, rows: Sequence[RunnerRow], who: str, *, free: bool) 
         what = f"{who}: {aside:.2f} of {row.size / GIB:.2f} GiB of {row.name} are not on the card, but on the CPU"
         remedy = "Free memory on the card, lower num_ctx or take a smaller model (`batos budget`); then unload it: "
         return Finding("vram.spill", False, what, f"{remedy}ollama stop {row.name}")
+    if where == "processor" and free:
+        what = f"{who}: {row.name} is on the CPU: no card was seen, and `batos budget` goes by the settings"
+        return Finding("vram.spill", True, what)
     places = {"card": "wholly on the card", "processor": "on the CPU", "spilled": "on card and CPU, as num_gpu says"}
     return Finding("vram.spill", True, f"{who}: {row.name} is {places[where]}")
 

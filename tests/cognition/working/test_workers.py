@@ -179,6 +179,21 @@ async def test_a_patient_mission_waits_for_the_daemon(tmp_path: Path, error: Cal
     assert [keys["attempt"] for event, keys in told if keys.get("status") == "running"] == [1, 2]
 
 
+async def test_who_asked_for_no_patience_waits_where_the_daemons_queue_is_full(tmp_path: Path) -> None:
+    """A queue that is full is no absence: what was accepted waits for its turn, and is done."""
+    bridge = Fickle(lambda: OllamaBusy("its queue is full"))
+    async with scripted_uvm(tmp_path, bridge, seams=IMPATIENT) as uvm:
+        waits = asyncio.Event()
+        uvm.events.subscribe(lambda event, keys: waits.set() if keys.get("status") == "waiting" else None)
+        bridge.back = False
+        (mission,) = await begun(uvm, "Why?")
+        ended = asyncio.create_task(uvm.ended(mission))
+        await waits.wait()
+        assert uvm.mission(mission)["reason"]["code"] == "ollama_busy"
+        bridge.back = True
+        assert (await ended)["status"] == "done"
+
+
 async def test_patience_begins_anew_once_the_daemon_was_well(tmp_path: Path) -> None:
     """Looks come less and less often while it is away; after an answer it is looked for at once again."""
     bridge = Fickle()

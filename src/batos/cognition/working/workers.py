@@ -139,7 +139,7 @@ class Workers:
             if place is None or (self._running and (place.alone or self._runs_alone())):
                 return
             self._queue.drop(place.mission)
-            hold = Hold(self._patience if place.patient else None, alone=place.alone)
+            hold = Hold(self._patience if place.patient else _in_line, alone=place.alone)
             run = _Run(place, hold, asyncio.get_running_loop().create_future())
             self._running[place.mission] = run
             run.task = self._group.create_task(self._work(run), name=place.mission)
@@ -365,3 +365,8 @@ class Workers:
 
 def _stopped() -> BatosError:
     return BatosError("the server stopped before it had an answer", remedy="It runs again when the server does.")
+
+
+async def _in_line(error: OllamaError) -> bool:
+    """Whether a mission that asked for no patience waits: for its turn, where the daemon's own queue was full."""
+    return isinstance(error, OllamaBusy)
