@@ -64,7 +64,7 @@ bench-full: $(STAMP) ## every benchmark, measured (make EXTRAS=dev,bench bench-f
 fuzz: $(STAMP) ## the property tests with 5,000 examples each
 	@BATOS_HYPOTHESIS=fuzz $(BIN)/python -m pytest --timeout 1800 $(PARALLEL) $(ARGS)
 
-live: $(STAMP) ## the tests that need a real Ollama (BATOS_LIVE_OLLAMA, else OLLAMA_HOST)
+live: $(STAMP) ## genesis, missions and adapters on a real Ollama (BATOS_LIVE_OLLAMA, else OLLAMA_HOST; BATOS_LIVE_MODEL, else its smallest)
 	@BATOS_LIVE_OLLAMA=$${BATOS_LIVE_OLLAMA:-$${OLLAMA_HOST:-http://127.0.0.1:11434}} $(BIN)/python -m pytest -m live $(ARGS)
 
 clean: ## remove the environment and everything that was made

@@ -11,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 import structlog
+from tests.living import Count
 
 from batos.loopwatch import Blocked, WatchedLoop
 
@@ -35,6 +36,12 @@ def _make_watched_loop() -> WatchedLoop:
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], WatchedLoop]]:
     """Every async test and fixture runs on a loop that times what it runs."""
     return {"watched": _make_watched_loop}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """`make live` says how many tests ran, and none is a failure."""
+    if config.getoption("markexpr") == "live":
+        config.pluginmanager.register(Count(os.environ.get("BATOS_LIVE_OLLAMA", "no daemon")))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -24,12 +24,12 @@ LIMITS = {
 }
 
 
-def replayed(name: str, environ: dict[str, str], *flags: str) -> dict[str, Any]:
+def replayed(name: str, environ: dict[str, str], *flags: str, seconds: float = 55) -> dict[str, Any]:
     """What the bench says of one recording."""
     command = [sys.executable, str(ROOT / "bench" / "wire.py"), "--exchanges", str(CORPUS / name), *flags]
     command += [part for item in environ.items() for part in ("--env", "=".join(item))]
     environment = {key: text for key, text in os.environ.items() if key != "BATOS_LIVE_OLLAMA"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=55, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, env=environment)
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -50,12 +50,13 @@ def test_every_recorded_exchange_is_answered_alike(
 
 
 @pytest.mark.live
+@pytest.mark.timeout(960)
 async def test_a_real_daemon_answers_as_it_was_recorded() -> None:
     """The same holds of a real daemon with an empty store; what can only be injected is counted as left out."""
     url = os.environ["BATOS_LIVE_OLLAMA"]
     async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
         if (await http.get("/api/tags")).json()["models"]:
             pytest.skip("the daemon has models, which a replay would overwrite")
-    found = await asyncio.to_thread(replayed, "exchanges.jsonl", {}, "--url", url)
+    found = await asyncio.to_thread(replayed, "exchanges.jsonl", {}, "--url", url, seconds=900)
     assert found["differences"] == []
     assert {one["scenario"] for one in found["unreplayable"]} <= {"faults"}

@@ -1,4 +1,4 @@
-"""The bridge against a person's own daemon: run with BATOS_LIVE_OLLAMA and BATOS_LIVE_MODEL."""
+"""The bridge against a person's own daemon, with a model that it has."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import pytest
 from pydantic import BaseModel, Field
+from tests.living import found_model
 
 from batos.errors import ContextOverflow, ModelMissing, UsageError
 from batos.inference.bridge import Bridge, ChatRequest
@@ -26,13 +27,6 @@ class Choice(BaseModel):
 DECISION: Decision[Choice] = Decision(Choice)
 
 
-def _model() -> str:
-    model = os.environ.get("BATOS_LIVE_MODEL", "")
-    if not model:
-        pytest.skip("BATOS_LIVE_MODEL names no model")
-    return model
-
-
 def _asking(model: str, text: str, decision: Decision[Choice] | None = None) -> ChatRequest:
     options = {"num_ctx": 1024, "temperature": 0, "seed": 1, "num_predict": decision.num_predict if decision else 40}
     schema = decision.format if decision else None
@@ -42,8 +36,8 @@ def _asking(model: str, text: str, decision: Decision[Choice] | None = None) -> 
 @pytest.mark.timeout(600)
 async def test_a_real_daemon_answers() -> None:
     """It lists and shows the model, loads it, answers whole and streamed, and unloads it."""
-    model = _model()
     async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:
+        model = await found_model(bridge)
         assert await bridge.version()
         assert model.partition(":")[0] in {row.name.partition(":")[0] for row in await bridge.list()}
         assert (await bridge.show(model)).blob
@@ -60,7 +54,8 @@ async def test_a_real_daemon_answers() -> None:
 async def test_a_real_daemon_enforces_a_decision() -> None:
     """The keys come in declared order, within their bounds and within num_predict."""
     async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:
-        answer = await bridge.think(_asking(_model(), f"Is water wet?\n{DECISION.guide}", DECISION))
+        model = await found_model(bridge)
+        answer = await bridge.think(_asking(model, f"Is water wet?\n{DECISION.guide}", DECISION))
     assert answer.done_reason == "stop"
     assert DECISION.parse(answer.text).why is not None
     assert answer.text.index("a_why") < answer.text.index("b_answer") < answer.text.index("c_certain")
@@ -69,8 +64,8 @@ async def test_a_real_daemon_enforces_a_decision() -> None:
 @pytest.mark.timeout(600)
 async def test_a_real_daemon_refuses_what_does_not_fit() -> None:
     """An overlong prompt is ContextOverflow with counts, an unknown model ModelMissing."""
-    model = _model()
     async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:
+        model = await found_model(bridge)
         with pytest.raises(ContextOverflow) as overflow:
             await bridge.think(_asking(model, "water " * 4000))
         assert (overflow.value.prompt_tokens or 0) > (overflow.value.window or 0) >= 1024
