@@ -54,7 +54,7 @@ class MissionInterpreter:
 
     def within(self, running: Running, cycle: UvmObject) -> MissionInterpreter:
         """One that interprets for a mind within this one; what its methods write is its own until it is joined."""
-        return MissionInterpreter(running, cycle, self._derive, Sheet(self._sheet))
+        return MissionInterpreter(running, cycle, self._derive, Sheet(self._sheet, running.brief.user))
 
     def joined(self) -> str | None:
         """Lay down what this mind's methods wrote, now that it has its answer; None: it is laid.

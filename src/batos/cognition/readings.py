@@ -10,6 +10,7 @@ from batos.cognition import report
 from batos.cognition.conversing import conversations
 from batos.cognition.lives.reading import LivesRead
 from batos.config import Settings
+from batos.image import whose
 from batos.image.readable import ReadableImage
 from batos.inference.journal import Entries
 
@@ -37,9 +38,12 @@ class Readings:
             return report.mission_lines(root, most, status, user)
 
     def mission_named(self, name: str, user: str | None = None) -> str:
-        """The id of the mission that is meant; raises NotFound or BriefError."""
+        """The id of the mission that is meant; raises NotFound or BriefError. Who is named sees only what is his."""
         with self.image.snapshot() as root:
-            return report.mission_named(root, name, user or self.settings.asker)
+            found = report.mission_named(root, name, user or self.settings.asker)
+            if user is not None:
+                whose.check(root, self.image.find(root, found)[2], user)
+            return found
 
     def prompts(self, mission: str) -> list[dict[str, Any]]:
         """Every call of a mission, and of the generations that it began, with the exact prompt; raises NotFound."""
@@ -59,7 +63,7 @@ class Readings:
         with self.image.snapshot() as root:
             return report.root_names(root)
 
-    def inspect(self, reference: str) -> dict[str, Any]:
-        """An object or a slot; raises NotFound."""
+    def inspect(self, reference: str, user: str | None = None) -> dict[str, Any]:
+        """An object or a slot, as a user may see it where one is named; raises NotFound."""
         with self.image.snapshot() as root:
-            return report.inspect_object(root, reference)
+            return report.inspect_object(root, reference, user or "")

@@ -14,13 +14,13 @@ from batos.cognition.generating import rounds
 from batos.errors import NotFound
 from batos.genesis import ledger
 from batos.genesis.absent import api_of
-from batos.image import naming, roots, tools, wishes
+from batos.image import naming, roots, tools, whose, wishes
 from batos.image.ids import tid_text
 from batos.image.records import Brief, Status
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record
 from batos.objects.mirror import Mirror, shown
-from batos.objects.prototype import UvmObject, lookup, own_slots, reference
+from batos.objects.prototype import UvmObject, delegation, own_slots, reference
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 
@@ -228,15 +228,20 @@ def _absent(name: str) -> NotFound:
     )
 
 
-def inspect_object(root: Any, name: str) -> dict[str, Any]:
+def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
     """An object as `find_object` finds it, or one of its slots (`OBJECT.SLOT`, split at the last dot).
+
+    Where a user is named, as that one may see it.
 
     Of one that is declared and does not exist: its API, and the methods that it would have. NotFound: there is no such
     object or slot.
     """
     found = _by_name(root, name)
     if found is not None:
-        return _with_names(root, {"object": name, **Mirror(found).describe()})
+        whose.check(root, found, user or (whose.owner(root, found) or ""))
+        described = _with_names(root, {"object": name, **Mirror(found).describe()})
+        slots = whose.shown(own_slots(found), user)
+        return {**described, "slots": {slot: shown(value) for slot, value in sorted(slots.items())}}
     intent = tools.absent(root, name)
     if intent is not None:
         methods = [asdict(each) for each in api_of(intent.text)[0]]
@@ -245,12 +250,14 @@ def inspect_object(root: Any, name: str) -> dict[str, Any]:
     holder = _by_name(root, holder_name) if dot else None
     if holder is None:
         holder = find_object(root, name)
-    where = lookup(holder, slot)
-    if where is None:
+    whose.check(root, holder, user or (whose.owner(root, holder) or ""))
+    values = ((each, whose.seen(own_slots(each), slot, user)) for each in delegation(holder))
+    where = next((found for found in values if found[1] is not whose.ABSENT), None)
+    if where is None or slot == whose.SLOT_USERS:
         raise NotFound(
             f"{holder_name} has no slot {slot!r}", field="object", remedy=f"`batos inspect {holder_name}` lists them."
         )
-    return {"object": holder_name, "slot": slot, "holder": roots.named(root, where.holder), "value": shown(where.value)}
+    return {"object": holder_name, "slot": slot, "holder": roots.named(root, where[0]), "value": shown(where[1])}
 
 
 def _with_names(root: Any, described: dict[str, Any]) -> dict[str, Any]:

@@ -21,11 +21,11 @@ from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.methods import choosing, results
 from batos.cognition.methods.choosing import Chosen
 from batos.cognition.methods.errands import Ran
-from batos.cognition.methods.sheets import trust_of
+from batos.cognition.methods.sheets import Sheet, trust_of
 from batos.cognition.routing.router import Route
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.errors import MessageNotUnderstood, ObjectError
-from batos.image import roots
+from batos.image import roots, whose
 from batos.image.records import least_trusted
 from batos.inference.schema import Decision
 from batos.objects.message import send
@@ -66,7 +66,7 @@ def directed(root: Any, brief: MissionBrief) -> tuple[MissionBrief, Route | None
     if summoning.is_absent(root, message):
         who = brief.persona or _STEWARD
         return brief, Route((who,), "reflex", 1.0, f"a message to {message.receiver}", {who: 1.0})
-    receiver = report.find_object(root, message.receiver)
+    receiver = _receiver(root, message, brief.user)
     found = _found(receiver, message)
     if found.value == Primitive(_START):
         return brief.model_copy(update={"text": _text(message)}), None
@@ -90,7 +90,7 @@ async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
     assert message is not None
     if summoning.is_absent(running.root, message):
         await summoning.summon(running, message)
-    receiver = report.find_object(running.root, message.receiver)
+    receiver = _receiver(running.root, message, running.brief.user)
     found = _found(receiver, message)
     if preparing.is_persona(receiver):
         running = preparing.as_persona(running, receiver)
@@ -126,9 +126,12 @@ async def _answered(sent: _Sent) -> _Result | None:
         return await _inferred(sent)
     if isinstance(value, Primitive):
         return await _run(sent, value.name)
-    args = sent.message.arguments
-    answer = await send(sent.interpreter, sent.receiver, sent.message.selector, *args)
-    return _Result(shown(answer), trust_of(own_slots(sent.found.holder), sent.message.selector))
+    args, selector = sent.message.arguments, sent.message.selector
+    answer = await send(sent.interpreter, sent.receiver, selector, *args)
+    kept = None if args else Sheet(user=sent.running.brief.user).find(sent.receiver, selector)
+    if not args and kept is None:
+        raise MessageNotUnderstood(label(sent.receiver), selector)
+    return _Result(shown(answer if kept is None else kept.value), trust_of(own_slots(sent.found.holder), selector))
 
 
 async def _behaved(sent: _Sent) -> _Result:
@@ -237,6 +240,13 @@ def _need_persona(sent: _Sent) -> None:
             f"{label(sent.receiver)} has no voice to answer {sent.message.selector!r} with",
             remedy="Send it to a persona, as brick_prototype_obj is one.",
         )
+
+
+def _receiver(root: Any, message: Message, user: str) -> UvmObject:
+    """The object that a message is for; NotFound where there is none, or it is made of another user's words."""
+    found = report.find_object(root, message.receiver)
+    whose.check(root, found, user)
+    return found
 
 
 def _found(receiver: UvmObject, message: Message) -> Found:

@@ -7,6 +7,7 @@ from typing import Any
 
 from batos.guardian.policy import SHIPPED
 from batos.image.records import DIGESTS, SLOT_TRUST
+from batos.image.whose import SLOT_USERS
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, is_reserved, own_slots
 
@@ -36,11 +37,19 @@ def overstepped(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
     """
     changed = {slot for slot in before.keys() | after.keys() if _differs(before, after, slot)}
     kept, new = before.get(SLOT_TRUST) or {}, after.get(SLOT_TRUST) or {}
-    untold = {slot for slot in kept.keys() | new.keys() if kept.get(slot) != new.get(slot)} - changed
+    changed_for = {slot for slot in changed if slot != SLOT_USERS} | _moved(before, after)
+    untold = {slot for slot in kept.keys() | new.keys() if kept.get(slot) != new.get(slot)} - changed_for
     taken = changed & (_protected(before) | _protected(after))
+    taken.discard(SLOT_USERS)
     if not untold:
         taken.discard(SLOT_TRUST)
     return sorted(taken | {slot for slot in changed if _is_kernels(slot, before.get(slot))})
+
+
+def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    """Slots that are another user's than before."""
+    kept, new = before.get(SLOT_USERS) or {}, after.get(SLOT_USERS) or {}
+    return {slot for slot in kept.keys() | new.keys() if kept.get(slot) != new.get(slot)}
 
 
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any], slot: str) -> bool:

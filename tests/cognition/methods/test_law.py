@@ -28,6 +28,8 @@ from batos.genesis.codex import PILLARS
 from batos.objects.method import Behaviour, Method
 from batos.objects.prototype import UvmObject, own_slots
 
+#: What the kernel writes beside the slots that a method wrote.
+KERNELS = {"slot_trust", "slot_users"}
 FREE = ("total", "heard", "friend", "spare")
 KEPT = (
     "name", "core_identity", "model", "facets", "prompts", "codex_digests", "guide_facet_", "add_", "infer_", "log_",
@@ -136,12 +138,12 @@ async def _hold(world: World, script: tuple[list[Any], Any, Writes], nested: Wri
         objects = [each for each in opened.transaction._connection._registered_objects if id(each) not in dirty]
         assert not failed or (changed, objects) == (set(), [])
         assert [each for each in objects if each is not brick] == []
-        assert changed <= {*FREE, "slot_trust"}
+        assert changed <= {*FREE, *KERNELS}
         assert dict(own_slots(before["friend"])) == friend
         assert all(not isinstance(after[each], Behaviour) for each in changed & after.keys())
         event("failed" if failed else f"{len(changed)} slots changed")
-        assert {each["slot"] for each in opened.running.changed} == changed - {"slot_trust"}
-        assert all(names.check_selector(each) for each in changed if each != "slot_trust")
+        assert {each["slot"] for each in opened.running.changed} == changed - KERNELS
+        assert all(names.check_selector(each) for each in changed if each not in KERNELS)
 
 
 @pytest.mark.parametrize("slot", PILLARS["BRICK"])

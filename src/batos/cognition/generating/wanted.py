@@ -22,6 +22,7 @@ from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots, tools
 from batos.image.protection import protected
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trusted
+from batos.image.whose import SLOT_USERS
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
 
@@ -29,7 +30,7 @@ from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, 
 MOST: Final = 40
 LINE: Final = 200
 #: What genesis keeps in an object about itself: no part of what it is.
-_UNSEEN: Final = frozenset({DIGESTS, SLOT_TRUST, "lineage_trust", "trust"})
+_UNSEEN: Final = frozenset({DIGESTS, SLOT_TRUST, SLOT_USERS, "lineage_trust", "trust"})
 #: Who an object is: slots that only the codex writes.
 IDENTITY: Final = ("name", "core_identity", "core_method")
 #: The sampling that code is written with; what belongs to the runner is the persona's, so that nothing reloads.

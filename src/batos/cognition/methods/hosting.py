@@ -19,7 +19,16 @@ from batos.cognition.methods.errands import DEEPEST, Errand, Ran, Thought
 from batos.cognition.methods.plainness import Data, data_of
 from batos.cognition.methods.sheets import Kept, Sheet
 from batos.cognition.methods.views import View
-from batos.errors import CellKilled, CellMissing, CovenantViolation, MessageNotUnderstood, MethodFailed, ObjectError
+from batos.errors import (
+    CellKilled,
+    CellMissing,
+    CovenantViolation,
+    MessageNotUnderstood,
+    MethodFailed,
+    NotFound,
+    ObjectError,
+)
+from batos.image import whose
 from batos.image.records import least_trusted
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import Found, UvmObject, label
@@ -100,7 +109,7 @@ class MethodHost:
         self._errand.tally.send()
         name = names.check_selector(selector)
         given = _Given(tuple(data_of(args, "an argument")), data_of(kwargs, "an argument"))
-        target = self._errand.receiver if to is None else self._view.table.object(to)
+        target = self._errand.receiver if to is None else self._other(to)
         kept = self._sheet.find(target, name)
         if kept is None:
             raise MessageNotUnderstood(label(target), name)
@@ -113,7 +122,17 @@ class MethodHost:
         return self._value(target, name)
 
     async def _read(self, of: Ref, slot: str) -> Sent:
-        return self._value(self._view.table.object(of), names.check_read(slot))
+        return self._value(self._other(of), names.check_read(slot))
+
+    def _other(self, ref: Ref) -> UvmObject:
+        """Another object that the method was shown; MethodFailed where it is made of another user's words."""
+        running = self._errand.running
+        found = self._view.table.object(ref)
+        try:
+            whose.check(running.root, found, running.brief.user)
+        except NotFound as error:
+            raise MethodFailed(error.message) from None
+        return found
 
     def _value(self, target: UvmObject, slot: str) -> Sent:
         kept = self._sheet.read(target, slot)

@@ -54,7 +54,7 @@ async def _run(errand: Errand, cell: Runs, takes: Takes) -> Ran:
 async def settled(errand: Errand, cell: Runs, program: Program, takes: Takes = anything) -> Ran:
     """What the first run gives that rests on what is there when it ends; its changes are laid down with that."""
     for _ in range(MOST_RUNS):
-        sheet = Sheet(errand.below or errand.mind)
+        sheet = Sheet(errand.below or errand.mind, errand.running.brief.user)
         ran = await _once(errand, cell, program, sheet)
         moved = sheet.moved()
         if moved is None:

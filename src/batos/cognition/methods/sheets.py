@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from batos.cognition.methods.plainness import Data, Room, data_of, matches, replaced
+from batos.image import whose
 from batos.image.records import SLOT_TRUST, TRUST, least_trusted
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
 
@@ -54,8 +55,10 @@ class _Seen:
 class Sheet:
     """Changes over another sheet, or over the image. Every method of it returns without an await."""
 
-    def __init__(self, below: Sheet | None = None) -> None:
+    def __init__(self, below: Sheet | None = None, user: str = "") -> None:
+        """A sheet over another, or over the image as this user sees it ("": as it stands)."""
         self._below = below
+        self._user: str = user or (below._user if below is not None else "")
         self._written: dict[UvmObject, dict[str, Written]] = {}
         self._seen: dict[tuple[UvmObject, str], _Seen] = {}
 
@@ -65,7 +68,7 @@ class Sheet:
         """What answers to that name, its own changes first; nothing is noted of it."""
         sheets = tuple(self._down())
         for holder in delegation(receiver):
-            held = _of(holder, slot, sheets)
+            held = _of(holder, slot, sheets, self._user)
             if held is not None:
                 return held
         return None
@@ -99,7 +102,7 @@ class Sheet:
         """What its changes rest on and is not so any more, in words; None: all is as it was read, or it has none."""
         if not self._written:
             return None
-        below = Sheet() if self._below is None else self._below
+        below = Sheet(user=self._user) if self._below is None else self._below
         for (receiver, slot), seen in self._seen.items():
             held = below.find(receiver, slot)
             there = held is not None
@@ -114,7 +117,9 @@ class Sheet:
         """
         below = self._below
         if below is None:
-            return [each for receiver, changes in self._written.items() for each in _applied(receiver, changes)]
+            return [
+                each for receiver, changes in self._written.items() for each in _applied(receiver, changes, self._user)
+            ]
         for read, seen in self._seen.items():
             # What it was told rests on this too.
             if read not in below._seen and not below._own(*read):
@@ -124,14 +129,15 @@ class Sheet:
         return []
 
 
-def _of(holder: UvmObject, slot: str, sheets: Sequence[Sheet]) -> Kept | None:
+def _of(holder: UvmObject, slot: str, sheets: Sequence[Sheet], user: str) -> Kept | None:
     """The slot as this one object has it."""
     for sheet in sheets:
         written = sheet._written.get(holder, {}).get(slot)
         if written is not None:
             return None if written.value is GONE else Kept(holder, written.value, written.trust)
     slots = own_slots(holder)
-    return Kept(holder, slots[slot], trust_of(slots, slot)) if slot in slots else None
+    value = whose.seen(slots, slot, user)
+    return None if value is whose.ABSENT else Kept(holder, value, trust_of(slots, slot))
 
 
 def trust_of(slots: Mapping[str, Any], slot: str) -> str:
@@ -141,19 +147,23 @@ def trust_of(slots: Mapping[str, Any], slot: str) -> str:
     return least_trusted("model", *(each for each in classes if each in TRUST))
 
 
-def _applied(receiver: UvmObject, changes: Mapping[str, Written]) -> list[dict[str, Any]]:
+def _applied(receiver: UvmObject, changes: Mapping[str, Written], user: str) -> list[dict[str, Any]]:
     """Change the object itself; the slots that are other than before, with what they were."""
     slots, changed = own_slots(receiver), []
     trusts = dict(slots.get(SLOT_TRUST) or {})
     for slot, written in changes.items():
-        had = slot in slots
-        if (not had and written.value is GONE) or (had and matches(slots[slot], written.value)):
+        before = whose.seen(slots, slot, user)
+        had = before is not whose.ABSENT
+        if (not had and written.value is GONE) or (had and matches(before, written.value)):
             continue
-        former = data_of(slots[slot], f"the slot {slot!r}") if had else None
-        if written.value is GONE:
-            delattr(receiver, slot)
-        else:
+        former = data_of(before, f"the slot {slot!r}") if had else None
+        users = whose.taken_over(slots, slot, user)
+        if users:
+            setattr(receiver, whose.SLOT_USERS, users)
+        if written.value is not GONE:
             setattr(receiver, slot, written.value)
+        elif slot in slots:
+            delattr(receiver, slot)
         changed.append({"oid": reference(receiver), "slot": slot, "had": had, "former": pointed(former)})
         trusts.pop(slot, None)
         if written.value is not GONE and written.trust not in _USUAL:

@@ -86,7 +86,7 @@ class Reader:
     async def _inspect(self, given: Inspect, *_told: object) -> dict[str, Any]:
         if given.object is None:
             return await self.read(self._of.root_names)
-        return await self.read(self._of.inspect, given.object)
+        return await self.read(self._of.inspect, given.object, given.user)
 
     async def _approvals(self, given: Approvals, *_told: object) -> dict[str, Any]:
         return await self.read(self._asked, given)

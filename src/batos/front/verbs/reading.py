@@ -135,7 +135,7 @@ async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any
         word, dot, slot = (name or "").partition(".")
         if re.fullmatch(r"last(-\d+)?", word):
             name = str((await way.call("show", {"mission": word, "user": user}))["id"]) + dot + slot
-        return await way.call("inspect", {"object": name} if name else {})
+        return await way.call("inspect", {"object": name, "user": user} if name else {})
 
 
 async def asked(opened: Opened, verb: str, args: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,10 @@ class OfMission(Shape):
     mission: _Name = Field(
         description="Its id or the beginning of it; `last`: the user's newest, `last-1`: the one before."
     )
-    user: _Name | None = Field(default=None, description="Whose newest `last` means; absent: the server's own user.")
+    user: _Name | None = Field(
+        default=None,
+        description="Whose newest `last` means, and whose it has to be; absent: the server's own user, and anybody's.",
+    )
 
 
 class Hello(Shape):
@@ -103,6 +106,7 @@ class Inspect(Shape):
     object: _Name | None = Field(
         default=None, description="A root name, oid:0x2a, a mission, or one of these and .SLOT."
     )
+    user: _Name | None = Field(default=None, description="Only what this user may see of it.")
 
 
 class Send(Shape):

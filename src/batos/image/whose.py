@@ -1,0 +1,72 @@
+"""Whose words an object or a slot holds: what one user said is told to no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from batos.errors import NotFound
+from batos.image import roots
+from batos.objects.prototype import UvmObject, own_slots, reference
+
+#: The slot in which an object keeps whose its slots are: {slot: {"user": whose it is now, "others": {user: [value]}}},
+#: [] for who has none. What stands under "" is everybody's: it was there before any user's mission wrote the slot.
+SLOT_USERS: Final = "slot_users"
+
+
+class _Absent:
+    """Stands for a slot that a user does not have."""
+
+
+ABSENT: Final = _Absent()
+
+
+def owner(root: Any, obj: UvmObject) -> str | None:
+    """The user whose words an object is made of: of a conversation, a mission's thought, a summary; None: nobody's."""
+    slots = own_slots(obj)
+    if slots.keys() >= {"user", "turns", "view"}:
+        return str(slots["user"])
+    mission = slots.get("mission")
+    found = root[roots.MISSIONS].get(mission) if isinstance(mission, str) and roots.MISSIONS in root else None
+    return None if found is None else str(found[0].value["user"])
+
+
+def check(root: Any, obj: UvmObject, user: str) -> None:
+    """Raise NotFound for an object that is made of another user's words."""
+    whose = owner(root, obj)
+    if whose is not None and whose != user:
+        what = "is another user's conversation" if "turns" in own_slots(obj) else "is made of another user's words"
+        raise NotFound(
+            f"{reference(obj)} {what}",
+            field="object",
+            remedy="`batos missions --mine` lists what is yours.",
+        )
+
+
+def seen(slots: Mapping[str, Any], slot: str, user: str) -> Any:
+    """The value of an object's own slot for a user, or ABSENT; for nobody in particular ("") as it stands."""
+    kept = (slots.get(SLOT_USERS) or {}).get(slot)
+    if not user or kept is None or kept["user"] == user:
+        return slots.get(slot, ABSENT)
+    others = kept["others"]
+    found = others.get(user, others.get("", ()))
+    return found[0] if found else ABSENT
+
+
+def taken_over(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, Any]:
+    """Whose the slots of an object are once this user's mission has written one; others keep what they had in it."""
+    users = dict(slots.get(SLOT_USERS) or {})
+    if not user:
+        return users
+    kept = users.get(slot, {"user": "", "others": {}})
+    others = dict(kept["others"])
+    if kept["user"] != user:
+        others[kept["user"]] = [slots[slot]] if slot in slots else []
+    others.pop(user, None)
+    return {**users, slot: {"user": user, "others": others}}
+
+
+def shown(slots: Mapping[str, Any], user: str) -> dict[str, Any]:
+    """An object's own slots as a user may see them; whose they are is left out."""
+    found = {slot: seen(slots, slot, user) for slot in slots.keys() | (slots.get(SLOT_USERS) or {}).keys()}
+    return {slot: value for slot, value in found.items() if value is not ABSENT and slot != SLOT_USERS}
