@@ -34,7 +34,7 @@ from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.transactions import MissionTransaction
-from batos.inference.cost import Limits, cost_of, elapsed
+from batos.inference.cost import EMBEDS_NOTE, Limits, cost_of, elapsed
 from batos.inference.journal import Journal
 from batos.inference.placement import Looks, Watch
 from batos.inference.session import Session, Thinks
@@ -263,7 +263,11 @@ class Conductor:
         noted: dict[str, Any] = {preparing.RATIO_NOTE: ratios, routed.ROUTE_NOTE: route.as_dict()}
         if reached is not None:
             noted[conversations.REACH_NOTE] = reached.as_note()
+        if route.embeds:
+            noted[EMBEDS_NOTE] = route.embeds
         decided.note(begun=iso(self.clock()), **noted)
+        if route.embeds:  # what was embedded for it is paid for: no later attempt embeds it again
+            await self.journal.flush(mission)
         orchestrator = root["orchestrator_obj"]
         return Running(
             id=mission,
@@ -304,7 +308,7 @@ class Conductor:
             limits=preparing.limits_of(asked.brief, self.limits),
             events=self.events,
             earlier=(*(self.journal.sound(asked.ancestors) if asked.ancestors else ()), *own),
-            cost=cost_of(own),
+            cost=cost_of(own, notes),
             elapsed=elapsed(notes, own),
             clock=self.clock,
             marks=measures.marks(root),

@@ -12,6 +12,8 @@ from batos.inference.chat import Answer
 from batos.inference.journal import Record
 from batos.inference.placement import LOADED
 
+#: The journal note of an attempt's beginning has under this name how many texts it embedded, if any.
+EMBEDS_NOTE: Final = "embeds"
 #: Later than any moment.
 _NEVER: Final = "9999"
 
@@ -80,9 +82,9 @@ class Spending:
         return Spending(self.answers - other.answers, self.tokens - other.tokens, self.seconds - other.seconds)
 
 
-def cost_of(records: Iterable[Record]) -> Cost:
+def cost_of(records: Iterable[Record], notes: Iterable[Mapping[str, Any]] = ()) -> Cost:
     """What was spent, as far as the journal tells it: a call that failed is a call, and its tokens nobody counted."""
-    cost = Cost()
+    cost = Cost(embeds=sum(note.get(EMBEDS_NOTE, 0) for note in notes))
     for record in records:
         cost.calls += 1
         if record.state == "done" and record.response is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cognition.minds import QUESTION, Script
+from tests.cognition.minds import QUESTION, Script, stepping
 
 from batos.cognition.routing.routed import ROUTE_NOTE
 from batos.errors import BatosError, ModelMissing, OllamaTimeout
@@ -30,6 +30,21 @@ async def test_the_questions_vector_is_counted(tmp_path: Path) -> None:
         named = await uvm.ask({"text": QUESTION, "persona": "BABS"})
         assert named["cost"]["embeds"] == 0
         assert named["route"]["personas"] == ["BABS"]
+
+
+async def test_what_was_embedded_for_a_route_is_not_embedded_again(tmp_path: Path) -> None:
+    """A process that dies right after a mission was routed leaves its route to the next, and what it cost."""
+    bridge = ScriptedBridge(Script(), vectors=meaning)
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        mission = await uvm.submit({"text": QUESTION})
+        await uvm.image.move(mission, "running")
+        async with stepping(uvm, mission):
+            embedded = len(bridge.embedded)
+        uvm.journal._notes.clear()
+        assert await uvm.recover() == [mission]
+        shown = await uvm.run(mission)
+        assert len(bridge.embedded) == embedded
+        assert shown["cost"]["embeds"] == 1
 
 
 async def test_a_retry_goes_the_way_that_was_noted(tmp_path: Path) -> None:
