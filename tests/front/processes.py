@@ -148,6 +148,13 @@ def emulator(*arguments: str) -> Iterator[Emulated]:
             process.stdout.close()
 
 
+def as_answered(mission: Mapping[str, Any]) -> dict[str, Any]:
+    """A mission without what is learnt of it when its answer is out."""
+    cost = {name: value for name, value in mission["cost"].items() if name != "learning"}
+    provenance = {name: value for name, value in mission["provenance"].items() if name != "generated"}
+    return {**mission, "cost": cost, "provenance": provenance}
+
+
 def texts(events: Sequence[Mapping[str, Any]], name: str) -> str:
     """The texts of all events of a name, joined."""
     return "".join(str(event["text"]) for event in events if event.get("event") == name)

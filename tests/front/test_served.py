@@ -9,12 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.front.processes import Emulated, Ran, User, emulator, texts
+from tests.front.processes import Emulated, Ran, User, as_answered, emulator, texts
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 REFLEX = ("--effort", "reflex", "--persona", "BRICK")
@@ -84,13 +83,6 @@ def test_a_question_is_answered_by_the_server(user: User, tmp_path: Path) -> Non
     assert states == [step["state"] for step in mission["states"]]
     assert texts(asked.documents, "mission.token").endswith(mission["answer"])
     assert as_answered(user.run("show", mission["id"], "--json").document["data"]) == as_answered(mission)
-
-
-def as_answered(mission: Mapping[str, Any]) -> dict[str, Any]:
-    """A mission without what is learnt of it when its answer is out."""
-    cost = {name: value for name, value in mission["cost"].items() if name != "learning"}
-    provenance = {name: value for name, value in mission["provenance"].items() if name != "generated"}
-    return {**mission, "cost": cost, "provenance": provenance}
 
 
 def test_people_read_the_same_through_the_server(user: User) -> None:
