@@ -25,7 +25,6 @@ from batos.front.verbs.briefing import Wish, brief_options
 from batos.front.verbs.chatting import Chat
 from batos.front.verbs.commands import LEAVING, completions, found
 from batos.front.verbs.typed import Source, source
-from batos.image import storage
 
 _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
 
@@ -94,8 +93,12 @@ def _interactive(called: Called) -> bool:
 
 def _lends(called: Called) -> Callable[[], Coroutine[Any, Any, object]] | None:
     """When the image is to be another's between turns; never one that is gone when it is closed, nor in a script."""
+    if not _interactive(called):
+        return None
+    from batos.image import storage  # here alone: a talk through a pipe or for a program loads nothing of the database
+
     image = storage.file_of(called.settings.image_uri)
-    return partial(wanted, image) if _interactive(called) and image is not None else None
+    return partial(wanted, image) if image is not None else None
 
 
 def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:

@@ -244,7 +244,7 @@ def _tell_summary(console: Console, summary: codexchanges.Summary, side: _Side) 
         ("the profile", " instead of ".join(reversed(summary.profiles)) if summary.profiles else ""),
         ("models made anew", ", ".join(summary.models)),
         ("models newly named", ", ".join(summary.pulls)),
-        ("slots written (what was learnt there gives way)", ", ".join(summary.slots)),
+        ("slots written anew (methods that were made for them are dropped)", ", ".join(summary.slots)),
         ("slots removed", ", ".join(summary.gone)),
     )
     head = "Against what ships" if side.name == "shipped" else "At the next mission"
