@@ -31,6 +31,9 @@ unset PYTHONPATH "${!BATOS_@}" "${!OLLAMA_@}"
 export BATOS_HOME=$work/home BATOS_DEBUG_LOOP=1
 batos=$work/venv/bin/batos
 "$batos" --version
+# What errors point to is in the package, and a program imports its client from it.
+"$batos" help ollama.answers
+"$work/venv/bin/python" -c 'from batos import AsyncClient, Client'
 
 "$batos" emulator --port 0 >"$work/emulator.out" 2>"$work/emulator.err" &
 emulator=$!

@@ -285,6 +285,20 @@ def test_the_report_counts_what_was_left_out_as_no_agreement() -> None:
     assert wire.agreement([Outcome(exchange(n)) for n in range(20_000)] + outcomes[1:2]) < 1
 
 
+def test_a_daemon_is_not_asked_for_what_only_an_emulator_can_be_told() -> None:
+    """A runner that was killed from outside counts against an emulator; what else was not sent counts against both."""
+    killed = Outcome(replace(exchange(1), scenario="faults"), unsent="nobody kills it")
+    other = Outcome(exchange(2), unsent="why")
+    fine = Outcome(exchange(3))
+
+    def reached(*outcomes: Outcome, live: bool) -> list[float]:
+        return [each.value for each in wire.goals(outcomes, live=live)]
+
+    assert reached(killed, fine, live=True) == [1.0, 0]
+    assert reached(killed, fine, live=False) == [0.5, 1]
+    assert reached(other, fine, live=True) == [0.5, 1]
+
+
 def test_a_wrong_variable_or_file_fails_the_measurement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What cannot be measured ends with 1 and a reason, without a document."""
     assert wire.main(["--env", "NAME"]) == 1
