@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cognition.generating.learning import CYCLE, FACETS, MESSAGE, SAID, SPEAKS, Learning, Refusing, learning
+from tests.cognition.test_decided import died
 
 from batos.errors import OllamaUnreachable
 from batos.image import roots
@@ -190,3 +191,15 @@ async def test_what_learning_costs_is_told_where_it_was_needed(tmp_path: Path) -
         assert mind.uvm.mission(first["id"])["cost"]["learning"] == spent
         other = await mind.uvm.ask({**CYCLE, "persona": "BABS"})
         assert other["cost"]["learning"]["calls"] == 3
+
+
+async def test_a_second_attempt_wishes_for_what_the_first_did_without(tmp_path: Path) -> None:
+    """The process dies when the parts are answered: the next attempt reads that they were interpreted, and why."""
+    async with learning(tmp_path, install="auto") as mind:
+        mission = await mind.uvm.submit(CYCLE)
+        assert await died(mind.uvm, mission, "SYNTHESIZING")
+        assert waiting(mind) == 0
+        await mind.uvm.recover()
+        done = await mind.uvm.run(mission)
+        assert (done["status"], waiting(mind)) == ("done", 3)
+        assert [each["outcome"] for each in done["provenance"]["generated"]] == ["later"] * 3
