@@ -33,7 +33,8 @@ def harbour(tmp_path: Path) -> Path:
 def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
     """A mission asked in one process is whole in the next: answer, route, states, calls, provenance."""
     user = replace(user, fresh=True)  # every module read anew, under the loop watch
-    asked = user.run("ask", "--json", "--file", str(harbour), QUESTION)
+    unlearnt = {"BATOS_LEARN_SECONDS": "0"}  # what is learnt afterwards is told of it too
+    asked = user.run("ask", "--json", "--file", str(harbour), QUESTION, environ=unlearnt)
     assert asked.code == 0, asked.err
     mission = asked.document["data"]
     assert mission["status"] == "done"
