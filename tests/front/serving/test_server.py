@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,35 @@ async def test_more_requests_than_may_be_under_way_are_told_busy(tmp_path: Path)
                 wire.mind.finish(mission)
             assert (await other.until("result"))[-1]["data"]["status"] == "done"
         await eventually(lambda: wire.server.under_way == 0)
+
+
+async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tmp_path: Path) -> None:
+    """A peer that asks thousands of things at once, and reads later, finds an answer to each."""
+    many = 6_000
+    async with wired(tmp_path, _played(tmp_path), Limits(peer=1, look=0.005)) as wire:
+        with wire.raw(rcvhwm=1, rcvbuf=4_096, sndhwm=0) as peer:
+            await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True}, "first")
+            await peer.until("ack")
+            burst = zmq.Socket(shadow=peer.socket)
+            for number in range(many):
+                burst.send(protocol.encoded({"v": 1, "id": f"{number:0100}", "verb": "hello", "args": {}}))
+            async with asyncio.timeout(20):
+                told = [(await peer.until("error"))[-1] for _ in range(many)]
+            assert {each["error"]["code"] for each in told} == {"busy"}
+            assert len({each["id"] for each in told}) == many
+            wire.mind.finish(_only(wire))
+            await peer.until("result")
+
+
+async def test_a_port_that_nobody_asked_for_is_another_where_it_is_taken(tmp_path: Path) -> None:
+    """A second home's server listens beside the first one's."""
+    async with wired(tmp_path) as wire:
+        taken = (replace(wire.places.bind, or_free=True), replace(wire.places.events, or_free=True))
+        async with wire.server.__class__(wire.dispatcher, wire.ring).serving(*taken) as places:
+            ports = {each.port for each in (places.bind, places.events, *taken)}
+            assert len(ports) == 4
+            assert 0 not in ports
+            await asyncio.sleep(0)  # its loops begin
 
 
 async def test_a_fault_of_ours_is_told_as_one_and_harms_nobody_else(tmp_path: Path) -> None:

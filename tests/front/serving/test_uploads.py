@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +135,14 @@ async def test_a_disk_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "uploads" / ("1" * 64)).mkdir()
     with pytest.raises(ImageError):
         await spool.add("1" * 64, 1, code(b"y"))
+
+
+def test_what_ended_processes_left_is_swept_away(tmp_path: Path) -> None:
+    """Each that opened the image had a folder of its own; those of processes that run stay."""
+    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    ended, ours, other = (f"uploads-{name}" for name in (int(done.stdout), os.getpid(), "x"))
+    for name in (ended, ours, other):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "piece").write_bytes(b"x")
+    uploads.sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([ours, other])

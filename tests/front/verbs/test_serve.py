@@ -156,6 +156,16 @@ async def test_a_wrong_place_is_refused_before_the_image_is_opened(tmp_path: Pat
     assert not (tmp_path / "token").exists()
 
 
+async def test_the_start_of_a_server_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    """A piece of a file that was on its way is nobody's any more."""
+    left = tmp_path / "uploads" / "piece"
+    left.parent.mkdir()
+    left.write_bytes(b"x")
+    settings = Settings(home=tmp_path, user="tester", image="memory://image", bind=ANY, events=ANY)
+    async with served(settings, Seams(bridge=ScriptedBridge())):
+        assert not left.exists()
+
+
 async def test_a_home_has_one_server(tmp_path: Path) -> None:
     """A second one is told which process the first one is, even where each would have an image of its own."""
     settings = Settings(home=tmp_path, user="tester", image="memory://image", bind=ANY, events=ANY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from batos.errors import DiskFull
 from batos.front.wire import note
 from batos.front.wire.note import Note
 
@@ -98,3 +100,15 @@ def test_a_strangers_note_is_none(tmp_path: Path) -> None:
     assert note.read(tmp_path) is None
     os.chown(tmp_path, 4321, -1)
     assert note.read(tmp_path) == mine()
+
+
+def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
+    """Not as a fault of ours; nothing lies about afterwards."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, before[1]))
+    try:
+        with pytest.raises(DiskFull, match="no room"):
+            note.write(tmp_path, mine())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import math
 import os
@@ -14,7 +15,7 @@ from batos.config import Settings
 from batos.errors import ApprovalNeeded, NoServer
 from batos.events import Events
 from batos.front.serving.dispatch import Dispatcher
-from batos.front.serving.uploads import Uploads
+from batos.front.serving.uploads import Uploads, sweep
 from batos.front.wire.calls import Acknowledged, Hear
 from batos.front.wire.protocol import read_args
 from batos.front.wire.shapes import PIECE_BYTES
@@ -117,6 +118,7 @@ def _ignored(*_told: Any) -> None:
 async def opened(settings: Settings, seams: Seams | None = None) -> AsyncIterator[LocalDoor]:
     """The door over the settings' image; whatever runs when it is closed goes back to the queue."""
     async with open_uvm(settings, Events(log=True), seams) as uvm:
+        await asyncio.to_thread(sweep, settings.home)
         # A folder of its own: a server of the same home has one too.
         uploads = Uploads(settings.home / f"uploads-{os.getpid()}", settings.attachment_bytes)
         try:

@@ -186,7 +186,10 @@ class Server:
         else:
             with suppress(ProtocolError):  # what cannot be read has no name
                 talk.name = protocol.request_id(protocol.parsed(body.bytes))
-            self._put(peer, talk.say("error", error=why.as_dict()))
+            told = talk.say("error", error=why.as_dict())
+            # It is the end of a request, and is kept as one is, as long as there is room.
+            kept = peer.outbox.room(len(told[-1])) and self.held + len(told[-1]) <= self._limits.held
+            self._put(peer, told, _nothing if kept else None)
 
     def _objection(self, talk: Talk, rest: Sequence[zmq.Frame]) -> BatosError | None:
         """Why a request is not even looked at, if so."""
@@ -363,3 +366,7 @@ def _busy(why: str) -> Busy:
 
 def _stopping() -> NoServer:
     return NoServer("the server stops; what was accepted is not lost", remedy="Ask again when it runs.")
+
+
+def _nothing() -> None:
+    """Nobody waits for this end to go out."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batos.errors import BriefError, Busy, ImageError
+from batos.front.wire import note
 from batos.front.wire.shapes import PIECE_BYTES
 from batos.image.room import disk_full, no_room
 
@@ -43,7 +44,7 @@ class _Spooled:
 class Uploads:
     """Spooled files by SHA-256. `each` and `total` bound, in bytes, one file and all of them; the clock is monotonic.
 
-    The folder is this object's alone: what an earlier process left in it is removed with the first piece.
+    The folder is this object's alone: what an earlier process left goes with the first piece, or by `close`.
     """
 
     folder: Path
@@ -177,6 +178,14 @@ class Uploads:
         if spooled is not None:
             with suppress(OSError):  # it is gone, or something that is not ours is in its place
                 spooled.path.unlink()
+
+
+def sweep(home: Path) -> None:
+    """Remove what processes that have ended left on its way in a home, each in a folder that has its number."""
+    for folder in home.glob("uploads-*"):
+        pid = folder.name.rpartition("-")[2]
+        if pid.isdecimal() and note.born(int(pid)) is None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _decoded(data: str) -> bytes:

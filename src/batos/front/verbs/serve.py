@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -44,7 +45,9 @@ def serve(called: Called) -> int:
 
 
 async def _serve(called: Called) -> int:
-    async with served(called.settings) as (uvm, places):
+    # Where nobody has named a port another one does: clients find the server by the note in its home.
+    unasked = frozenset(name for name in ("bind", "events") if called.loaded.sources.get(name) == "default")
+    async with served(called.settings, unasked=unasked) as (uvm, places):
         _tell(called, places)
         try:
             await asyncio.Event().wait()
@@ -60,14 +63,19 @@ async def _serve(called: Called) -> int:
 
 @asynccontextmanager
 async def served(
-    settings: Settings, seams: Seams | None = None, told: Events | None = None
+    settings: Settings,
+    seams: Seams | None = None,
+    told: Events | None = None,
+    unasked: Collection[str] = (),
 ) -> AsyncIterator[tuple[UVM, Places]]:
     """A server of the settings' home, which has begun what an earlier one left; it really listens.
 
+    Of the addresses that nobody asked for, `bind` or `events`, a free port is taken where the usual one is not.
     ConfigError: it cannot listen where the settings say; ImageBusy: the home has a server, or its image an owner.
     """
     home = settings.home
-    bind, events = listening(settings.bind, "bind"), listening(settings.events, "events")
+    bind = replace(listening(settings.bind, "bind"), or_free="bind" in unasked)
+    events = replace(listening(settings.events, "events"), or_free="events" in unasked)
     other = note.running(home)
     if other is not None:
         remedy = "It serves this home already: ask it, as in `batos ask`, or stop it."
@@ -77,6 +85,7 @@ async def served(
     async with open_uvm(settings, told or Events(log=True), seams) as uvm:
         left = await uvm.recover()
         uploads = Uploads(home / "uploads", settings.attachment_bytes)
+        await uploads.close()  # what a process that was killed has left
         dispatcher = Dispatcher(uvm, uploads)
         async with Server(dispatcher, ring).serving(bind, events) as places:
             mine = _note(places)

@@ -23,6 +23,8 @@ class Address:
     loopback: bool
     #: Whether it stands for every address of the machine: it can be bound to, not connected to.
     everywhere: bool = False
+    #: Whether another port does where this one is taken: nobody has asked for it.
+    or_free: bool = False
 
     def __str__(self) -> str:
         return f"tcp://{self.host}:{self.port or '*'}"

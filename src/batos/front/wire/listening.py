@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 
 import zmq
 import zmq.asyncio
@@ -15,12 +16,17 @@ _HANDSHAKE = 10.0
 
 
 def bound(socket: zmq.asyncio.Socket, address: Address, field: str) -> Address:
-    """Bind it; gives the address with the port that it got. ConfigError names the setting `field`."""
+    """Bind it, at a free port where the address may have one; gives the address with the port that it got.
+
+    ConfigError names the setting `field`.
+    """
     socket.handshake_ivl = round(_HANDSHAKE * 1000)
     keep_alive(socket)
     try:
         socket.bind(str(address))
     except zmq.ZMQError as error:
+        if error.errno == errno.EADDRINUSE and address.or_free:
+            return bound(socket, replace(address, port=0, or_free=False), field)
         socket.close(linger=0)
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(

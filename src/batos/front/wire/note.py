@@ -46,7 +46,21 @@ def write(home: Path, note: Note) -> None:
 
 
 def place(path: Path, text: str, *, new: bool = False) -> bool:
-    """Write a file for its owner alone, whole or not at all; with `new` one that is there stays. Whether it is ours."""
+    """Write a file for its owner alone, whole or not at all; with `new` one that is there stays. Whether it is ours.
+
+    DiskFull: there is no room for it.
+    """
+    try:
+        return _placed(path, text, new=new)
+    except OSError as error:
+        from batos.image.room import disk_full, no_room  # not at the top: who only reads a note needs no database
+
+        if no_room(error):
+            raise disk_full(error, path) from error
+        raise
+
+
+def _placed(path: Path, text: str, *, new: bool) -> bool:
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
