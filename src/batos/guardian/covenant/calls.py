@@ -43,6 +43,27 @@ _LISTS: Final = frozenset({
 })  # fmt: skip
 
 
+#: Functions of `statistics` that give one of what they are given, or several.
+_ONE_OF_THEM: Final = frozenset({"median_high", "median_low", "mode", "multimode"})
+#: Builtins whose result is computed while it is gone through, so that it may end in an error there.
+_COMPUTED: Final = frozenset({"filter", "map", "zip"})
+
+
+def is_computed(node: ast.expr) -> bool:
+    """Whether a value is computed one by one: an error in it comes when some of it has been used."""
+    if isinstance(node, ast.GeneratorExp):
+        return True
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _COMPUTED
+
+
+def _stops_midway(node: ast.Call, name: str) -> bool:
+    """Whether a change in place may end in an error when part of it is done."""
+    if name not in ("extend", "extendleft", "update") or not node.args:
+        return False
+    pairs = name == "update" and isinstance(node.args[0], ast.List | ast.Tuple)
+    return pairs or is_computed(node.args[0])
+
+
 class Calls(Effects):
     """Calls, by what is called."""
 
@@ -161,7 +182,7 @@ class Calls(Effects):
             self.consumed(values, node)
         held = given | elements(given) if name in ("extend", "update", "extendleft") else given
         self.change(owner, node, held)
-        if node is not self.last:
+        if node is not self.last or _stops_midway(node, name):
             self.may_raise()
         return elements(owner) | given if name in _PICKS else PLAIN
 
@@ -203,7 +224,7 @@ class Calls(Effects):
             return self.container(node, held | elements(held))
         if name == "sum":
             held = elements(PLAIN.union(*values)) if values else PLAIN
-            return self.container(node, elements(held))
+            return self.container(node, elements(held)).union(*values[1:])  # of nothing it is what it begins with
         return PLAIN
 
     def _by_name(self, node: ast.Call, name: str) -> Value:
@@ -253,6 +274,8 @@ class Calls(Effects):
         for value in values:
             for thing in value:
                 effect |= thing.effect
+        if name == "iter" and len(values) > 1:
+            effect |= self._deferred(values[0], [], node)
         if name == "filter" and values:
             effect |= self._deferred(values[0], [PLAIN.union(*map(elements, values[1:]))], node)
         held = PLAIN.union(*map(elements, values)) if values else PLAIN
@@ -292,7 +315,8 @@ class Calls(Effects):
         everything = PLAIN.union(*values) if values else PLAIN
         held = elements(everything)
         if (module, member) == ("copy", "deepcopy") or module in _SCALAR:
-            return self.fresh(node)
+            picks = module == "statistics" and member in _ONE_OF_THEM
+            return held | self.container(node, held) if picks else self.fresh(node)
         if (module, member) == ("random", "choice"):
             return held
         if module == "collections":
@@ -304,7 +328,9 @@ class Calls(Effects):
     def _collection(self, node: ast.Call, member: str, values: list[Value], given: Value) -> Value:
         """A Counter holds numbers, a deque what it is made of, a defaultdict what its factory makes."""
         if member == "Counter":
-            return self.container(node, PLAIN)
+            written = bool(node.args) and isinstance(node.args[0], ast.Dict)
+            given = elements(values[0]) if written else PLAIN
+            return self.container(node, given.union(*values[len(node.args) :]))
         held = PLAIN.union(*map(elements, values)) if values else PLAIN
         if member == "defaultdict":
             held |= given or frozenset((self.made(node, part=5),))

@@ -29,6 +29,8 @@ class Functions(Expressions):
         if function.generates or isinstance(function.node, ast.AsyncFunctionDef):
             thing = self.made(node, function.yields if function.generates else function.result, part=4)
             thing.effect |= 0 if effect == CLEAN else effect
+            if function.generates and thing.effect:
+                self.apply(thing.effect, node)  # in the cell it runs to its end when it is called
             return frozenset((thing,))
         if function.wrote and self.frame.tries:
             failed = self.state.copy()

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from batos.guardian.covenant.calls import is_computed
 from batos.guardian.covenant.effects import Frame
 from batos.guardian.covenant.paths import Paths
 from batos.guardian.covenant.things import (
@@ -101,13 +102,19 @@ class Statements(Paths):
             if len(target.elts) == len(value.elts) and not any(isinstance(one, ast.Starred) for one in parts):
                 values = [self.eval(one) for one in value.elts]
                 for each, given in zip(target.elts, values, strict=True):
-                    self.bind(each, given, node)
+                    self._bound_next(each, given, node)
                 return True
         self.last = value
         given = self.eval(value)
         for each in node.targets:
-            self.bind(each, given, node)
+            self._bound_next(each, given, node)
         return True
+
+    def _bound_next(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+        """One of several targets: where it fails, those before it have their values."""
+        if not isinstance(target, ast.Name):
+            self.may_raise()
+        self.bind(target, value, node)
 
     def _annotated(self, node: ast.AnnAssign) -> bool:
         if node.value is not None:
@@ -141,7 +148,7 @@ class Statements(Paths):
         parts = self.iterated(value, node)
         keyed = bool(value) and all(thing.keyed for thing in value)
         for index, each in enumerate(target.elts):
-            self.bind(each, PLAIN if keyed and index == 0 else parts, node)
+            self._bound_next(each, PLAIN if keyed and index == 0 else parts, node)
 
     def _augmented(self, node: ast.AugAssign) -> bool:
         self.pass_by()
@@ -151,6 +158,7 @@ class Statements(Paths):
             known = self.state.variables.get(target.id, PLAIN)
             if known and isinstance(node.op, _IN_PLACE) and not self._scalar_operand(node):
                 self.change(known, node, elements(given))
+                self._joined_midway(node)
             elif known and not any(thing.slots for thing in known):
                 self.assign(target.id, known | given)
             else:
@@ -163,6 +171,7 @@ class Statements(Paths):
                 self.mutates.add(target.attr)
                 self.stored(target.attr, elements(given))
                 self.write(node)
+                self._joined_midway(node)
             elif not receiver:
                 self.change(owner, node)
             return True
@@ -170,6 +179,10 @@ class Statements(Paths):
             self.change(self.eval(target), node, elements(given))  # `known["rows"] += [row]`: the list stays the same
         self.bind(target, given, node)
         return True
+
+    def _joined_midway(self, node: ast.AugAssign) -> None:
+        if is_computed(node.value):
+            self.may_raise()
 
     def _scalar_operand(self, node: ast.AugAssign) -> bool:
         """Whether `x += ...` is arithmetic or text for certain, so that no list can be changed by it."""
@@ -195,6 +208,7 @@ class Statements(Paths):
     def _delete(self, node: ast.Delete) -> bool:
         self.pass_by()
         for target in node.targets:
+            self.may_raise()
             if isinstance(target, ast.Name):
                 self.assign(target.id, PLAIN)
             elif isinstance(target, ast.Subscript):
