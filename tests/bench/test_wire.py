@@ -291,7 +291,7 @@ def test_a_daemon_is_not_asked_for_what_only_an_emulator_can_be_told() -> None:
     other = Outcome(exchange(2), unsent="why")
     fine = Outcome(exchange(3))
 
-    def reached(*outcomes: Outcome, live: bool) -> list[float]:
+    def reached(*outcomes: Outcome, live: bool) -> list[float | None]:
         return [each.value for each in wire.goals(outcomes, live=live)]
 
     assert reached(killed, fine, live=True) == [1.0, 0]

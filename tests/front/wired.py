@@ -157,7 +157,7 @@ class Played:
     def root_names(self) -> dict[str, Any]:
         return {"objects": ["traits_obj"]}
 
-    def inspect(self, reference: str) -> dict[str, Any]:
+    def inspect(self, reference: str, user: str | None = None) -> dict[str, Any]:
         return {"object": reference}
 
     def status(self) -> dict[str, Any]:

@@ -103,6 +103,21 @@ async def test_a_listener_that_fails_is_its_callers_own_affair(tmp_path: Path) -
         assert (await client.hello())["pid"]
 
 
+async def test_a_stream_tells_what_came_of_asking(tmp_path: Path) -> None:
+    """A question that cannot be asked raises where its tokens are read; one that was left has none any more."""
+    async with wired(tmp_path) as wire, wire.client() as client:
+        with pytest.raises(BriefError):
+            async for _ in client.stream(""):
+                pass
+        async with client.stream("why?") as stream:
+            assert [token async for token in stream] == []
+            assert (await stream.mission()).done
+        assert [token async for token in stream] == []
+        left = client.stream("and then?")
+        await left.close()
+        assert [token async for token in left] == []
+
+
 # -- files
 
 

@@ -53,12 +53,14 @@ class AsyncStream:
         return self
 
     async def __anext__(self) -> Token:
-        """The next piece; the error that ended the mission is raised by `mission`."""
+        """The next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
         if self._task is None:
             self._task = self._begin()
         token = None if self._ended else await self._tokens.get()
         if token is None:
-            self._ended = True
+            if not self._ended:
+                self._ended = True
+                await self.mission()
             raise StopAsyncIteration
         self._text = "" if token.retracted else self._text + token
         return token
@@ -71,10 +73,10 @@ class AsyncStream:
 
     async def close(self) -> None:
         """Listen no longer; the mission goes on at the server."""
+        self._ended = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._ended = True
 
     async def __aenter__(self) -> Self:
         """Close it in the end."""

@@ -41,7 +41,7 @@ class Stream:
         return self
 
     def __next__(self) -> Token:
-        """The next piece; the error that ended the mission is raised by `mission`."""
+        """The next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
         try:
             return self._portal.run(self._twin.__anext__)
         except StopAsyncIteration:
