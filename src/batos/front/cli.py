@@ -33,6 +33,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "cancel": ("batos.front.verbs.steering", "Cancel a mission."),
     "pause": ("batos.front.verbs.steering", "Pause a mission."),
     "resume": ("batos.front.verbs.steering", "Let a mission go on, or run what was left undone."),
+    "retry": ("batos.front.verbs.retrying", "Ask again what a mission asked, and pay for nothing twice."),
     "send": ("batos.front.verbs.asking", "Send a message to an object of the image."),
     "approvals": ("batos.front.verbs.deciding", "List the methods that wait for your yes, or show one."),
     "approve": ("batos.front.verbs.deciding", "Let methods be installed, exactly as they were asked about."),

@@ -30,7 +30,7 @@ def test_a_mission_that_failed() -> None:
         "error: the budget is spent",
         "       Ask less.",
         "m-1 failed; 5 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama.",
-        "Ask again with --ancestor m-1 and what was paid for is not paid twice.",
+        "`batos retry m-1` asks it again, and pays for nothing twice.",
     ]
 
 
@@ -43,7 +43,7 @@ def test_a_mission_that_was_cancelled() -> None:
     )
     told, said = teller()
     told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 1, "prompt_tokens": 0, "answer_tokens": 0}})
-    assert "--ancestor" not in said.getvalue(), "a call that met nobody paid for nothing"
+    assert "batos retry" not in said.getvalue(), "a call that met nobody paid for nothing"
 
 
 def test_a_mission_that_waits_for_the_daemon_says_so() -> None:
@@ -74,7 +74,7 @@ def test_what_stands_still_is_not_asked_again() -> None:
     told, said = teller()
     assert told.ended(ended("paused")) == 7
     assert "`batos resume m-1` lets it go on" in said.getvalue()
-    assert "--ancestor" not in said.getvalue()
+    assert "batos retry" not in said.getvalue()
 
 
 @pytest.mark.parametrize("quiet", [False, True])

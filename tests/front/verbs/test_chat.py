@@ -250,7 +250,7 @@ def test_what_a_stopped_question_leaves_in_a_chat(tmp_path: Path) -> None:
         said = chat.console.err
         assert isinstance(said, io.StringIO)
         assert "It was cancelled; " in said.getvalue()
-        assert "--ancestor" not in said.getvalue()
+        assert "batos retry" not in said.getvalue()
         chat.part(rests=True)
         assert "--conversation c-" in said.getvalue()
         typed(way, chat, "new")

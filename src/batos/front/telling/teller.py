@@ -198,4 +198,4 @@ class Teller:
         cost = mission.get("cost", {})
         paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
         if mission["status"] in ("failed", "cancelled") and paid:
-            self.console.say(f"Ask again with --ancestor {mission['id']} and what was paid for is not paid twice.")
+            self.console.say(f"`batos retry {mission['id']}` asks it again, and pays for nothing twice.")
