@@ -192,6 +192,14 @@ def test_generated_parts_are_current(document: Path) -> None:
     assert text == regenerated(text)
 
 
+def test_the_index_names_every_page() -> None:
+    """docs/README.md leads to each page once, and no page is without a line there."""
+    linked = [
+        link for link in LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8")) if "/" not in link
+    ]
+    assert sorted(linked) == sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md")
+
+
 def test_every_table_is_in_a_document() -> None:
     """Settings, errors, events, decisions, options and verbs are documented, each once."""
     assert sorted(blocks()) == sorted(GENERATORS)
