@@ -16,6 +16,7 @@ from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolErro
 from batos.front.serving.auth import Gate
 from batos.front.serving.bulletin import Bulletin
 from batos.front.serving.dispatch import Dispatcher
+from batos.front.serving.guests import bounded
 from batos.front.serving.outbox import Outbox
 from batos.front.serving.talk import Peer, Talk
 from batos.front.telling import logs
@@ -256,7 +257,7 @@ class Server:
             raise ProtocolError("a request of this id is under way", field="id", remedy="Give each one its own.")
         result = await self._dispatcher.handle(
             request.verb,
-            request.args,
+            bounded(request.verb, request.args, talk.peer.user),
             self._on_loop(lambda event, keys: self._tell(talk, talk.heard(event, keys))),
             self._on_loop(lambda told: self._tell(talk, talk.acknowledged(told))),
         )
