@@ -51,7 +51,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 def run(script: str, json_file: Path) -> tuple[dict[str, Any], str]:
     """The document on the last line of stdout, and stderr."""
     command = [sys.executable, str(ROOT / "bench" / script), "--quick", "--json", str(json_file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=55, check=False, cwd=json_file.parent)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=115, check=False, cwd=json_file.parent)
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found, done.stderr
@@ -112,6 +112,7 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
 FED = frozenset({"guardian.py", "routing.py"})
 
 
+@pytest.mark.timeout(120)  # a person's first minute is four processes, each of which waits for a core
 @pytest.mark.parametrize("script", BENCHES)
 def test_a_quick_run_ends_with_one_document(script: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The last line of stdout is the document of `--json`, with the machine, the goals and the bench's own keys."""
