@@ -261,7 +261,7 @@ def test_ps_config_doctor(user: User) -> None:
     assert settings["ollama_host"] == {"value": user.ollama, "source": "OLLAMA_HOST"}
     assert settings["missions"] == {"value": 8, "source": "default"}
     health = user.run("doctor", "--json")
-    assert (health.code, health.document["data"]["healthy"]) == (0, True), health.out
+    assert (health.code, health.document["data"]["ok"]) == (0, True), health.out
     for verb in ("ps", "config", "doctor"):
         assert user.run(verb).code == 0
     told = user.run("config", environ={"BATOS_VRMA": "6", "BATOS_PROFILE": "huge"})

@@ -67,7 +67,7 @@ def user(tmp_path_factory: pytest.TempPathFactory, slow: str, grown: Path) -> It
 def mission_of(ran: Ran) -> str:
     """The mission that `submit` accepted."""
     assert ran.code == 0, ran.err
-    return str(ran.document["data"]["mission"])
+    return str(ran.document["data"]["id"])
 
 
 def test_a_question_is_answered_by_the_server(user: User, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_without_a_server(tmp_path: Path, grown: Path, slow: str) -> None:
     (alone.home / "server.json").write_text(json.dumps({"pid": 2**22 + 1}), encoding="utf-8")
     submitted = alone.run("submit", "--json", *REFLEX, "Why?")
     name = mission_of(submitted)
-    assert submitted.document["data"] == {"mission": name, "status": "queued", "served": False}
+    assert submitted.document["data"] == {"id": name, "status": "queued", "served": False}
     for verb in (("status",), ("missions", "--follow"), ("wait", name)):
         ran = alone.run(*verb, "--json")
         assert (ran.code, ran.document["error"]["code"]) == (6, "no_server"), verb

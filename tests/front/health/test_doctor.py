@@ -267,7 +267,7 @@ def test_the_verb(user: User) -> None:
     assert "See `batos help home-private`." in told.out
     document = user.run("doctor", "--json")
     assert document.code == 1
-    assert document.document["data"]["healthy"] is False
+    assert document.document["data"]["ok"] is False
     (wrong,) = [each for each in document.document["data"]["findings"] if not each["ok"]]
     assert wrong["id"] == "home.private", wrong
     assert wrong["page"] == "docs/operating.md#home-private"

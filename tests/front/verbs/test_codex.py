@@ -85,7 +85,7 @@ def test_nothing_is_written(tmp_path: Path) -> None:
 
 def test_a_sound_codex(newcomer: User) -> None:
     """A check of sound files ends with 0, with a document and in words."""
-    assert newcomer.run("codex", "check", "--json").document["data"] == {"sound": True, "faults": []}
+    assert newcomer.run("codex", "check", "--json").document["data"] == {"ok": True, "faults": []}
     ran = newcomer.run("codex", "check")
     assert (ran.code, ran.out.split(":")[0]) == (0, "The codex is sound")
 

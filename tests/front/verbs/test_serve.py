@@ -88,7 +88,7 @@ def test_what_runs_goes_back_to_the_queue_and_on_with_the_next_start(user: User)
     """A server that is killed loses no mission: the next one begins what it finds."""
     with server(user) as process:
         told = user.run("submit", "What is water?", "--json")
-        mission = told.document["data"]["mission"]
+        mission = told.document["data"]["id"]
         process.kill()
         process.wait(10)
         assert (user.home / "server.json").exists()
@@ -104,7 +104,7 @@ def test_what_runs_goes_back_to_the_queue_and_on_with_the_next_start(user: User)
 def test_a_second_signal_stops_at_once(user: User) -> None:
     """As a power cut would: with the code of a signal, and what was accepted is done by the next start."""
     with server(user) as process:
-        mission = user.run("submit", "What is water?", "--json").document["data"]["mission"]
+        mission = user.run("submit", "What is water?", "--json").document["data"]["id"]
         process.send_signal(signal.SIGSTOP)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
             process.send_signal(number)

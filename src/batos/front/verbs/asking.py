@@ -91,7 +91,7 @@ async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: 
         told = await way.call("submit", {"brief": await _whole(way, brief, files), "follow": False})
         served = way.served
     if called.console.as_json:
-        called.console.document({"mission": told["mission"], "status": told["status"], "served": served})
+        called.console.document({"id": told["mission"], "status": told["status"], "served": served})
         return 0
     called.console.write(str(told["mission"]))
     if not called.quiet:

@@ -130,7 +130,7 @@ def check(called: Called) -> int:
     found = codices.read(_folder(called.settings))
     faults = [*found.faults, *profile_faults(called.loaded, found.codex)]
     if called.console.as_json:
-        called.console.document({"sound": not faults, "faults": [_fault(each) for each in faults]})
+        called.console.document({"ok": not faults, "faults": [_fault(each) for each in faults]})
         return 1 if faults else 0
     for fault in faults:
         called.console.write(f"{fault.message}\n    {fault.remedy}")

@@ -32,7 +32,7 @@ def doctor(called: Called) -> int:
     findings = [{**finding.as_dict(), "page": page(finding.id)} for finding in run(examine(called.settings))]
     healthy = all(finding["ok"] for finding in findings)
     if called.console.as_json:
-        called.console.document({"healthy": healthy, "findings": findings})
+        called.console.document({"ok": healthy, "findings": findings})
         return 0 if healthy else 1
     wrong = [finding for finding in findings if not finding["ok"]]
     tell_findings(called.console, wrong if called.quiet else findings)
