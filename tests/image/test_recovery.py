@@ -15,7 +15,7 @@ from tests.cognition.minds import Script
 from tests.image.living import answer, brief, child, heard, living, thought_in
 from tests.image.missions import thinking
 
-from batos.errors import BatosError, OllamaBusy, Refused
+from batos.errors import BatosError, Refused, StreamCut
 from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.transactions import MissionTransaction
@@ -205,17 +205,17 @@ async def test_a_mission_run_again_is_served_from_the_journal(tmp_path: Path) ->
     """When its last call failed, asking again after it pays for that call alone, also in another process."""
     answered = 0
 
-    def busy_at_last(request: ChatRequest) -> str | BatosError:
+    def cut_at_last(request: ChatRequest) -> str | BatosError:
         nonlocal answered
         answered += 1
-        return OllamaBusy("its queue is full") if answered > 4 else Script()(request)
+        return StreamCut("cut") if answered > 4 else Script()(request)
 
-    async with thinking(tmp_path, ScriptedBridge(busy_at_last)) as uvm:
+    async with thinking(tmp_path, ScriptedBridge(cut_at_last)) as uvm:
         mission = await uvm.submit({"text": "Why is the sea salt?", "effort": "cycle"})
-        with pytest.raises(OllamaBusy):
+        with pytest.raises(StreamCut):
             await uvm.run(mission)
         failed = uvm.mission(mission)
-        assert (failed["status"], failed["reason"]["code"]) == ("failed", "ollama_busy")
+        assert (failed["status"], failed["reason"]["code"]) == ("failed", "stream_cut")
         assert "answer" not in failed
     bridge = ScriptedBridge(Script())
     async with thinking(tmp_path, bridge) as uvm:
