@@ -168,11 +168,11 @@ class ScriptedBridge:
         yield Progress("success")
 
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
-        """A card that says little but that it is there; ModelMissing."""
+        """A card that says little but that it is there and does what any is named for; ModelMissing."""
         if model not in self.rows:
             raise ModelMissing(model)
         weights = f"FROM /blobs/sha256-{self.rows[model].digest}"
-        return ModelCard(model, ("completion",), {}, weights, "", "", "llama", "", "")
+        return ModelCard(model, ("completion", "embedding"), {}, weights, "", "", "llama", "", "")
 
     async def ps(self) -> Sequence[RunnerRow]:
         """Nothing is in memory."""
