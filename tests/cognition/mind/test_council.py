@@ -39,6 +39,7 @@ from batos.errors import (
     MissionFailed,
     ObjectError,
     OllamaBusy,
+    OllamaUnreachable,
     Refused,
     RunnerDied,
     StreamCut,
@@ -455,12 +456,12 @@ async def test_the_shipped_limits_pay_a_council_with_all_that_may_be_added(mind:
 @pytest.mark.parametrize("at", [2, 4, 12, CALLS])
 async def test_a_council_that_failed_is_gone_on_with(mind: Mind, at: int) -> None:
     """What it paid for, at either scale, is served to the one that names it, whose budget need pay only the rest."""
-    bridge = FailingBridge(mind.script, at, lambda: OllamaBusy("full"))
+    bridge = FailingBridge(mind.script, at, lambda: OllamaUnreachable("gone"))
     bridge.rows = mind.bridge.rows
     mind.uvm.bridge = bridge
     (await mind.uvm.ready()).conductor.bridge = bridge
     mission = await submit(mind.uvm, effort="council")
-    with pytest.raises(OllamaBusy):
+    with pytest.raises(OllamaUnreachable):
         await mind.uvm.run(mission)
     bridge.at = 10_000
     left = CALLS - at + 1
