@@ -63,7 +63,7 @@ _SHOWN = {
         "llama.context_length": 131_072,
         "llama.embedding_length": 4096,
     },
-    "capabilities": ["completion"],
+    "capabilities": ["completion", "embedding"],
     "modified_at": _STAMP,
 }
 

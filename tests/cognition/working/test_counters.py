@@ -133,6 +133,7 @@ async def test_that_counts_were_written_is_no_reason_to_write() -> None:
     counters = Counters(apply, utc_now, every=0)
     counters.hear("txn.commit", {"what": "image", "changes": 2})
     await asyncio.sleep(0.01)
+    await counters.close()
     assert written == []
     counters.hear("txn.abort", {"what": "m-1", "reason": "doomed"})
     await counters.close()

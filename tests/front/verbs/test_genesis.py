@@ -89,10 +89,7 @@ def test_a_plan_is_only_shown(tmp_path: Path, context: ForkServerContext) -> Non
 
 
 def test_a_question_looks_once(tmp_path: Path, context: ForkServerContext) -> None:
-    """A process that asks one question looks once: version and list, then the question, embedded and asked.
-
-    The very first one also learns the router.
-    """
+    """A process that asks one question looks once: version and list, then the question, which its words route."""
     with world(tmp_path / "w", context) as where:
         where.converged()
         assert where.ran("ask", "--effort", "reflex", "Who?")[0] == 0
@@ -101,9 +98,10 @@ def test_a_question_looks_once(tmp_path: Path, context: ForkServerContext) -> No
         requests = [request["path"] for request in where.requests()[before:]]
     assert code == 0
     assert requests[:2] == ["/api/version", "/api/tags"]
-    # What follows is where the two runners lie: the embedder's and the persona's.
-    for path in ("/api/version", "/api/tags", "/api/embed", "/api/chat", "/api/ps"):
+    # What follows is where the persona's runner lies.
+    for path in ("/api/version", "/api/tags", "/api/chat", "/api/ps"):
         assert requests.count(path) == 1, path
+    assert "/api/embed" not in requests
 
 
 def test_no_daemon(tmp_path: Path, context: ForkServerContext) -> None:

@@ -177,6 +177,7 @@ MADE: dict[str, BatosError] = {
     "model_missing": errors.ModelMissing("m"),
     "context_overflow": errors.ContextOverflow(9, 8),
     "request_rejected": errors.RequestRejected("no", 500),
+    "answer_cut": errors.AnswerCut(700, 324, 1024, 512),
     "runaway": errors.Runaway("blanks", 9),
     "approval_needed": errors.ApprovalNeeded("waits", "a-1", others=("a-2",)),
     "budget_exceeded": BudgetExceeded("too large", {"rows": []}, 512),

@@ -42,7 +42,9 @@ def wrap(
         elif break_long_words and len(word.rstrip()) > room:
             cut = max(room - len(line), 0 if line else 1)
             todo.append(word[cut:])
-            lines.append(indent + (line + word[:cut]).rstrip())
+            full = line + word[:cut]
+            # As in CPython, a line that a blank fills to its end keeps that blank.
+            lines.append(indent + (full if len(full) == room else full.rstrip()))
             line, indent = "", subsequent_indent
         elif line:
             lines.append(indent + line.rstrip())

@@ -79,6 +79,8 @@ class Counters:
         self._batch: tuple[str, dict[str, Any]] = ("", _nothing())
         # Doors read in threads of their own, while the loop counts.
         self._lock = threading.Lock()
+        #: Whether something was counted that is worth a commit of its own.
+        self._worth = False
         self._timer: asyncio.TimerHandle | None = None
         self._flush: asyncio.Task[None] | None = None
 
@@ -91,6 +93,7 @@ class Counters:
             return
         with self._lock:
             count(self, keys)
+            self._worth = self._worth or event not in _BESIDE
         if event not in _BESIDE and self._timer is None and (self._flush is None or self._flush.done()):
             self._timer = asyncio.get_running_loop().call_later(self._every, self._due)
 
@@ -209,9 +212,10 @@ class Counters:
         """Write what was counted since the last time; what cannot be written is counted on."""
         mark = uuid4().hex
         with self._lock:
-            if self._pending == _nothing():
+            if not self._worth:
                 return
             more, self._pending = self._pending, _nothing()
+            self._worth = False
             self._batch = (mark, more)
         try:
             await self._apply(lambda root: _write(root[roots.COUNTERS], more, mark))
@@ -219,6 +223,7 @@ class Counters:
             _log.warning("counters.unwritten", reason=str(error))
             with self._lock:
                 self._pending, self._batch = _both(more, self._pending), ("", _nothing())
+                self._worth = True
 
     async def close(self) -> None:
         """Write the rest; nothing is heard any more."""

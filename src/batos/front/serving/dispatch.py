@@ -317,9 +317,8 @@ class Dispatcher:
 
         report = await self.uvm.genesis(tell, prune=given.prune)
         if all(finding.ok for finding in report.findings):
-            await (
-                self.uvm.check()
-            )  # what the router learns of the codex is learnt now: the first question waits for less
+            # What the router learns of the codex is learnt now: the first question waits for less.
+            await self.uvm.check()
         return report.as_dict()
 
     async def _adapters_use(self, given: AdaptersUse, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
