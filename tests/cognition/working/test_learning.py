@@ -103,6 +103,21 @@ async def test_a_question_goes_first(tmp_path: Path) -> None:
         assert [each["outcome"] for each in (await mind.uvm.learning.some())["made"]] == ["installed"]
 
 
+async def test_a_question_that_never_runs_only_delays_it(tmp_path: Path) -> None:
+    """A mission that is accepted and not begun ends what is being made; it is taken up again after a pause."""
+    held = Held()
+    async with learning(tmp_path, held, install="auto", seams=Seams(pauses=(0.01,))) as mind:
+        await mind.uvm.ask(MESSAGE)
+        mind.uvm.learning.keep()
+        async with asyncio.timeout(10):
+            await held.came.wait()
+            held.came.clear()
+            await mind.uvm.submit({"text": "Why?", "effort": "reflex"})
+            await held.came.wait()
+        assert mind.uvm.workers.rests()
+        held.may.set()
+
+
 async def test_a_short_process_begins_what_fits_and_leaves_the_rest(tmp_path: Path) -> None:
     """Where a call would not fit nothing is paid; what is not done in time is left, and stands for the next process."""
     held = Held()

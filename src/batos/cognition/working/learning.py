@@ -101,7 +101,10 @@ class Learning:
                 await self.some()
             except Exception as error:  # no reason to end the process that works
                 _log.warning("method.not_made", reason=as_ours(error).as_dict())
-                asyncio.get_running_loop().call_later(self._pause, self._wake.set)
+                self._wake_later()
+
+    def _wake_later(self) -> None:
+        asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def some(self, most: Callable[[], bool] = lambda: True) -> dict[str, Any]:
         """Make one method after the other, while `most` lets it and nobody asks anything: {made [what came], left}.
@@ -153,12 +156,11 @@ class Learning:
             raise
         finally:
             task, self._task, self._making = self._task, None, None
-        if task.cancelled():
-            return None
-        error = task.exception()
+        error = None if task.cancelled() else task.exception()
         if error is not None:
             _log.warning("method.not_made", selector=wish["selector"], reason=as_ours(error).as_dict())
-            asyncio.get_running_loop().call_later(self._pause, self._wake.set)
+        if error is not None or task.cancelled():
+            self._wake_later()  # who came may never run, and then nobody says that all rests again
             return None
         return task.result()
 
@@ -173,7 +175,7 @@ class Learning:
             told = {"receiver": wish["holder"], "selector": wish["selector"], "calls": 0, "tokens": 0}
             told |= {"outcome": "failed", "failure": error.as_dict()}
         if told["outcome"] in _LATER:
-            asyncio.get_running_loop().call_later(self._pause, self._wake.set)
+            self._wake_later()
         else:
             await self._parts.image.writer.apply(partial(_settled, wish, told["outcome"]))
         return told
@@ -192,11 +194,11 @@ class Learning:
     async def aclose(self) -> None:
         """End what is being made; it is gone on with by the next process."""
         self._leave()
-        for task in (self._keeping, self._task):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        ending = [task for task in (self._keeping, self._task) if task is not None]
+        for task in ending:
+            task.cancel()
+        if ending:  # whatever they end in: it is no reason to end the process otherwise
+            await asyncio.wait(ending)
 
 
 def _settled(wish: Mapping[str, Any], outcome: str, root: Any) -> None:
