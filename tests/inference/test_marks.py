@@ -14,7 +14,16 @@ from batos.inference.session import Step
 USUAL = (
     *("<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<|end|>", "<|endoftext|>", "<|channel|>"),
     *("<｜User｜>", "<｜end▁of▁sentence｜>", "[|endofturn|]", "<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>"),
-    *("<start_of_turn>", "<end_of_turn>", "<think>", "</think>", "<tool_call>", "</tool_call>", "<unused7>"),
+    *(
+        "<start_of_turn>",
+        "<end_of_turn>",
+        "<think>",
+        "</think>",
+        "<tool_call>",
+        "</tool_call>",
+        "<unused7>",
+        "<SPECIAL_12>",
+    ),
     *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "[SYSTEM_PROMPT]", "[TOOL_RESULTS]", "[gMASK]", "<fim_prefix>"),
     *("<EOS_TOKEN>", "<END_OF_TURN_TOKEN>", "<repo_name>", "<extra_id_0>", "[control_8]"),
 )

@@ -22,7 +22,7 @@ _TAGS: Final = (
     "|(?:start|end|begin)_of_[a-z_]{1,24}|think|thinking|thought|reasoning|tools?|tool_[a-z]{1,16}|function_[a-z]{1,16}"
     "|fim[_-](?:prefix|middle|suffix|pad)|(?:pre|mid|suf)_token|repo_name|reponame|file_sep|filename|gh_stars"
     "|issue_(?:start|comment|closed)|jupyter_[a-z_]{1,24}|empty_output|commit_(?:before|msg|after)|image|image_soft_token"
-    "|video|audio|(?:unused|reserved|extra_id|special|custom|mask|control)_?(?:token)?_?\\d{1,5}|sentinel:\\d{1,5}"
+    "|video|audio|(?:unused|reserved|extra_id|special|SPECIAL|custom|mask|control)_?(?:token)?_?\\d{1,5}|sentinel:\\d{1,5}"
     "|[A-Z]{2,24}(?:_[A-Z]{1,24}){1,4}"
 )
 _NAMES: Final = (
