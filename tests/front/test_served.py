@@ -271,14 +271,14 @@ def test_a_wrong_token(user: User, tmp_path: Path) -> None:
 
 
 def test_without_a_server(tmp_path: Path, grown: Path, slow: str) -> None:
-    """Status, following and waiting for what is queued end with 6; submit leaves it queued,
+    """Following, waiting for what is queued and `status --ready` end with 6; submit leaves it queued,
     resume runs it, and Ctrl-C in it puts it back."""
     alone = User(Path(shutil.copytree(grown, tmp_path / "home")), slow)
     (alone.home / "server.json").write_text(json.dumps({"pid": 2**22 + 1}), encoding="utf-8")
     submitted = alone.run("submit", "--json", *REFLEX, "Why?")
     name = mission_of(submitted)
     assert submitted.document["data"] == {"id": name, "status": "queued", "served": False}
-    for verb in (("status",), ("missions", "--follow"), ("wait", name)):
+    for verb in (("status", "--ready"), ("missions", "--follow"), ("wait", name)):
         ran = alone.run(*verb, "--json")
         assert (ran.code, ran.document["error"]["code"]) == (6, "no_server"), verb
         assert "batos serve" in ran.document["error"]["remedy"]

@@ -25,7 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ask": ("batos.front.verbs.asking", "Ask, and wait for the answer."),
     "chat": ("batos.front.verbs.chat", "Talk: questions and answers in one conversation."),
     "serve": ("batos.front.verbs.serve", "Hold the image open, run missions and answer clients."),
-    "status": ("batos.front.verbs.status", "Show how it stands with the server, on one screen."),
+    "status": ("batos.front.verbs.status", "Show how things stand, with a server or without one, on one screen."),
     "submit": ("batos.front.verbs.asking", "Give it a question, and go on without waiting."),
     "wait": ("batos.front.verbs.asking", "Wait for a mission's end."),
     "missions": ("batos.front.verbs.reading", "List the newest missions, or follow them."),

@@ -17,6 +17,7 @@ from batos.front.doors.beside import Beside
 
 QUESTION = "How does a sluice gate hold back the water of a canal?"
 READING = (
+    ("status",),
     ("missions",), ("show", "last"), ("show", "last", "--prompts"), ("inspect",), ("inspect", "last"),
     ("inspect", "brick_prototype_obj"), ("method", "list"), ("tools",), ("approvals",),
 )  # fmt: skip
@@ -45,6 +46,9 @@ def test_what_reads_is_answered_beside_the_owner(user: User) -> None:
         lines = user.run("missions", "--json").document["data"]["missions"]
         assert [(line["status"], line["text"]) for line in lines] == [("running", QUESTION)]
         assert f"process {owner.pid}" in user.run("missions").err
+        stands = user.run("status", "--json").document["data"]
+        assert (stands["server"], str(owner.pid) in stands["holder"]) == (None, True)
+        assert [each["text"] for each in stands["running"]] == [QUESTION]
         assert owner.poll() is None
 
 

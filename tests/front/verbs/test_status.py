@@ -99,6 +99,20 @@ def test_one_screen() -> None:
     ]
 
 
+def test_without_a_server() -> None:
+    """That none runs is said first, with who has the image, or else what becomes of what waits; and what is wrong."""
+    alone = {**FOUND, "server": None, "holder": "process 12"}
+    assert status_text(alone, NOW).splitlines()[0] == "server   no server runs (batos serve); process 12 has the image"
+    left = status_text({**alone, "holder": "", "missions": {"running": 1}}, NOW).splitlines()[0]
+    assert left.endswith("what is queued or running waits for it, or for `batos resume`")
+    assert status_text({**alone, "holder": ""}, NOW).splitlines()[0] == "server   no server runs (batos serve)"
+    wrong = {
+        "uri": "file:///i.fs",
+        "error": {"message": "there is no mind in it yet", "remedy": "Run `batos genesis`."},
+    }
+    assert "         there is no mind in it yet: Run `batos genesis`." in status_text({**alone, "image": wrong}, NOW)
+
+
 def test_what_became_of_intents_is_one_line() -> None:
     """Methods installed and retired, the guardian's verdicts, repairs, kills, and what the checks are worth."""
     counters = {

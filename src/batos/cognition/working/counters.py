@@ -236,15 +236,14 @@ class Counters:
 
     def shown(self, root: Any) -> dict[str, Any]:
         """All that was counted, written or not: `total`, `days`, and the newest `vram` and `failures`, newest first."""
-        kept = {**_nothing(), **root[roots.COUNTERS]}
-        written = kept.pop(_MARK, "")
+        kept, written = _kept(root)
         with self._lock:
             pending = deepcopy(self._pending)
             mark, batch = self._batch
         if mark != written and mark:  # what the reader sees of the image is from before it
             _fold(kept, batch)
         _fold(kept, pending)
-        return {**kept, "vram": kept["vram"][::-1], "failures": kept["failures"][::-1]}
+        return _newest_first(kept)
 
 
 _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
@@ -268,6 +267,21 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
     "method.installed": Counters._installed,
     "method.retired": Counters._retired,
 }
+
+
+def written(root: Any) -> dict[str, Any]:
+    """What the image has of what was counted, as Counters show it."""
+    return _newest_first(_kept(root)[0])
+
+
+def _kept(root: Any) -> tuple[dict[str, Any], str]:
+    """What the image has, and the mark of the newest batch in it."""
+    kept = {**_nothing(), **root[roots.COUNTERS]}
+    return kept, kept.pop(_MARK, "")
+
+
+def _newest_first(kept: Mapping[str, Any]) -> dict[str, Any]:
+    return {**kept, "vram": kept["vram"][::-1], "failures": kept["failures"][::-1]}
 
 
 def _nothing() -> dict[str, Any]:

@@ -86,21 +86,32 @@ def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, 
     told `again`. NoServer: a server is required and there is none.
     """
     settings = called.settings
-    ours = remote != "never" and called.loaded.sources.get("image") != "flag"
-    if remote != "never":
-        if settings.server:
-            return through(AsyncClient(settings.home, server=settings.server))
-        if ours and note.running(settings.home) is not None:
-            return through(AsyncClient(settings.home))
-        if not again:
-            _tell_stale(called)
+    if remote != "never" and (server := server_of(called, again=again)) is not None:
+        return server
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
     from batos.front.doors import beside
     from batos.front.doors.local import opened
 
-    patient = _patiently(called, lambda: opened(settings), ours=ours)
+    patient = _patiently(called, lambda: opened(settings), ours=remote != "never" and _is_ours(called))
     return beside.opened(settings, patient) if reads else patient
+
+
+def server_of(called: Called, *, again: bool = False) -> Opened | None:
+    """The door to the server that a verb is to use; None where none runs. As `door` says."""
+    settings = called.settings
+    if settings.server:
+        return through(AsyncClient(settings.home, server=settings.server))
+    if _is_ours(called) and note.running(settings.home) is not None:
+        return through(AsyncClient(settings.home))
+    if not again:
+        _tell_stale(called)
+    return None
+
+
+def _is_ours(called: Called) -> bool:
+    """Whether the image is the one that the home's server would have."""
+    return called.loaded.sources.get("image") != "flag"
 
 
 @asynccontextmanager

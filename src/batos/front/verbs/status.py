@@ -1,4 +1,4 @@
-"""The verb `status`: how it stands with a running server, on one screen."""
+"""The verb `status`: how things stand, with a server or without one, on one screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from batos.front.doors.door import door
+from batos.front.doors.door import door, server_of
 from batos.front.options import Called, reaching, run
 from batos.front.serving.founding import in_words
 from batos.front.telling.bars import lasting
@@ -27,12 +27,19 @@ _SHOWN = 8
 @click.option("--ready", is_flag=True, help="Only say whether a question would be answered now; exit 0 if it would.")
 @reaching
 def status(called: Called, ready: bool) -> int:
-    """Show how it stands with the server: queue, running missions, totals, models in memory, newest failures.
+    """Show how things stand: server, queue, running missions, totals, models in memory, newest failures.
 
-    Ollama is asked as well, and has a moment to answer. Exit 6 when no server runs. With --ready also 3 when Ollama
-    does not answer or lacks a model, and 5 when the image takes nothing more.
+    Without a server the image is looked at as it was committed last. Ollama is asked as well, and has a moment to
+    answer. With --ready the exit code is 6 when no server runs, 3 when Ollama does not answer or lacks a model, and 5
+    when the image takes nothing more.
     """
-    found = run(asked(door(called, "required"), "status", {}))
+    server = door(called, "required") if ready else server_of(called)
+    if server is not None:
+        found = run(asked(server, "status", {}))
+    else:
+        from batos.front.health import alone  # a server's client loads nothing of the database
+
+        found = run(alone.found(called.settings))
     if ready:
         return _ready(called, found)
     if called.console.as_json:
@@ -71,12 +78,16 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
 
 def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     server, image, ollama = (found.get(name) or {} for name in ("server", "image", "ollama"))
+    if "server" in found and server == {}:
+        yield f"server   {_without(found)}"
     if server:
         up = f", up {_since(server['started'], now)}" if "started" in server else ""
         yield f"server   {server.get('bind', '?')}, process {server.get('pid', '?')}{up}"
     if image:
         known = f", {size(image['bytes'])}, and a journal of {size(image['journal_bytes'])}" if "bytes" in image else ""
         yield f"image    {image['uri']}{known}"
+        if image.get("error"):
+            yield f"         {image['error']['message']}: {image['error']['remedy']}"
     if ollama:
         version, error = ollama.get("version"), ollama.get("error")
         yield f"ollama   {ollama['host']}, " + (f"version {version}" if version else "which does not answer")
@@ -90,6 +101,15 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     yield from _learning(found.get("learning") or {}, now)
     told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)
     yield f"missions {told or 'none yet'}"
+
+
+def _without(found: Mapping[str, Any]) -> str:
+    """Who has the image where no server runs, and what becomes of what waits there."""
+    if found.get("holder"):
+        return f"no server runs (batos serve); {found['holder']} has the image"
+    waits = any((found.get("missions") or {}).get(word) for word in ("queued", "running"))
+    then = "; what is queued or running waits for it, or for `batos resume`" if waits else ""
+    return f"no server runs (batos serve){then}"
 
 
 def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
