@@ -63,7 +63,7 @@ class MissionInterpreter:
         """
         moved = None if self._sheet is None else self._sheet.moved()
         if moved is None and self._sheet is not None:
-            self.running.changed.extend(self._sheet.lay())
+            self.running.written.extend(self._sheet.lay())
         return moved
 
     def voiced(self, running: Running) -> MissionInterpreter:

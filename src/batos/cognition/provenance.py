@@ -61,7 +61,7 @@ def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
         "placements": placements(running.session),
         "methods": list(running.methods),
         "generated": list(running.learned),
-        "changed": list(running.changed),
+        "written": list(running.written),
         "recalled": _recalled(recalled),
         "omitted": {
             "passages": evidence.omitted_passages,

@@ -280,8 +280,8 @@ class Running:
     forged: list[dict[str, Any]] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[Use] = field(default_factory=list)
-    #: What methods changed in objects that are not the mission's own: {oid, slot, had, former}, oldest first.
-    changed: list[dict[str, Any]] = field(default_factory=list)
+    #: What methods wrote into objects that are not the mission's own: {oid, slot, had, former}, oldest first.
+    written: list[dict[str, Any]] = field(default_factory=list)
     #: How far that which methods read, recalled and were given is to be trusted, beside the mission's evidence.
     trusts: list[str] = field(default_factory=list)
     #: What methods recalled beside it.

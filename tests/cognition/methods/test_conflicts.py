@@ -65,7 +65,7 @@ async def test_a_replayed_attempt_says_so(mind: Crafted) -> None:
     assert [each["attempt"] for each in running] == [1, 2]
     assert running[1]["reason"]["message"] == "another mission changed what this one changes"
     assert [each for each in mind.told("mission.retracted") if "path" not in each]
-    changed = shown["provenance"]["changed"]
+    changed = shown["provenance"]["written"]
     assert [(each["slot"], each["had"], each["former"]) for each in changed] == [("asked", True, 10)]
 
 

@@ -142,7 +142,7 @@ async def _hold(world: World, script: tuple[list[Any], Any, Writes], nested: Wri
         assert dict(own_slots(before["friend"])) == friend
         assert all(not isinstance(after[each], Behaviour) for each in changed & after.keys())
         event("failed" if failed else f"{len(changed)} slots changed")
-        assert {each["slot"] for each in opened.running.changed} == changed - KERNELS
+        assert {each["slot"] for each in opened.running.written} == changed - KERNELS
         assert all(names.check_selector(each) for each in changed if each not in KERNELS)
 
 

@@ -52,7 +52,7 @@ async def test_a_method_that_writes_changes_its_receiver_and_says_what(mind: Cra
     shown = await mind.send("add_", 2, 3)
     assert (shown["answer"], mind.slots()["total"]) == ("7", 7)
     oid = mind.uvm.inspect(BRICK)["oid"]
-    assert shown["provenance"]["changed"] == [{"oid": oid, "slot": "total", "had": True, "former": 1}]
+    assert shown["provenance"]["written"] == [{"oid": oid, "slot": "total", "had": True, "former": 1}]
 
 
 async def test_keywords_reach_the_method_that_they_name(mind: Crafted) -> None:

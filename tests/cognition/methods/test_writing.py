@@ -90,7 +90,7 @@ async def test_an_own_slot_can_be_deleted(mind: Crafted) -> None:
     await mind.write(spare={"a": [1]})
     told = await mind.send("drop_")
     assert "spare" not in mind.slots()
-    assert [(each["slot"], each["had"], each["former"]) for each in told["provenance"]["changed"]] == [
+    assert [(each["slot"], each["had"], each["former"]) for each in told["provenance"]["written"]] == [
         ("spare", True, {"a": [1]})
     ]
 
@@ -109,7 +109,7 @@ async def test_a_write_that_changes_nothing_writes_no_record(mind: Crafted) -> N
     await mind.write(total=1)
     before = _serial(mind)
     told = await mind.send("same_")
-    assert (told["provenance"]["changed"], _serial(mind)) == ([], before)
+    assert (told["provenance"]["written"], _serial(mind)) == ([], before)
 
 
 def _serial(mind: Crafted) -> bytes:
@@ -191,7 +191,7 @@ async def test_a_persona_that_fails_leaves_nothing_that_its_methods_wrote(mind: 
     failed = {voice["persona"] for voice in told["voices"] if voice.get("failure")}
     assert failed == {"BRICK"}
     assert (mind.slots()["thought"], len(mind.slots("robin_prototype_obj")["thought"])) == ([], 1)
-    assert {each["slot"] for each in told["provenance"]["changed"]} == {"thought"}
+    assert {each["slot"] for each in told["provenance"]["written"]} == {"thought"}
 
 
 async def test_what_personas_count_together_is_not_lost(mind: Crafted) -> None:

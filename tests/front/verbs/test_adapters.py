@@ -31,7 +31,7 @@ def test_nothing_is_there(user: User) -> None:
     assert (listed.code, len(listed.out.splitlines())) == (0, 1)
     assert listed.out.startswith("There are no adapters")
     assert str(user.home / "adapters" / "robin") in listed.out
-    assert checked.document["data"] == {"ok": True, "sound": [], "faults": [], "unchecked": []}
+    assert checked.document["data"] == {"ok": True, "adapters": [], "faults": [], "unchecked": []}
 
 
 def test_from_the_folder_to_the_mission(user: User, folder: Path) -> None:

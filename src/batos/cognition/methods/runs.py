@@ -60,7 +60,7 @@ async def settled(errand: Errand, cell: Runs, program: Program, takes: Takes = a
         if moved is None:
             takes(errand, ran)
             # No await since it was looked at: what is laid now rests on what is there.
-            errand.running.changed.extend(sheet.lay())
+            errand.running.written.extend(sheet.lay())
             errand.tally.seconds += ran.seconds
             if errand.below is None:
                 errand.running.trusts.append(ran.trust)

@@ -131,9 +131,9 @@ def _asked_for(shelf: Shelf, which: str) -> Shelf:
 def _tell_check(called: Called, found: Shelf, doubts: Mapping[str, Sequence[str]], unchecked: Sequence[str]) -> None:
     console = called.console
     if console.as_json:
-        sound = [{**_shown(each), "doubts": list(doubts[each.label])} for each in found.adapters]
+        adapters = [{**_shown(each), "doubts": list(doubts[each.label])} for each in found.adapters]
         faults = [fault.as_dict() for fault in found.faults]
-        console.document({"ok": not faults, "sound": sound, "faults": faults, "unchecked": list(unchecked)})
+        console.document({"ok": not faults, "adapters": adapters, "faults": faults, "unchecked": list(unchecked)})
         return
     for adapter in found.adapters:
         said = f"rank {adapter.rank}, {size(adapter.size)}, {len(adapter.pairs)} matrices"
