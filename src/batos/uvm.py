@@ -294,11 +294,12 @@ class UVM(Readings):
 
     # -- reading
 
-    def status(self) -> dict[str, Any]:
-        """One screen's worth, asking nobody."""
+    def status(self, user: str | None = None) -> dict[str, Any]:
+        """One screen's worth, asking nobody; where a user is named, with no other's missions."""
         with self.image.snapshot() as root:
+            screen = report.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue)
             return {
-                **report.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue),
+                **(screen if user is None else report.screen_of(root, screen, user)),
                 "learning": self.learning.shown(root),
                 "ollama": {"host": masked(self.settings.ollama_host)},
                 "image": {"uri": masked(self.image.uri), **self.image.sizes()},

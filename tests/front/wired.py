@@ -139,7 +139,10 @@ class Played:
         return self.found[mission]
 
     def mission_named(self, name: str, user: str | None = None) -> str:
-        return list(self.found)[-1] if name == "last" else name
+        theirs = [each for each, found in self.found.items() if user in (None, found["brief"]["user"])]
+        if name != "last" and name in self.found and name not in theirs:
+            raise NotFound(f"{name} is another user's", field="mission", remedy="Name one of yours.")
+        return theirs[-1] if name == "last" else name
 
     def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
         lines = [
@@ -160,7 +163,7 @@ class Played:
     def inspect(self, reference: str, user: str | None = None) -> dict[str, Any]:
         return {"object": reference}
 
-    def status(self) -> dict[str, Any]:
+    def status(self, user: str | None = None) -> dict[str, Any]:
         return {"queue": {"waiting": 0, "limit": self.settings.queue}}
 
     async def standing(self, found: dict[str, Any]) -> dict[str, Any]:

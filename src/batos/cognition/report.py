@@ -89,6 +89,12 @@ def screen(root: Any, counted: Mapping[str, Any], running: Iterable[Mapping[str,
     }
 
 
+def screen_of(root: Any, told: Mapping[str, Any], user: str) -> dict[str, Any]:
+    """A screen with the missions that run and that failed of one user; what is counted is of all."""
+    failed = [each for each in told["failures"] if whose.asked_by(root, [each.get("mission", "")], user)]
+    return {**told, "running": [each for each in told["running"] if each["user"] == user], "failures": failed}
+
+
 def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Of samples, newest first, the first of each runner, whichever model it served, and none of a model told by then.
 

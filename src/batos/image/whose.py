@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from batos.errors import NotFound
@@ -29,6 +29,19 @@ def owner(root: Any, obj: UvmObject) -> str | None:
     mission = slots.get("mission")
     found = root[roots.MISSIONS].get(mission) if isinstance(mission, str) and roots.MISSIONS in root else None
     return None if found is None else str(found[0].value["user"])
+
+
+def asked_by(root: Any, missions: Iterable[str], user: str) -> bool:
+    """Whether all of these missions are this user's."""
+    found = (root[roots.MISSIONS].get(name) for name in missions)
+    return all(parts is not None and parts[0].value["user"] == user for parts in found)
+
+
+def sent(root: Any, sha256: str, user: str) -> bool:
+    """Whether a mission of this user's has a file of this digest."""
+    briefs = (parts[0].value for parts in root[roots.MISSIONS].values())
+    mine = (brief for brief in briefs if brief["user"] == user)
+    return any(each["sha256"] == sha256 for brief in mine for each in brief["attachments"])
 
 
 def check(root: Any, obj: UvmObject, user: str) -> None:

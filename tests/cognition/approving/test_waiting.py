@@ -12,6 +12,7 @@ import pytest
 from tests.cognition.approving.coding import BRICK, CYCLE, FACET, MESSAGE, QUESTION, Coding, Days, waiting, waits
 from tests.cognition.methods.crafted import put
 
+from batos.cognition.approving import shown
 from batos.errors import GenerationFailed, NotFound, Refused
 from batos.image.ids import iso
 from batos.objects.method import Intent, Method
@@ -91,6 +92,28 @@ async def test_eight_missions_wait_for_one_answer(uvm: UVM, bridge: Coding) -> N
     ended = await asyncio.gather(*map(uvm.ended, missions))
     assert {each["status"] for each in ended} == {"done"}
     assert bridge.written == 1
+
+
+async def test_what_waits_is_shown_to_the_user_whose_it_is_alone(uvm: UVM) -> None:
+    """The wish says what was asked: once another's mission waits for the same, it is for who may see both."""
+    await waits(uvm, {**MESSAGE, "text": "mine", "user": "ann"})
+    (asked,) = waiting(uvm)
+
+    def seen(user: str) -> bool:
+        with uvm.image.snapshot() as root:
+            listed = shown.listing(root, iso(uvm.clock()), 9, user=user)["approvals"]
+            matched = shown.matching(root, "*", iso(uvm.clock()), user)
+            try:
+                shown.check(root, [asked["id"]], user)
+            except NotFound:
+                assert not listed
+                assert not matched
+                return False
+            return bool(listed and matched)
+
+    assert (seen("ann"), seen("bob")) == (True, False)
+    await waits(uvm, {**MESSAGE, "text": "too", "user": "bob"})
+    assert (seen("ann"), seen("bob")) == (False, False)
 
 
 async def test_a_council_asks_for_all_at_once(uvm: UVM, bridge: Coding) -> None:

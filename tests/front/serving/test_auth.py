@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from tests.front.wired import ANY, HASTY, Wired, eventually, wired
 
 from batos.errors import NoServer, Unauthorised
 from batos.front.client.asynchronous import AsyncClient
+from batos.front.wire.connection import Connection
 from batos.front.wire.keys import Credentials, KeyFile
 from batos.front.wire.place import named
 
@@ -19,7 +22,7 @@ EVERYWHERE = "tcp://0.0.0.0:*"
 
 
 def key_of(wire: Wired, name: str) -> KeyFile:
-    return wire.ring.new(name, wire.places.bind.near, wire.places.events.near)
+    return wire.ring.new(name, wire.places.bind.near)
 
 
 def by(key: KeyFile) -> AsyncClient:
@@ -42,7 +45,7 @@ async def test_a_key_lets_its_client_in_through_a_file(tmp_path: Path) -> None:
 async def test_nobody_else_comes_in(tmp_path: Path, bind: str, kind: str) -> None:
     """Without what the socket asks for there is an error at once, on either kind of socket."""
     async with wired(tmp_path, bind=bind) as wire:
-        other = wire.ring.new("other", "", "")
+        other = wire.ring.new("other", "")
         wire.ring.revoke("other")
         known = key_of(wire, "known")
         shown = {
@@ -79,13 +82,14 @@ async def test_a_revoked_key_is_shut_out_at_once(tmp_path: Path) -> None:
         async with by(out) as revoked, by(stays) as kept:
             asked = asyncio.create_task(revoked.ask("why?"))
             await eventually(lambda: wire.mind.found)
-            waits = asyncio.create_task(kept.wait(next(iter(wire.mind.found))))
+            waits = asyncio.create_task(kept.ask("and why?"))
             await eventually(lambda: wire.server.under_way == 2)
             wire.ring.revoke("out")
             with pytest.raises(Unauthorised):
                 await revoked.hello()
             await eventually(lambda: wire.server.under_way == 1)
-            wire.mind.finish(next(iter(wire.mind.found)))
+            for mission in wire.mind.found:
+                wire.mind.finish(mission)
             assert (await waits)["status"] == "done"
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
@@ -94,41 +98,65 @@ async def test_a_revoked_key_is_shut_out_at_once(tmp_path: Path) -> None:
                 pass
 
 
-async def test_a_revoked_watcher_hears_nothing_more(tmp_path: Path) -> None:
-    """Watchers have to come in anew when a key was revoked; those who may do so go on."""
-    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
-        heard: dict[str, int] = {"out": 0, "stays": 0}
-        context = zmq.asyncio.Context()
+@asynccontextmanager
+async def watched(at: str, credentials: Credentials) -> AsyncIterator[list[bytes]]:
+    """Topics that a bare watcher of everything has heard so far."""
+    heard: list[bytes] = []
 
-        async def watch(name: str) -> None:
-            key = key_of(wire, name)
-            with context.socket(zmq.SUB) as socket:
-                socket.linger = 0
-                key.credentials.apply(socket)
-                socket.subscribe(b"")
-                socket.connect(key.events)
-                while True:
-                    await socket.recv_multipart()
-                    heard[name] += 1
+    async def watch() -> None:
+        while True:
+            heard.append((await socket.recv_multipart())[0])
 
-        def tell() -> bool:
-            wire.mind.events.emit("txn.commit", what="image")
-            return all(heard.values())
+    context = zmq.asyncio.Context()
+    with context.socket(zmq.SUB) as socket:
+        socket.linger = 0
+        credentials.apply(socket)
+        socket.subscribe(b"")
+        socket.connect(at)
+        watching = asyncio.create_task(watch())
+        try:
+            yield heard
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+    context.term()
 
-        watching = [asyncio.create_task(watch(name)) for name in heard]
-        await eventually(tell)
-        wire.ring.revoke("out")
-        async with asyncio.timeout(10):
+
+def tell(wire: Wired, heard: list[bytes], more: int = 1) -> Callable[[], bool]:
+    """A condition that lets things happen until so much more was heard."""
+    wanted = len(heard) + more
+
+    def told() -> bool:
+        wire.mind.events.emit("txn.commit", what="image")
+        return len(heard) >= wanted
+
+    return told
+
+
+async def test_a_watcher_by_an_old_token_hears_nothing_more(tmp_path: Path) -> None:
+    """Watchers have to come in anew when the token was renewed; those who show the new one hear."""
+    async with wired(tmp_path) as wire, watched(str(wire.places.events), wire.credentials) as out:
+        await eventually(tell(wire, out))
+        wire.ring.renew_token()
+        async with watched(str(wire.places.events), wire.credentials) as stays, asyncio.timeout(10):
             while True:
-                before = dict(heard)
-                while heard["stays"] < before["stays"] + 3:
-                    tell()
-                    await asyncio.sleep(0.005)
-                if heard["out"] == before["out"]:
+                before = len(out)
+                await eventually(tell(wire, stays, 3))
+                if len(out) == before:
                     break
-        for each in watching:
-            each.cancel()
-        await asyncio.gather(*watching, return_exceptions=True)
+
+
+async def test_only_the_home_watches(tmp_path: Path) -> None:
+    """By a guest's key nobody comes in where everybody's missions are told, nor as a bare socket; the home does."""
+    async with wired(tmp_path, bind=EVERYWHERE, events=EVERYWHERE) as wire:
+        own = Credentials(pair=wire.ring.own(), server=wire.ring.server().public)
+        guest, at = key_of(wire, "laptop").credentials, wire.places.events.near
+        async with watched(at, guest) as shut_out, watched(at, own) as heard:
+            await eventually(tell(wire, heard, 20))
+            assert not shut_out
+        context = zmq.asyncio.Context()
+        with pytest.raises(Unauthorised):
+            await Connection.opened(context, zmq.SUB, at, guest, 5.0, lambda socket: socket.subscribe(b""))
         context.term()
 
 

@@ -263,7 +263,7 @@ async def test_a_fault_of_ours_is_told_as_one_and_harms_nobody_else(tmp_path: Pa
     """An error that nobody foresaw reaches its asker as `internal`; the server goes on."""
 
     class Broken(Played):
-        def status(self) -> dict[str, Any]:
+        def status(self, user: str | None = None) -> dict[str, Any]:
             raise ZeroDivisionError("what was that?")
 
     async with wired(tmp_path, Broken(Settings(home=tmp_path, user="tester"))) as wire:

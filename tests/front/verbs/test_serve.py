@@ -124,7 +124,7 @@ def test_token_and_keys_are_shown_and_made(user: User) -> None:
     file = user.home / "laptop.json"
     beyond = {"BATOS_BIND": "tcp://0.0.0.0:7717"}
     made = user.run("keys", "new", "laptop", "--address", "box.local", "--out", str(file), "--json", environ=beyond)
-    assert made.document["data"] == {"name": "laptop", "file": str(file), "bind": "tcp://box.local:7717", "events": ""}
+    assert made.document["data"] == {"name": "laptop", "file": str(file), "bind": "tcp://box.local:7717"}
     assert file.stat().st_mode & 0o777 == 0o600
     again = user.run("keys", "new", "laptop", "--out", str(file), "--json", environ=beyond)
     assert again.document["error"]["field"] == "out"
@@ -132,7 +132,6 @@ def test_token_and_keys_are_shown_and_made(user: User) -> None:
     assert json.loads(piped.out)["endpoint"] == "tcp://127.0.0.1:7717"
     told = user.run("keys", "new", "here", "--out", str(user.home / "here.json"), environ=beyond).err
     assert "--address HOST" in told
-    assert "cannot watch" in told
     assert user.run("keys", "revoke", "here").code == 0
     assert "which is beyond loopback: there a key is shown" in user.run("token", environ=beyond).err
     assert "by PLAIN to tcp://127.0.0.1" in user.run("token").err

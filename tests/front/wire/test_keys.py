@@ -46,7 +46,7 @@ def test_an_empty_token_is_made_anew_and_a_strange_one_is_not(tmp_path: Path) ->
 def test_a_key_file_holds_what_its_client_needs(tmp_path: Path) -> None:
     """It is read back as it was made, and the server knows its client by it."""
     ring = Keyring(tmp_path)
-    key = ring.new("laptop", "tcp://10.0.0.1:7717", "tcp://10.0.0.1:7718")
+    key = ring.new("laptop", "tcp://10.0.0.1:7717")
     file = tmp_path / "laptop.json"
     file.write_text(key.text(), encoding="utf-8")
     assert read_key_file(file) == key
@@ -68,7 +68,7 @@ def test_a_key_file_holds_what_its_client_needs(tmp_path: Path) -> None:
 def test_a_name_that_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
     """A key's name is a file's name, and the home's own is taken."""
     with pytest.raises(UsageError) as refused:
-        Keyring(tmp_path).new(name, "", "")
+        Keyring(tmp_path).new(name, "")
     assert refused.value.field == "name"
     with pytest.raises(NotFound):
         Keyring(tmp_path).revoke(name)
@@ -76,9 +76,9 @@ def test_a_name_that_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_a_name_has_one_key(tmp_path: Path) -> None:
     """A second one of the name would leave the first one's owner in."""
-    Keyring(tmp_path).new("laptop", "", "")
+    Keyring(tmp_path).new("laptop", "")
     with pytest.raises(UsageError, match="already"):
-        Keyring(tmp_path).new("laptop", "", "")
+        Keyring(tmp_path).new("laptop", "")
 
 
 def test_a_broken_pair_is_told(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_broken_pair_is_told(tmp_path: Path) -> None:
 def test_what_is_no_key_file_names_the_setting(tmp_path: Path, change: dict[str, object]) -> None:
     """A file that no server made is refused with what to give instead."""
     file = tmp_path / "key.json"
-    key = json.loads(Keyring(tmp_path).new("x", "tcp://10.0.0.1:1", "").text())
+    key = json.loads(Keyring(tmp_path).new("x", "tcp://10.0.0.1:1").text())
     file.write_text(json.dumps({**key, **change}), encoding="utf-8")
     with pytest.raises(ConfigError) as refused:
         named(str(file), tmp_path)

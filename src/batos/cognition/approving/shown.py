@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain, islice
 from typing import Any
 
 from batos.cognition.approving.reasons import no_such
 from batos.errors import NotFound
-from batos.image import approvals, methods
+from batos.image import approvals, methods, whose
 from batos.image.approvals import Approval
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
 
 
-def listing(root: Any, at: str, limit: int, status: str | None = None) -> dict[str, Any]:
-    """{approvals, waiting}: those that wait first, the oldest first, then the newest; and how many wait in all."""
-    every = chain(approvals.awaited(root), approvals.closed(root))
+def listing(root: Any, at: str, limit: int, status: str | None = None, user: str | None = None) -> dict[str, Any]:
+    """{approvals, waiting}: those that wait first, the oldest first, then the newest; and how many wait in all.
+
+    Where a user is named, only those that are of that user's missions alone are listed.
+    """
+    every = (each for each in chain(approvals.awaited(root), approvals.closed(root)) if _open_to(root, each, user))
     meant = (line(each, at) for each in every if status in (None, each.standing(at)))
     waiting = sum(1 for each in approvals.awaited(root) if each.standing(at) == "asked")
     return {"approvals": list(islice(meant, limit)), "waiting": waiting}
+
+
+def check(root: Any, names: Iterable[str], user: str | None) -> None:
+    """Raise NotFound for an approval that another user's mission waits for: what it says of it is that user's."""
+    for name in names:
+        found = approvals.named(root, name)
+        if found is not None and not _open_to(root, found, user):
+            raise no_such(name)
+
+
+def _open_to(root: Any, approval: Approval, user: str | None) -> bool:
+    """Whether it is of this user's missions alone: those that wait for it, and the one that wished for it."""
+    if user is None:
+        return True
+    wished = (approval.candidate["wish"] or {}).get("mission")
+    concerned = {*approval.missions, *([] if wished is None else [wished])}
+    return bool(concerned) and whose.asked_by(root, concerned, user)
 
 
 def line(approval: Approval, at: str) -> dict[str, Any]:
@@ -74,13 +94,15 @@ def diff(former: Mapping[str, Any], source: str) -> Iterator[str]:
     return difflib.unified_diff(before.split("\n"), after.split("\n"), *names, lineterm="")
 
 
-def matching(root: Any, pattern: str, at: str) -> list[str]:
+def matching(root: Any, pattern: str, at: str, user: str | None = None) -> list[str]:
     """The ids of what waits for an object and selector that the pattern fits (`*`, `?`, `[abc]`; any case).
+
+    Where a user is named, only those that are of that user's missions alone.
 
     Objects go by their root name, the name they bear, and their reference: `brick*.*_facet_`, `oid:0x2a.say_`.
     """
     wanted = pattern.casefold()
-    waiting = (each for each in approvals.awaited(root) if each.standing(at) == "asked")
+    waiting = (each for each in approvals.awaited(root) if each.standing(at) == "asked" and _open_to(root, each, user))
     return [each.name for each in waiting if any(fnmatchcase(form, wanted) for form in _forms(root, each))]
 
 

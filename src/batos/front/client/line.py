@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import zmq
 import zmq.asyncio
 
-from batos.errors import BatosError, NoServer, ProtocolError, TimedOut
+from batos.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut
 from batos.front.wire.calls import Acknowledged, Call, Hear
 from batos.front.wire.connection import PASSING, Connection
 from batos.front.wire.place import Place
@@ -245,9 +245,14 @@ class Line:
     async def watch(self, topics: Sequence[str] = ("",)) -> AsyncIterator[dict[str, Any]]:
         """Notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
 
-        Raises NoServer when the server is lost, or this client closed.
+        Raises NoServer when the server is lost, or this client closed. Refused: a guest follows its own missions.
         """
         found = self._find()
+        if found.watching is None:
+            raise Refused(
+                "what happens to everybody's missions is told to the home, and a key is a guest's",
+                remedy="Follow a mission of yours: `batos wait MISSION`, or `wait` with something that hears.",
+            )
         events = found.events or str((await self.call("hello")).get("events", ""))
 
         def subscribe(socket: zmq.asyncio.Socket) -> None:

@@ -15,7 +15,8 @@ from batos.front.wire.keys import OWN, USERNAME, Keyring
 
 #: Where libzmq asks for every connection, in the sockets' own context.
 _ZAP = "inproc://zeromq.zap.01"
-_DOMAIN = b"batos"
+#: Requests are for all who have a token or a key; what happens to everybody's missions is for the home alone.
+REQUESTS, EVENTS = b"batos", b"batos.events"
 
 _log = structlog.get_logger("batos")
 
@@ -55,9 +56,9 @@ class Gate:
         """Stop answering; every later handshake fails or, with CURVE, must not be possible: close the sockets first."""
         self._socket.close(linger=0)
 
-    def guard(self, socket: zmq.Socket[Any], address: Address) -> str:
-        """Let only those in who are known, before it is bound to this address; gives the mechanism."""
-        socket.zap_domain = _DOMAIN
+    def guard(self, socket: zmq.Socket[Any], address: Address, domain: bytes) -> str:
+        """Let only those in whom its domain is for, before it is bound to this address; gives the mechanism."""
+        socket.zap_domain = domain
         socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         socket.ipv6 = address.host.startswith("[")
         if address.loopback:
@@ -76,7 +77,8 @@ class Gate:
             return _id("token", shown[1]) if known else None
         if mechanism == b"CURVE" and len(shown) == 1:
             name = self._keyring.owner(shown[0])
-            return None if name is None else _id(f"key {name}", z85.encode(shown[0]))
+            guest_watches = request[2] == EVENTS and name != OWN
+            return None if name is None or guest_watches else _id(f"key {name}", z85.encode(shown[0]))
         return None
 
     def admits(self, user: str) -> bool:

@@ -12,7 +12,7 @@ import zmq
 import zmq.asyncio
 
 from batos.errors import ConfigError
-from batos.front.serving.auth import Gate
+from batos.front.serving.auth import EVENTS, Gate
 from batos.front.wire.addresses import Address
 from batos.front.wire.listening import bound
 from batos.front.wire.protocol import VERSION, encoded
@@ -24,7 +24,7 @@ _COUNTED: Final = 4_096
 
 
 class Bulletin:
-    """A PUB socket. Tokens are for who asked; all else that happens may be watched by every client of the home."""
+    """A PUB socket. Tokens are for who asked; all else that happens may be watched by the home, and by no guest."""
 
     def __init__(self, context: zmq.asyncio.Context, gate: Gate, address: Address, now: Callable[[], datetime]) -> None:
         self._context = context
@@ -37,7 +37,7 @@ class Bulletin:
     def _open(self, address: Address) -> tuple[zmq.asyncio.Socket, Address]:
         socket = self._context.socket(zmq.PUB)
         socket.sndhwm = _WAITING
-        self.mechanism = self._gate.guard(socket, address)
+        self.mechanism = self._gate.guard(socket, address, EVENTS)
         return socket, bound(socket, address, "events")
 
     def hear(self, event: str, keys: Mapping[str, Any]) -> None:

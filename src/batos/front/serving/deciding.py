@@ -21,9 +21,12 @@ async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:
         raise ProtocolError(
             "args: either approvals or matching is given", field="args.approvals", remedy="Name ids, or a pattern."
         )
+    of = given.user if given.mine else None
     names = given.approvals
     if names is None:
-        names = await asyncio.to_thread(_matching, uvm, given.matching or "")
+        names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
+    else:
+        await asyncio.to_thread(_check, uvm, names, of)
     answered = await uvm.approvals.approve(names, given.user or uvm.settings.asker)
     refused = [answer for answer in answered.answers if not _said(answer, "approved")]
     if len(refused) == len(answered.answers):
@@ -35,9 +38,14 @@ async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:
     }
 
 
-def _matching(uvm: UVM, pattern: str) -> list[str]:
+def _check(uvm: UVM, names: list[str], user: str | None) -> None:
     with uvm.image.snapshot() as root:
-        names = shown.matching(root, pattern, iso(uvm.clock()))
+        shown.check(root, names, user)
+
+
+def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
+    with uvm.image.snapshot() as root:
+        names = shown.matching(root, pattern, iso(uvm.clock()), user)
     if not names:
         raise NotFound(
             f"nothing that waits for approval matches {pattern!r}",
@@ -51,6 +59,7 @@ async def reject(uvm: UVM, given: Reject) -> dict[str, Any]:
     """Say no: {rejected, woken}. Refused: it was answered before, or its time is over."""
     if not given.why.strip():
         raise BriefError("why: there is nothing but blanks", field="why", remedy="Say why: who asked is told.")
+    await asyncio.to_thread(_check, uvm, [given.approval], given.user if given.mine else None)
     answered: Answered = await uvm.approvals.reject(given.approval, given.user or uvm.settings.asker, given.why.strip())
     answer = answered.answers[0]
     if not _said(answer, "rejected"):

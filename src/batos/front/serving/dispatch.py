@@ -35,7 +35,7 @@ from batos.front.wire.shapes import (
 )
 from batos.genesis import budgetcheck
 from batos.genesis.provision import Progress
-from batos.image import roots
+from batos.image import roots, whose
 
 if TYPE_CHECKING:
     from batos.front.serving.founding import Founding
@@ -162,23 +162,28 @@ class Dispatcher:
             meant = brief.get(name)
             if isinstance(meant, str):  # what is none is the brief's own rules' to refuse
                 brief[name] = await self._reader.named(meant, user)
-        files = await self._files(brief.pop("attachments", None) or ())
-        return await self._entered(brief, files, _Told(hear, acknowledge, follow=given.follow))
+        files = await self._files(brief.pop("attachments", None) or (), given.user)
+        return await self._entered(brief, files, _Told(hear, acknowledge, follow=given.follow), given.user)
 
-    async def _entered(self, brief: dict[str, Any], files: Sequence[File], told: _Told) -> dict[str, Any]:
-        """Accept a mission and hand it to the workers, whether its asker stays or not; then tell its end."""
+    async def _entered(
+        self, brief: dict[str, Any], files: Sequence[File], told: _Told, user: str | None = None
+    ) -> dict[str, Any]:
+        """Accept a mission and hand it to the workers, whether its asker stays or not; then tell its end.
+
+        `user` is whose files they are, where they are not the home's.
+        """
         try:
-            mission = await self._whole(self._enter(brief, files, told))
+            mission = await self._whole(self._enter(brief, files, told, user))
             if told.follow:
                 return self._ended(await self.uvm.ended(mission))
             return {"mission": mission, "status": (await self._reader.report(mission))["status"]}
         finally:
             told.leave()
 
-    async def _enter(self, brief: dict[str, Any], files: Sequence[File], told: _Told) -> str:
+    async def _enter(self, brief: dict[str, Any], files: Sequence[File], told: _Told, user: str | None) -> str:
         told.listen(self.uvm.events)
         mission = await self.uvm.submit(brief, files)
-        await self.uploads.forget(file.ref.sha256 for file in files)
+        await self.uploads.forget((file.ref.sha256 for file in files), user or "")
         told.accepted(mission)
         if told.follow or self._works:
             with suppress(Refused):  # a key named one that has ended, or stands still: it is what it is
@@ -201,23 +206,23 @@ class Dispatcher:
             raise NoServer("the server stops; the mission goes on when it runs again", remedy="Wait for it then.")
         return found
 
-    async def _files(self, refs: Any) -> list[File]:
-        """What a brief's attachments name: sent before, or in the image already. BriefError: neither."""
+    async def _files(self, refs: Any, user: str | None) -> list[File]:
+        """What a brief's attachments name: sent before, or in the image already, by this user if one. BriefError."""
         if not isinstance(refs, list | tuple):
             raise BriefError("attachments: it must be a list", field="attachments", remedy="Send a list of files.")
         limit = self.uvm.settings.attachment_bytes
         files = []
         # The brief's own rules, before bytes are looked for.
         for ref in parse_brief({"text": "-", "user": "-", "attachments": refs}).attachments:
-            data = await self._content(ref)
+            data = await self._content(ref, user)
             as_file(ref.name, data, limit)
             files.append(File(ref, data))
         return files
 
-    async def _content(self, ref: AttachmentRef) -> bytes:
-        data = await self.uploads.content(ref.sha256)
+    async def _content(self, ref: AttachmentRef, user: str | None) -> bytes:
+        data = await self.uploads.content(ref.sha256, user or "")
         if data is None:
-            data = await self._reader.read(self._kept, ref.sha256)
+            data = await self._reader.read(self._kept, ref.sha256, user)
         if data is None:
             raise BriefError(
                 f"{ref.name} was not sent: nothing is here with the SHA-256 {ref.sha256[:12]}…",
@@ -226,20 +231,22 @@ class Dispatcher:
             )
         return data
 
-    def _kept(self, sha256: str) -> bytes | None:
-        """A file of the image; None where there is none, or a damaged one, which is to be sent anew."""
+    def _kept(self, sha256: str, user: str | None) -> bytes | None:
+        """A file of the image; None where there is none of this user's, or a damaged one, which is to be sent anew."""
         with self.uvm.image.snapshot() as root:
             found = root[roots.ATTACHMENTS].get(sha256)
+            if found is None or (user is not None and not whose.sent(root, sha256, user)):
+                return None
             data: bytes | None = None
             with suppress(BatosError):
-                data = None if found is None else found.read()
+                data = found.read()
             return data
 
     async def _attach(self, given: Attach, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        kept = await self._reader.read(self._kept, given.sha256)
+        kept = await self._reader.read(self._kept, given.sha256, given.user)
         if kept is not None:
             return {"sha256": given.sha256, "have": len(kept), "size": len(kept)}
-        return await self.uploads.add(given.sha256, given.offset, given.data)
+        return await self.uploads.add(given.sha256, given.offset, given.data, given.user or "")
 
     async def _send(self, given: Send, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
         message = {"receiver": given.receiver, "selector": given.selector, "arguments": given.arguments}
@@ -287,8 +294,8 @@ class Dispatcher:
         about = {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits}
         return {**about, **self.about}
 
-    async def _status(self, _given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        found = await self.uvm.standing(await self._reader.read(self.uvm.status))
+    async def _status(self, given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))
         if self.founding is not None and (told := self.founding.told()) is not None:
             reasons = [self.founding.why().as_dict(), *found["reasons"]]
             found = {**found, "genesis": told, "ready": False, "reasons": reasons}

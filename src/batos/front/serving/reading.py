@@ -96,8 +96,9 @@ class Reader:
         at = iso(self._of.clock())
         with self._of.image.snapshot() as root:
             if given.approval is not None:
+                shown.check(root, [given.approval], given.user)
                 return shown.whole(root, given.approval, at)
-            return shown.listing(root, at, given.limit, given.status)
+            return shown.listing(root, at, given.limit, given.status, given.user)
 
     async def _methods(self, given: MethodList, *_told: object) -> dict[str, Any]:
         return {"methods": await self.read(self._of.lives.listed, given.object)}

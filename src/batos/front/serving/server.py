@@ -13,7 +13,7 @@ import zmq
 import zmq.asyncio
 
 from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
-from batos.front.serving.auth import Gate
+from batos.front.serving.auth import REQUESTS, Gate
 from batos.front.serving.bulletin import Bulletin
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.guests import bounded
@@ -129,7 +129,7 @@ class Server:
         # What has come is taken at once, so that this many wait of one peer only if it floods: docs/decisions/0014.
         router.sndhwm, router.rcvhwm = 64, 4_000
         router.backlog = 512
-        by = self._gate.guard(router, bind)
+        by = self._gate.guard(router, bind, REQUESTS)
         where = bound(router, bind, "bind")
         bulletin = Bulletin(context, self._gate, events, utc_now)
         return Places(where, bulletin.address, by, bulletin.mechanism), bulletin

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PATIENCE = 3_600.0
 #: And after how many where others have no room.
 CROWDED = 60.0
+#: Hex digits of a SHA-256.
+_DIGITS = 64
 #: Files that may be on their way at once.
 FILES = 256
 
@@ -58,7 +60,7 @@ class Uploads:
     def __post_init__(self) -> None:
         self.total = self.total or max(4 * self.each, 2**28)
 
-    async def add(self, sha256: str, offset: int, data: str) -> dict[str, Any]:
+    async def add(self, sha256: str, offset: int, data: str, user: str = "") -> dict[str, Any]:
         """Take a piece (base64): sha256, have (bytes that are there), and size once it is whole.
 
         BriefError: no base64, too long a piece or file, a piece that is not what came before in its place; what came
@@ -66,18 +68,18 @@ class Uploads:
         """
         piece = _decoded(data)
         async with self._turn:
-            return await asyncio.to_thread(self._add, sha256, offset, piece)
+            return await asyncio.to_thread(self._add, _name(sha256, user), offset, piece)
 
-    async def content(self, sha256: str) -> bytes | None:
-        """A whole file's bytes; None where it is not there, or not whole."""
+    async def content(self, sha256: str, user: str = "") -> bytes | None:
+        """A whole file's bytes, as this user sent it; None where it is not there, or not whole."""
         async with self._turn:
-            return await asyncio.to_thread(self._content, sha256)
+            return await asyncio.to_thread(self._content, _name(sha256, user))
 
-    async def forget(self, names: Iterable[str]) -> None:
+    async def forget(self, files: Iterable[str], user: str = "") -> None:
         """Remove files that the image has by now."""
         async with self._turn:
-            for sha256 in names:
-                self._drop(sha256)
+            for sha256 in files:
+                self._drop(_name(sha256, user))
 
     async def close(self) -> None:
         """Remove everything."""
@@ -87,57 +89,58 @@ class Uploads:
 
     # -- in a thread, one at a time
 
-    def _add(self, sha256: str, offset: int, piece: bytes) -> dict[str, Any]:
+    def _add(self, name: str, offset: int, piece: bytes) -> dict[str, Any]:
         self._tidy()
-        spooled = self._files.get(sha256)
+        sha256 = name[:_DIGITS]
+        spooled = self._files.get(name)
         if spooled is None:
             if not piece:
                 return {"sha256": sha256, "have": 0}
-            spooled = self._begin(sha256)
+            spooled = self._begin(name)
         spooled.touched = self.clock()
         if offset < spooled.have:
-            self._compare(sha256, spooled, offset, piece)
+            self._compare(name, spooled, offset, piece)
         fresh = piece[max(0, spooled.have - offset) :] if offset <= spooled.have else b""
-        self._bounded(sha256, spooled.have + len(fresh), len(fresh))
+        self._bounded(name, spooled.have + len(fresh), len(fresh))
         if fresh:
-            self._write(sha256, spooled, fresh)
+            self._write(name, spooled, fresh)
             spooled.digest.update(fresh)
             spooled.have += len(fresh)
         told = {"sha256": sha256, "have": spooled.have}
         return {**told, "size": spooled.have} if spooled.digest.hexdigest() == sha256 else told
 
-    def _write(self, sha256: str, spooled: _Spooled, fresh: bytes) -> None:
+    def _write(self, name: str, spooled: _Spooled, fresh: bytes) -> None:
         try:
             with spooled.path.open("ab") as file:
                 file.write(fresh)
         except OSError as error:
-            self._drop(sha256)
+            self._drop(name)
             if no_room(error):
                 raise disk_full(error, spooled.path) from error
             raise ImageError(f"{spooled.path} cannot be written: {error}", remedy="Check the home's disk.") from error
 
-    def _begin(self, sha256: str) -> _Spooled:
+    def _begin(self, name: str) -> _Spooled:
         if len(self._files) >= FILES and not self._made_room():
             raise Busy(f"{FILES} files are on their way already", remedy="Send it again in a while.")
-        path = self.folder / sha256
+        path = self.folder / name
         path.unlink(missing_ok=True)
-        self._files[sha256] = _Spooled(path, self.clock())
-        return self._files[sha256]
+        self._files[name] = _Spooled(path, self.clock())
+        return self._files[name]
 
-    def _compare(self, sha256: str, spooled: _Spooled, offset: int, piece: bytes) -> None:
+    def _compare(self, name: str, spooled: _Spooled, offset: int, piece: bytes) -> None:
         """A piece that came before may come again; another one in its place ends the upload."""
         with spooled.path.open("rb") as file:
             file.seek(offset)
             there = file.read(len(piece))
         if not piece.startswith(there):
-            self._drop(sha256)
+            self._drop(name)
             raise BriefError(
                 "the pieces of the file do not agree", field="attachments", remedy="Send it again from its beginning."
             )
 
-    def _bounded(self, sha256: str, size: int, fresh: int) -> None:
+    def _bounded(self, name: str, size: int, fresh: int) -> None:
         if size > self.each:
-            self._drop(sha256)
+            self._drop(name)
             raise BriefError(
                 f"the file has more than {self.each} bytes",
                 field="attachments",
@@ -156,9 +159,9 @@ class Uploads:
         self._drop(oldest)
         return True
 
-    def _content(self, sha256: str) -> bytes | None:
-        spooled = self._files.get(sha256)
-        if spooled is None or spooled.digest.hexdigest() != sha256:
+    def _content(self, name: str) -> bytes | None:
+        spooled = self._files.get(name)
+        if spooled is None or spooled.digest.hexdigest() != name[:_DIGITS]:
             return None
         spooled.touched = self.clock()
         return spooled.path.read_bytes()
@@ -173,8 +176,8 @@ class Uploads:
         for sha256 in [name for name, each in self._files.items() if each.touched < old]:
             self._drop(sha256)
 
-    def _drop(self, sha256: str) -> None:
-        spooled = self._files.pop(sha256, None)
+    def _drop(self, name: str) -> None:
+        spooled = self._files.pop(name, None)
         if spooled is not None:
             with suppress(OSError):  # it is gone, or something that is not ours is in its place
                 spooled.path.unlink()
@@ -186,6 +189,11 @@ def sweep(home: Path) -> None:
         pid = folder.name.rpartition("-")[2]
         if pid.isdecimal() and note.born(int(pid)) is None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _name(sha256: str, user: str) -> str:
+    """What a user's file is spooled under: another user's of the same digest is another one."""
+    return f"{sha256}-{hashlib.sha256(user.encode()).hexdigest()}" if user else sha256
 
 
 def _decoded(data: str) -> bytes:

@@ -13,7 +13,7 @@ from batos.front.options import Called, common
 from batos.front.shared import file_names
 from batos.front.telling.layout import table
 from batos.front.wire import note
-from batos.front.wire.addresses import Address, listening, reaching
+from batos.front.wire.addresses import listening, reaching
 from batos.front.wire.keys import KeyFile, Keyring
 
 
@@ -84,24 +84,22 @@ def new(called: Called, name: str, address: str | None, out: str | None) -> int:
     target = Path(out or f"{name}.batos-key.json")
     if out != "-" and target.exists():
         raise UsageError(f"{target} exists", field="out", remedy="Name another file with --out, or remove it.")
-    places = _reached(called.settings, address)
-    key = Keyring(called.settings.home).new(name, *places)
+    bind = _reached(called.settings, address)
+    key = Keyring(called.settings.home).new(name, bind)
     if out == "-":
         sys.stdout.write(key.text())
         sys.stdout.flush()
         return 0
     _write(called.settings, target, key)
     if called.console.as_json:
-        called.console.document({"name": name, "file": str(target), "bind": places[0], "events": places[1]})
+        called.console.document({"name": name, "file": str(target), "bind": bind})
     else:
         called.console.write(str(target))
-        called.console.say(f"It leads to {places[0]}. There: BATOS_SERVER={target.name} batos status")
-        if reaching(places[0], "address").loopback:
+        called.console.say(f"It leads to {bind}. There: BATOS_SERVER={target.name} batos status")
+        if reaching(bind, "address").loopback:
             called.console.say(
                 "That is this machine: for a client on another one say how it gets here, --address HOST."
             )
-        if not places[1]:
-            called.console.say(f"It cannot watch: `events` is {called.settings.events}, which is loopback.")
     return 0
 
 
@@ -115,22 +113,18 @@ def _write(settings: Settings, target: Path, key: KeyFile) -> None:
         ) from error
 
 
-def _reached(settings: Settings, address: str | None) -> tuple[str, str]:
-    """How a client elsewhere reaches requests, and events ("": it cannot watch); ConfigError: nobody reaches it."""
-    bound, events = listening(settings.bind, "bind"), listening(settings.events, "events")
+def _reached(settings: Settings, address: str | None) -> str:
+    """How a client elsewhere reaches the server; ConfigError: nobody does."""
+    bound = listening(settings.bind, "bind")
     if bound.loopback:
         raise ConfigError(
             f"bind is {bound}: nobody on another machine can reach it, and here the token is enough",
             field="bind",
             remedy=f'Let it listen beyond loopback: bind = "tcp://0.0.0.0:{bound.port or 7717}" in batos.toml.',
         )
-    return _near(bound, address), "" if events.loopback else _near(events, address)
-
-
-def _near(bound: Address, host: str | None) -> str:
-    if host is None:
+    if address is None:
         return bound.near
-    named = f"[{host}]" if ":" in host and "[" not in host else host
+    named = f"[{address}]" if ":" in address and "[" not in address else address
     return str(reaching(f"tcp://{named}:{bound.port}", "address"))
 
 

@@ -60,7 +60,6 @@ class KeyFile:
 
     name: str
     endpoint: str
-    events: str
     server: str
     public: str
     secret: str
@@ -162,7 +161,7 @@ class Keyring:
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # no key, or revoked just now: nobody comes in by it
 
-    def new(self, name: str, endpoint: str, events: str) -> KeyFile:
+    def new(self, name: str, endpoint: str) -> KeyFile:
         """Make a client's key; its secret half is only in what is given back. UsageError: a name that cannot be."""
         if not _NAME.fullmatch(name) or name == OWN:
             raise UsageError(
@@ -175,7 +174,7 @@ class Keyring:
             raise UsageError(
                 f"there is a key {name!r} already", field="name", remedy=f"Revoke it first: batos keys revoke {name}"
             )
-        return KeyFile(name, endpoint, events, server.public, pair.public, pair.secret)
+        return KeyFile(name, endpoint, server.public, pair.public, pair.secret)
 
     def revoke(self, name: str) -> None:
         """Nobody comes in by this key from now on; NotFound."""

@@ -13,12 +13,15 @@ from batos.front.wire.keys import Credentials, Keyring, read_key_file
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A server's two addresses and what is shown there; `events` is empty where it is not known."""
+    """A server's two addresses and what is shown there; `events` is empty where it is not known.
+
+    `watching` is None for a guest: what happens to everybody's missions is told to the home alone.
+    """
 
     endpoint: str
     events: str
     credentials: Credentials
-    watching: Credentials
+    watching: Credentials | None
 
 
 def of_home(home: Path) -> Place:
@@ -38,8 +41,7 @@ def named(server: str, home: Path) -> Place:
     """What the setting `server` names: tcp://HOST:PORT on this machine, or a key file. ConfigError: neither."""
     if not server.startswith("tcp://"):
         file = read_key_file(Path(server).expanduser())
-        endpoint, events = str(reaching(file.endpoint, "server")), file.events and str(reaching(file.events, "server"))
-        return Place(endpoint, events, file.credentials, file.credentials)
+        return Place(str(reaching(file.endpoint, "server")), "", file.credentials, None)
     address = reaching(server, "server")
     if not address.loopback:
         raise ConfigError(

@@ -48,6 +48,7 @@ class Submit(Shape):
         "`in_reply_to` `last`, `last-1`, or the beginning of an id; what its attachments name was sent by `attach`."
     )
     follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
+    user: _Name | None = Field(default=None, description="Whose files alone it may name; absent: any that are here.")
 
 
 class Wait(OfMission):
@@ -65,6 +66,7 @@ class Attach(Shape):
     data: str = Field(
         default="", max_length=4 * (PIECE_BYTES // 3 + 1), description="The piece in base64; empty: just ask."
     )
+    user: _Name | None = Field(default=None, description="Whose it is, and who alone may name it; absent: the home's.")
 
 
 class Missions(Shape):
@@ -128,7 +130,9 @@ class Steer(OfMission):
 
 
 class Status(Shape):
-    """Nothing: how it stands with the server, in one screen."""
+    """How it stands with the server, in one screen."""
+
+    user: _Name | None = Field(default=None, description="Show only this user's missions; absent: everybody's.")
 
 
 class Genesis(Shape):
@@ -155,6 +159,7 @@ class Approvals(Shape):
     status: Literal["asked", "approved", "rejected", "expired", "outdated"] | None = Field(
         default=None, description="Only those of this status."
     )
+    user: _Name | None = Field(default=None, description="Only those that nobody else's mission waits for.")
 
 
 class Approve(Shape):
@@ -165,6 +170,7 @@ class Approve(Shape):
         default=None, description="Or all that wait for an OBJECT.SELECTOR like this: `*.*`."
     )
     user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+    mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 
 
 class Reject(Shape):
@@ -173,6 +179,7 @@ class Reject(Shape):
     approval: _Name = Field(description="Its id.")
     why: str = Field(min_length=1, max_length=1_000, description="What its missions are told.")
     user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+    mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 
 
 class MethodList(Shape):
