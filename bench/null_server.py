@@ -35,7 +35,7 @@ _COUNTS = {
     "done_reason": "stop",
     "total_duration": 1_000_000,
     "load_duration": 1_000,
-    "prompt_eval_count": 100,
+    "prompt_eval_count": 1_000,
     "prompt_eval_duration": 1_000,
     "eval_count": 20,
     "eval_duration": 1_000,

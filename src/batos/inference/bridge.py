@@ -33,6 +33,7 @@ from batos.inference.counts import counted
 from batos.inference.deadline import Deadlines, PhaseTimer, Pulse
 from batos.inference.lanes import network
 from batos.inference.reading import AT_ONCE, Reading, entire
+from batos.inference.truncation import refuse_cut
 from batos.inference.wire import (
     PROGRESS,
     WHOLE_CARD,
@@ -141,7 +142,7 @@ class Bridge:
             if on_token is not None and answer.text:
                 on_token(answer.text)
         self._warm = None if request.keep_alive == 0 else (key, asyncio.get_running_loop().time())
-        return answer
+        return refuse_cut(request, answer)
 
     async def count(self, request: ChatRequest) -> int:
         """The tokens of a prompt as the daemon counts them: one token is generated, and nothing of it is kept."""
