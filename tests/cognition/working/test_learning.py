@@ -156,6 +156,22 @@ async def test_what_ollama_cannot_answer_for_is_left(tmp_path: Path) -> None:
         assert (await mind.uvm.learning.some())["left"] == 0
 
 
+async def test_a_coder_that_cannot_be_asked_is_tried_less_and_less_often(tmp_path: Path) -> None:
+    """Each time in vain the pause is twice as long, so that a model which never loads is not loaded all day."""
+    held, asked = Held(), asyncio.Queue[float]()
+    held.may.set()
+    held.away = True
+    async with learning(tmp_path, held, install="auto", seams=Seams(pauses=(0.01,))) as mind:
+        clock = asyncio.get_running_loop().time
+        mind.uvm.events.subscribe(lambda event, _: asked.put_nowait(clock()) if event == "method.generating" else None)
+        await mind.uvm.ask(MESSAGE)
+        mind.uvm.learning.keep()
+        async with asyncio.timeout(10):
+            first, *_, last = [await asked.get() for _ in range(5)]
+        assert last - first >= 0.01 + 0.02 + 0.04 + 0.08
+        assert waiting(mind) == 1
+
+
 async def test_a_wish_for_what_is_another_by_now_is_dropped(tmp_path: Path) -> None:
     """The intent was changed since: nothing is asked for the former one."""
     async with learning(tmp_path, install="auto") as mind:

@@ -31,18 +31,20 @@ _log = structlog.get_logger("batos")
 _LATER: Final = frozenset({"budget"})
 #: Outcomes of which there is a method, or will be when a person says yes.
 _MADE: Final = frozenset({"installed", "made", "asked"})
+#: The most seconds between two tries of what Ollama cannot answer for: each may load a model, and is in the journal.
+_LONGEST: Final = 3_600.0
 
 
 class Makes(Protocol):
-    """Who makes a method: the jit."""
+    """Makes a method: the jit."""
 
     async def fulfil(self, wish: Mapping[str, Any], *, installs: bool) -> dict[str, Any]:
-        """What came of a wish: {receiver, selector, outcome, ...}; raises what Ollama raises."""
+        """Fulfil a wish, and tell what came of it: {receiver, selector, outcome, ...}; raises what Ollama raises."""
         ...
 
 
 class Parts(Protocol):
-    """What it works with: the UVM."""
+    """Has all that learning works with: the UVM."""
 
     @property
     def settings(self) -> Settings: ...
@@ -64,10 +66,10 @@ class Learning:
     """Makes what is to be made, unless somebody asks something; every method is called on the loop."""
 
     def __init__(self, parts: Parts, group: asyncio.TaskGroup, pause: float) -> None:
-        """`pause`: seconds until what cannot be made just now is tried again."""
+        """`pause`: seconds until what cannot be made just now is tried again; twice as many each time Ollama fails."""
         self._parts = parts
         self._group = group
-        self._pause = pause
+        self._pause = self._patience = pause
         self._wake = asyncio.Event()
         self._making: dict[str, Any] | None = None
         self._task: asyncio.Task[dict[str, Any]] | None = None
@@ -145,7 +147,7 @@ class Learning:
             return next((each for each in wishes.listed(root) if wishes.name_of(each) not in left), None)
 
     async def _one(self, wish: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What came of one; None: it was left, because somebody asks something or Ollama does not answer."""
+        """Make one, and tell what came of it; None: it was left, for a question or for want of Ollama."""
         self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
         self._task = asyncio.ensure_future(self._made(wish))
         try:
@@ -156,12 +158,16 @@ class Learning:
             raise
         finally:
             task, self._task, self._making = self._task, None, None
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            _log.warning("method.not_made", selector=wish["selector"], reason=as_ours(error).as_dict())
-        if error is not None or task.cancelled():
+        if task.cancelled():
             self._wake_later()  # who came may never run, and then nobody says that all rests again
             return None
+        error = task.exception()
+        if error is not None:
+            _log.warning("method.not_made", selector=wish["selector"], reason=as_ours(error).as_dict())
+            asyncio.get_running_loop().call_later(self._patience, self._wake.set)
+            self._patience = min(2 * self._patience, _LONGEST)
+            return None
+        self._patience = self._pause
         return task.result()
 
     async def _made(self, wish: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +189,7 @@ class Learning:
     # -- telling
 
     def shown(self, root: Any) -> dict[str, Any]:
-        """What waits to be made, and what is being made: {waiting, making {object, selector, since} or None}."""
+        """Show what waits to be made, and what is being made: {waiting, making {object, selector, since} or None}."""
         making = None
         if self._making is not None:
             making = dict(self._making)
