@@ -95,6 +95,13 @@ def data(ran: Ran, code: int = 0) -> Any:
     return ran.document["data"]
 
 
+def thoughts_kept(learner: User) -> int:
+    """Count the answers to methods that are in the journal: one that is only on its way is lost by a kill."""
+    shown = data(learner.run("show", "last", "--prompts", "--json"))
+    asked = [each["messages"][-1]["content"] for each in shown["prompts"] if each["state"] == "done"]
+    return sum("Your part of the question:" in each for each in asked)
+
+
 def told(mission: Any) -> dict[str, str]:
     """What ran for each facet of a mission."""
     return {each["selector"]: each["as"] for each in mission["provenance"]["methods"]}
@@ -168,6 +175,7 @@ def test_a_generation_that_is_killed_is_taken_up_where_it_was(learner: User, dae
     )
     asking = learner.start("ask", "--json", *BRICK, QUESTION)
     until(lambda: (daemon.written() - before)["guide_facet_"] == 2 and daemon.thinking() == thought + 2)
+    until(lambda: thoughts_kept(learner) == 2)
     asking.send_signal(signal.SIGKILL)
     asking.communicate(timeout=10)
     daemon.fault()
