@@ -39,7 +39,7 @@ ALLOWED = {"first token": 1.0, "second cycle": 1.1, "lines": 3, "left out": 0}
 
 @dataclass(slots=True)
 class Tally:
-    """What was measured, a figure for each round."""
+    """Holds what was measured, a figure for each round."""
 
     first: dict[str, list[float]] = field(default_factory=lambda: {"reflex": [], "cycle": []})
     answers: dict[str, list[float]] = field(default_factory=lambda: {"reflex": [], "cycle": [], "second_cycle": []})
@@ -82,7 +82,7 @@ class Person:
         return ran
 
     async def missions(self) -> list[Mapping[str, Any]]:
-        """What was asked, whole, from the first question on."""
+        """Return what was asked, whole, from the first question on."""
         settings = Settings(home=Path(self.environ["BATOS_HOME"]), ollama_host=self.environ["OLLAMA_HOST"])
         async with open_uvm(settings) as uvm:
             return [uvm.mission(line["id"]) for line in reversed(uvm.missions())]
@@ -106,12 +106,12 @@ def without_notes(lines: Sequence[str]) -> list[str]:
 
 
 def left_out(mission: Mapping[str, Any]) -> int:
-    """How many passages of the files the model was not shown."""
+    """Count the passages of the files that the model was not shown."""
     return int(mission["provenance"]["omitted"]["passages"])
 
 
 def round_of(number: int, folder: Path, rate: float, load: float, tally: Tally) -> None:
-    """One fresh home, and three questions."""
+    """Make a fresh home and ask three questions in it."""
     with emulator(folder, rate, load) as host:
         person = Person(folder / "home", host)
         person.run("genesis")

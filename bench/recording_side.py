@@ -34,7 +34,7 @@ _LIGHTS = ("#bf616a", "#ebcb8b", "#a3be8c")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What stood in a row from one second to another; `until` is None for what stands in the end."""
+    """Lists what stood in a row from one second to another; `until` is None for what stands in the end."""
 
     row: int
     cells: tuple[tuple[str, str], ...]

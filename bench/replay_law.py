@@ -44,7 +44,7 @@ MOST_KILLS = 400
 
 @dataclass(slots=True)
 class Tally:
-    """What was counted so far."""
+    """Holds what was counted so far."""
 
     missions: int = 0
     done: int = 0
@@ -59,7 +59,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Bed:
-    """Where missions die: a daemon, a home as it is after genesis, and the process that forks others."""
+    """Gathers what missions die with: a daemon, a home as it is after genesis, and the process that forks others."""
 
     emulator: Emulator
     url: str
@@ -69,7 +69,7 @@ class Bed:
     @classmethod
     @asynccontextmanager
     async def made(cls, folder: Path) -> AsyncIterator[Bed]:
-        """One bed, and its end."""
+        """Make a bed, and end it."""
         options = Options(embedder=lambda text: [1.0, float(len(text))])
         emulator, template = Emulator(options), folder / "template"
         async with emulator.serving() as url:
@@ -90,7 +90,7 @@ class Bed:
                 await stem.wait()
 
     async def process(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """What one forked process said until it ended."""
+        """Return what a forked process said until it ended."""
         assert self.stem.stdin is not None
         assert self.stem.stdout is not None
         self.stem.stdin.write(json.dumps(job).encode() + b"\n")
@@ -108,7 +108,7 @@ def brief_of(number: int) -> dict[str, Any]:
 
 
 async def killed(bed: Bed, home: Path, number: int, tally: Tally) -> None:
-    """One mission, killed until it is done."""
+    """Kill a mission until it is done."""
     shutil.copytree(bed.template, home)
     job: dict[str, Any] = {"home": str(home), "ollama": bed.url, "control": CONTROL, "brief": brief_of(number)}
     job |= {"mission": None, "passed": []}

@@ -40,12 +40,12 @@ _OUT = os.dup(1)
 
 
 def request_of(messages: Any, schema: Any, options: Mapping[str, Any]) -> str:
-    """What tells one request from another, of a journaled one and of one that came to the daemon alike."""
+    """Return what tells one request from another, of a journaled one and of one that came to the daemon alike."""
     return hashlib.sha256(canonical([messages, schema, options.get("seed"), options.get("num_predict")])).hexdigest()
 
 
 def say(**fields: Any) -> None:
-    """One line to the parent, whole, however this process ends."""
+    """Write a line to the parent, whole, however this process ends."""
     os.write(_OUT, json.dumps(fields).encode() + b"\n")
 
 
@@ -77,7 +77,7 @@ def answered(records: Sequence[Record]) -> list[str]:
 
 
 def changed(notes: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> int:
-    """How often a mission decided something another way than it had before, or did another thing than it decided."""
+    """Count how often a mission decided something another way than before, or did another thing than it decided."""
     count = sum(len({canonical(note[name]) for note in notes if name in note}) > 1 for name in ONCE)
     slots = {note["slot"] for note in notes if "slot" in note}
     told = {slot: [note for note in notes if note.get("slot") == slot] for slot in slots}
@@ -92,13 +92,13 @@ def changed(notes: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> int
 
 
 def logs(mission: str, passed: Sequence[str]) -> list[str]:
-    """Where the journal has the calls of a mission: its own log, and those of the generations that it came through."""
+    """List the journal's logs of a mission's calls: its own, and those of the generations that it came through."""
     ends = (step.split(" ") for step in passed if step.startswith("inference.end "))
     return [mission, *{end[1] for end in ends if end[1] != mission}]
 
 
 async def attempt(job: Mapping[str, Any]) -> None:
-    """One process' life with the mission."""
+    """Live one process' life with the mission."""
     settings = Settings(
         home=Path(job["home"]), user="bench", ollama_host=job["ollama"], install="now", method_control=job["control"]
     )

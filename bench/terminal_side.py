@@ -23,7 +23,7 @@ _TICK: Final = 0.02  # seconds between two looks whether the process has ended
 
 @dataclass(slots=True)
 class Screen:
-    """What a terminal of so many columns shows: lines of (character, style); a style is the digits of its SGR codes."""
+    """Shows a terminal of so many columns: lines of (character, style); a style is the digits of its SGR codes."""
 
     columns: int = COLUMNS
     lines: list[list[tuple[str, str]]] = field(default_factory=lambda: [[]])
@@ -125,7 +125,7 @@ def _terminal(columns: int) -> tuple[int, int]:
 
 
 def _heard(process: subprocess.Popen[bytes], masters: Sequence[int], columns: int, began: float) -> Ran:
-    """What is written until the process has ended; one that it leaves behind is not waited for."""
+    """Return what is written until the process has ended; one that it leaves behind is not waited for."""
     screens = {master: Screen(columns) for master in masters}
     decoders = {master: codecs.getincrementaldecoder("utf-8")("replace") for master in masters}
     ran = Ran(0, 0.0, screens[masters[0]], screens[masters[-1]], None, [])

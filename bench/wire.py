@@ -110,7 +110,7 @@ def agreement(outcomes: Sequence[Outcome]) -> float:
 
 
 def goals(outcomes: Sequence[Outcome], *, live: bool) -> list[Goal]:
-    """What is to be reached. Runners that were killed from outside are an emulator's: nobody asks that of a daemon."""
+    """List the goals. Runners that were killed from outside are an emulator's: nobody asks that of a daemon."""
     asked = [one for one in outcomes if not (live and one.unsent and one.exchange.scenario == "faults")]
     return [
         Goal("agreement", agreement(asked), 1.0, "at_least"),

@@ -295,7 +295,7 @@ class UVM(Readings):
     # -- reading
 
     def status(self, user: str | None = None) -> dict[str, Any]:
-        """One screen's worth, asking nobody; where a user is named, with no other's missions."""
+        """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
         with self.image.snapshot() as root:
             screen = report.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue)
             return {
@@ -306,7 +306,7 @@ class UVM(Readings):
             }
 
     async def standing(self, found: Mapping[str, Any]) -> dict[str, Any]:
-        """That screen with what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
+        """Add what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
         said = await standing.of(self.bridge, found["models"])
         reasons = standing.reasons(said, self.image.refusing)
         return {**found, "ollama": {**found["ollama"], **said}, "ready": not reasons, "reasons": reasons}

@@ -1,4 +1,4 @@
-"""What a mission decided without being asked: noted in the journal when it is decided, read by each later attempt.
+"""Keeps what a mission decided without being asked: noted in the journal at once, read by each later attempt.
 
 A note is written with the mission's next call, at the latest: what was paid for is never there without the choices that
 led to it. docs/running.md lists what is noted.
@@ -21,14 +21,14 @@ _REVISION: Final = "revision"
 
 
 class Choice(NamedTuple):
-    """What answers messages to a slot in this mission; `revision` is 0 where no method was there."""
+    """Says what answers messages to a slot in this mission; `revision` is 0 where no method was there."""
 
     how: How
     revision: int = 0
 
 
 class Decided:
-    """One mission's choices: those of its earlier attempts, of the missions that it retries, and those made now."""
+    """Keeps a mission's choices: of its earlier attempts, of the missions that it retries, and those made now."""
 
     def __init__(self, journal: Journal, mission: str, retried: Sequence[str] = ()) -> None:
         """`retried` are missions that asked the same question before, nearest first."""
@@ -52,7 +52,7 @@ class Decided:
         return tuple(self._own)
 
     def own(self, name: str) -> Any:
-        """What this mission's first note of that name says; None: it has none."""
+        """Return what this mission's first note of that name says; None: it has none."""
         return next((note[name] for note in self._own if name in note), None)
 
     def note(self, **decided: Any) -> None:
@@ -61,11 +61,11 @@ class Decided:
         self._journal.note(self._mission, decided)
 
     def choice(self, slot: str) -> Choice | None:
-        """What this mission has chosen to answer a slot with; None: nothing yet."""
+        """Return what this mission has chosen to answer a slot with; None: nothing yet."""
         return self._choices.get(slot)
 
     def retried(self, slot: str) -> Choice | None:
-        """What the nearest of those chose that it retries."""
+        """Return what the nearest of those chose that it retries."""
         return self._retried.get(slot)
 
     def choose(self, slot: str, choice: Choice) -> None:

@@ -28,7 +28,7 @@ _ZIPPED: Final = (".docx", ".odt", ".epub", ".pptx")
 
 
 def no_text(name: str, data: bytes) -> tuple[str, str] | None:
-    """What a file is that is no text, and the command that makes a text of it ("": none); None where it may be one.
+    """Tell what a file is that is no text, and the command that makes it one ("": none); None where it may be one.
 
     >>> no_text("a b.pdf", b"%PDF-1.4")
     ('a PDF', "pdftotext 'a b.pdf' -")

@@ -53,7 +53,7 @@ class MissionInterpreter:
         self._sheet = sheet
 
     def within(self, running: Running, cycle: UvmObject) -> MissionInterpreter:
-        """One that interprets for a mind within this one; what its methods write is its own until it is joined."""
+        """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
         return MissionInterpreter(running, cycle, self._derive, Sheet(self._sheet, running.brief.user))
 
     def joined(self) -> str | None:

@@ -33,7 +33,7 @@ from batos.objects.prototype import Found, UvmObject, own_slots, reference
 
 @dataclass(slots=True)
 class Jit:
-    """Where missions and people turn for a method; what is made for one mission is there for the others."""
+    """Finds or makes methods for missions and people; what is made for one mission is there for the others."""
 
     image: LivingImage
     workshop: Workshop
@@ -100,7 +100,7 @@ class Jit:
         rounds.tell(self.workshop.journal, running.id, asks.told)
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
-        """Why a method of this intent failed not long ago, if it did; the slot need not hold it yet."""
+        """Return why a method of this intent failed not long ago, if it did; the slot need not hold it yet."""
         with self.image.snapshot() as root:
             there = methods.holder_named(root, reference(holder))
             wanted = wants.of_intent(root, there, selector, intent, digests=self.workshop.digests)

@@ -166,7 +166,7 @@ def protocol_task(voice: Voice, name: str, intent: str, answer: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """What a model said, between marks that it does not hold: no line of it stands among those of a task."""
+    """Put what a model said between marks that it does not hold: no line of it stands among those of a task."""
     end = mark(text)
     return f'<answer digest="{end}">\n{text}\n</answer {end}>'
 

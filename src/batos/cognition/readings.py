@@ -1,4 +1,4 @@
-"""What may be read of an image, the same for its owner and for whoever looks at it beside the owner."""
+"""Reads what may be read of an image, the same for its owner and for whoever looks at it beside the owner."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
 
 
 def _with_after(generated: Iterable[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What a mission told of generations, with what came of those that were made when its answer was out."""
+    """Join what a mission told of generations with what came of those that were made when its answer was out."""
     came = {(each["receiver"], each["selector"]): each for each in after}
     shown = []
     for each in generated:

@@ -170,7 +170,7 @@ class Learns(Protocol):
         ...
 
     def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
-        """Why the same was tried not long ago and failed, if it was: it is not tried again yet."""
+        """Return why the same was tried not long ago and failed, if it was: it is not tried again yet."""
         ...
 
 
@@ -356,7 +356,7 @@ class Interprets(Interpreter, Protocol):
     """An interpreter of messages that a mind's parts can be minds for."""
 
     def within(self, running: Running, cycle: UvmObject) -> Interprets:
-        """One that interprets for a mind within this one; what its methods write is its own until it is joined."""
+        """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
         ...
 
     def joined(self) -> str | None:

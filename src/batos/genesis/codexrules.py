@@ -151,7 +151,7 @@ def refuse_makes(table: Table, makes: str, *, protocol: bool) -> None:
 
 
 def refuse_given(table: Table, given: str, *, protocol: bool) -> None:
-    """What a protocol is told beside the answer: the last audit, what the thought cost, or nothing."""
+    """Refuse a protocol that is to be told more than the last audit, what the thought cost, or nothing."""
     if given and not protocol:
         table.fault("given", "a facet is given its sub-query alone", "Write it under a [[protocols]].")
     elif given and given not in ("audit", "cost"):

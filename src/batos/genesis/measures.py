@@ -1,4 +1,4 @@
-"""What was measured of each base and is kept in the image: its density, the marks it reads, what it can."""
+"""Keeps what was measured of each base in the image: its density, the marks it reads, what it can."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEPT = "bases"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One base, by its name: bytes and tokens of the sample prompt, marks beside the usual ones, capabilities.
+    """Describes one base, by its name: bytes and tokens of the sample prompt, marks of its own, capabilities.
 
     Without tokens nothing was counted: it does not chat, or the daemon did not answer.
     """
@@ -27,7 +27,7 @@ class Measure:
 
 
 def known(root: Any) -> dict[str, Measure]:
-    """What is kept, by the base's digest; an image before its first genesis knows nothing."""
+    """Return what is kept, by the base's digest; an image before its first genesis knows nothing."""
     kept = root.get(roots.GENESIS, {}).get(_KEPT, {})
     return {
         digest: Measure(**{**each, "marks": tuple(each["marks"]), "capabilities": tuple(each["capabilities"])})
@@ -70,7 +70,7 @@ def counted(root: Any, model: str) -> tuple[int, int]:
 
 
 def marks(root: Any) -> dict[str, tuple[str, ...]]:
-    """What each model reads as a mark beside the usual ones, by name; those that have none are not in it."""
+    """Return what each model reads as a mark beside the usual ones, by name; those that have none are not in it."""
     bases = known(root)
     made = root.get(roots.GENESIS, {}).get("models", {})
     found = {name: bases[each["base_digest"]].marks for name, each in made.items() if each["base_digest"] in bases}

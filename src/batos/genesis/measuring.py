@@ -40,7 +40,7 @@ async def measured(plan: Plan, daemon: Daemon, image: LivingImage, tell: OnProgr
 
 
 async def take(plan: Plan, daemon: Daemon, known: Mapping[str, Measure], tell: OnProgress) -> dict[str, Measure]:
-    """What is known of each base that is there, by digest; what is not known yet is asked.
+    """Return what is known of each base that is there, by digest; what is not known yet is asked.
 
     A daemon that fails here fails nothing: what is missing is measured by the first missions, or the next genesis.
     """

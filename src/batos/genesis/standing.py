@@ -1,4 +1,4 @@
-"""How the daemon stands just now, asked within a moment: whether it answers, what is in memory, what it lacks."""
+"""Tells how the daemon stands just now, asked within a moment: whether it answers, what is in memory, what it lacks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _asked(daemon: Daemon) -> tuple[Listed, Runners]:
 
 
 def loaded(runners: Runners) -> list[dict[str, Any]]:
-    """What is in memory, and where, as samples have it."""
+    """List what is in memory, and where, as samples have it."""
     return [
         {
             "model": each.name,
@@ -67,6 +67,6 @@ def _lacks(models: Mapping[str, str], missing: list[str]) -> BatosError | None:
 
 
 def reasons(found: Mapping[str, Any], refusing: ImageError | None) -> list[dict[str, Any]]:
-    """What keeps a question from being answered now; nothing if all is ready."""
+    """List what keeps a question from being answered now; nothing if all is ready."""
     first = [] if refusing is None else [refusing.as_dict()]
     return first + ([] if found["error"] is None else [found["error"]])

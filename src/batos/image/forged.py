@@ -18,7 +18,7 @@ OWN: Final = frozenset({"user", "model"})
 
 
 def is_free(holder: UvmObject, selector: str, intent: Intent) -> bool:
-    """Whether the tool may have this name: nothing has it, there or in what all objects have, or the very same wish."""
+    """Tell whether the tool may have this name: nothing there or in what all objects have has it, or the same wish."""
     found = lookup(holder, selector)
     if found is None:
         return True

@@ -19,7 +19,7 @@ def kept(conversation: UvmObject) -> list[Ref]:
 
 
 def merged(before: Iterable[Ref], given: Collection[Ref]) -> list[Ref]:
-    """What was there and what comes; a file takes the place of one of its name, and of one of its content.
+    """Join what was there with what comes; a file takes the place of one of its name, and of one of its content.
 
     >>> a, b = {"name": "a", "sha256": "1"}, {"name": "b", "sha256": "2"}
     >>> merged([a, b], [{"name": "a", "sha256": "3"}])

@@ -16,7 +16,7 @@ _SHOWN: Final = 3
 
 
 def back(name: str) -> int | None:
-    """How many are between the newest and the one that is meant; None for what does not count from the newest.
+    """Count how many are between the newest and the one that is meant; None for what does not count from the newest.
 
     >>> back("last"), back("last-2"), back("m-01M8")
     (0, 2, None)

@@ -48,7 +48,7 @@ class ReadableImage:
 
 
 def complete(root: Any) -> bool:
-    """Whether every tree of records is there; raises ImageError if a newer version has written the image."""
+    """Tell whether every tree of records is there; raises ImageError if a newer version has written the image."""
     whole = all(name in root for name in roots.RECORDS)
     version = root[roots.GENESIS].get("format", roots.FORMAT) if whole else roots.FORMAT
     if version > roots.FORMAT:

@@ -1,4 +1,4 @@
-"""Whose words an object or a slot holds: what one user said is told to no other."""
+"""Tells whose words an object or a slot holds: what one user said is told to no other."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def seen(slots: Mapping[str, Any], slot: str, user: str) -> Any:
 
 
 def taken_over(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, Any]:
-    """Whose the slots of an object are once this user's mission has written one; others keep what they had in it."""
+    """Return whose the slots of an object are once this user's mission has written one; others keep what they had."""
     users = dict(slots.get(SLOT_USERS) or {})
     if not user:
         return users

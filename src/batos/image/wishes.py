@@ -22,7 +22,7 @@ def of(told: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def name_of(wish: Mapping[str, Any]) -> str:
-    """What a wish is kept under: the slot that is without a method."""
+    """Return what a wish is kept under: the slot that is without a method."""
     return f"{wish['holder']} {wish['selector']}"
 
 

@@ -69,7 +69,7 @@ class Answer:
 
     @property
     def thinking_seconds(self) -> float:
-        """What Ollama thought for it, without waiting."""
+        """Return the seconds that Ollama thought for it, without waiting."""
         if self.evaluation_seconds is not None:
             return self.evaluation_seconds
         return max(0.0, self.total_seconds - self.load_seconds)
@@ -197,7 +197,7 @@ class Draft:
 
 
 def loops(pieces: Sequence[str]) -> bool:
-    """Whether a sequence ends in two tokens or some more, over and over."""
+    """Tell whether a sequence ends in two tokens or some more, over and over."""
     for size in range(2, LOOP_LONGEST + 1):
         whole = max(size * LOOP_TIMES, LOOP_TOKENS)
         if len(pieces) >= whole and pieces[-whole:-size] == pieces[size - whole :]:

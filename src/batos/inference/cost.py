@@ -1,4 +1,4 @@
-"""What a mission may spend and has spent: calls, tokens and seconds, over all of its runs."""
+"""Counts what a mission may spend and has spent: calls, tokens and seconds, over all of its runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEVER: Final = "9999"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one mission may spend."""
+    """Bounds what one mission may spend."""
 
     calls: int
     tokens: int
@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Cost:
-    """What one mission spent, in all of its runs; `from_journal` and `wasted` are of the last.
+    """Counts what one mission spent, in all of its runs; `from_journal` and `wasted` are of the last.
 
     `seconds` is what Ollama thought (it read prompts and wrote answers), `waited` what its calls waited there for their
     turn and for `loads` of a model; `wasted` are tokens that led nowhere.
@@ -67,7 +67,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What answers came to: how many, their tokens, prompts counted, and the seconds that Ollama thought."""
+    """Sums up what answers came to: how many, their tokens, prompts counted, and the seconds that Ollama thought."""
 
     answers: int = 0
     tokens: int = 0
@@ -78,12 +78,12 @@ class Spending:
         return Spending(self.answers + other.answers, self.tokens + other.tokens, self.seconds + other.seconds)
 
     def __sub__(self, other: Spending) -> Spending:
-        """What came since."""
+        """Return what came since."""
         return Spending(self.answers - other.answers, self.tokens - other.tokens, self.seconds - other.seconds)
 
 
 def cost_of(records: Iterable[Record], notes: Iterable[Mapping[str, Any]] = ()) -> Cost:
-    """What was spent, as far as the journal tells it: a call that failed is a call, and its tokens nobody counted."""
+    """Sum up what was spent, as far as the journal tells: a call that failed is one, and its tokens nobody counted."""
     cost = Cost(embeds=sum(note.get(EMBEDS_NOTE, 0) for note in notes))
     for record in records:
         cost.calls += 1

@@ -168,7 +168,7 @@ class Entries:
             return frozenset(entry.fields["model"] for entries in found for entry in entries)
 
     def progress(self, mission: str) -> tuple[int, int, str]:
-        """How far a mission came: its entries, those of them that are closed, and the path of the newest."""
+        """Tell how far a mission came: its entries, those of them that are closed, and the path of the newest."""
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
             entries = logs[mission].entries if mission in logs else []

@@ -57,7 +57,7 @@ def messages(told: Iterable[Mapping[str, str]], own: Sequence[str] = ()) -> tupl
 
 
 def of(template: str, info: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a model has beside the usual marks: by its chat templates, and by the vocabulary in its metadata."""
+    """List what a model has beside the usual marks: by its chat templates, and by the vocabulary in its metadata."""
     written = "\n".join((template, str(info.get("tokenizer.chat_template") or "")))
     found = dict.fromkeys((*_TAGGED.findall(written), *_LABEL.findall(_ACTION.sub("\n", written))))
     pieces, kinds = info.get("tokenizer.ggml.tokens"), info.get("tokenizer.ggml.token_type")
@@ -70,14 +70,14 @@ def of(template: str, info: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _counts(mark: str) -> bool:
-    """Whether a mark is one that can be broken, is no word that people write, and is not broken anyway."""
+    """Tell whether a mark is one that can be broken, is no word that people write, and is not broken anyway."""
     plain = mark.isalnum() or not mark.isprintable() or any(map(str.isspace, mark.rstrip()))
     return 1 < len(mark) <= LONGEST and broken(mark) == mark and (mark.startswith("#") or not plain)
 
 
 @lru_cache(maxsize=64)
 def _patterns(own: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """What finds a model's own marks, and what is put there: labels such as `User:` are broken before the colon."""
+    """Compile what finds a model's own marks, and what is put there: labels such as `User:` break before the colon."""
     labels = [mark for mark in own if mark.endswith(":")]
     heads: dict[str, list[str]] = {}
     for mark in own:

@@ -161,13 +161,13 @@ class Session:
         self.cost.wasted += self._spent.get(path, 0)
 
     def spent(self, place: str) -> Spending:
-        """What was used at a place in the cycle and within it, whoever paid for it."""
+        """Sum up what was used at a place in the cycle and within it, whoever paid for it."""
         found = [told for path, told in self._told.items() if path.startswith((f"{place}#", f"{place}/"))]
         return sum(found, Spending())
 
     @property
     def used(self) -> tuple[int, int]:
-        """How many answers were used so far, and their tokens, prompts counted, whoever paid for them."""
+        """Count how many answers were used so far, and their tokens, prompts counted, whoever paid for them."""
         told = sum(self._told.values(), Spending())
         return told.answers, told.tokens
 

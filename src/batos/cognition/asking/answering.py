@@ -19,7 +19,7 @@ from batos.objects.message import Interpreter
 
 
 def ground_of(running: Running, synthesis: Synthesis, given: str = "") -> Ground:
-    """What the answer may rest on; a mind within another is asked what that one made of the mission's question.
+    """Gather what the answer may rest on; a mind within another is asked what that one made of the mission's question.
 
     `given` is what a protocol was told beside the answer.
     """

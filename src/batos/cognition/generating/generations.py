@@ -31,7 +31,7 @@ _INSTALLS: Final = "installs"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How a generation ended: a method that is installed, a candidate that is not, or why there is none."""
+    """Tells how a generation ended: a method that is installed, a candidate that is not, or why there is none."""
 
     outcome: str
     spent: Spent
@@ -67,7 +67,7 @@ class Asks:
 
 @dataclass(slots=True)
 class Generations:
-    """One for all missions: what is made for one is there for the others, and what failed is not tried by each."""
+    """Serves all missions: what is made for one is there for the others, and what failed is not tried by each."""
 
     workshop: Workshop
     lives: Installs
@@ -111,11 +111,11 @@ class Generations:
         return await self._settled(asks, candidate)
 
     def failed_lately(self, log: str) -> BatosError | None:
-        """Why the same failed not long ago: as remembered, else as the journal has it."""
+        """Return why the same failed not long ago: as remembered, else as the journal has it."""
         return self._declined.failure(log) or self._declined.read(rounds.opened(self.workshop.journal, log))
 
     async def _made(self, asks: Asks) -> Made:
-        """What the generation comes to, for all who wait for it; Refused: no more may begin."""
+        """Return what the generation comes to, for all who wait for it; Refused: no more may begin."""
         wanted = asks.wanted
         asks.hold()  # one that is to stand still begins and awaits nothing more
         if not self.flights.flying(wanted.key):

@@ -1,4 +1,4 @@
-"""Where a candidate goes: to a person who is asked about it, and into the image as a method."""
+"""Names the two places where a candidate goes: to a person who is asked about it, and into the image as a method."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batos.objects.method import Method
 
 
 class Approves(Protocol):
-    """Where a candidate waits for a person (cognition/approving)."""
+    """Keeps candidates that wait for a person (cognition/approving)."""
 
     async def ask(self, candidate: Candidate, mission: str | None) -> str:
         """The id of the approval that is asked for; the same candidate asks once. GenerationFailed: it was rejected."""
@@ -25,7 +25,7 @@ class Approves(Protocol):
 
 
 class Installs(Protocol):
-    """Where a candidate becomes a method (cognition/lives)."""
+    """Makes a method of a candidate (cognition/lives)."""
 
     async def install(self, candidate: Candidate) -> Method:
         """A copy of the method that belongs to no connection; Refused."""

@@ -210,7 +210,7 @@ def type_name(value: object) -> str:
 
 
 def _owner(root: Any, holder: UvmObject, intent: Intent) -> str:
-    """Who the object is: its persona's identity and method, a tool's those of who wished for it; else the charter."""
+    """Describe the object: its persona's identity and method, a tool's those of who wished for it; else the charter."""
     persona = root.get(graph.prototype_name(intent.inspiration)) if intent.kind == "tool" else None
     given = _given(holder if persona is None else persona)
     texts = [given[slot].strip() for slot in IDENTITY[1:] if slot in given]

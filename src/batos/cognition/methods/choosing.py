@@ -42,12 +42,12 @@ class _Message:
 
     @property
     def slot(self) -> str:
-        """Where it goes, as choices are noted."""
+        """Name the slot to which it goes, as choices are noted."""
         return f"{reference(self.found.holder)} {self.selector}"
 
     @property
     def free(self) -> bool:
-        """Whether its intent may be interpreted although there is a method."""
+        """Tell whether its intent may be interpreted although there is a method."""
         return self.running.interpret == "allow" and interpretable(self.receiver, self.intent, self.args)
 
     def method(self, revision: int) -> Method | None:
@@ -65,7 +65,7 @@ class _Message:
 async def chosen(
     running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
 ) -> Chosen:
-    """What answers this message: as this mission has chosen before, else as it chooses now, which is noted.
+    """Choose what answers this message: as this mission has chosen before, else as it chooses now, which is noted.
 
     GenerationFailed, CovenantViolation, ApprovalNeeded: nothing may, as policy says.
     """
@@ -93,7 +93,7 @@ def _before(message: _Message) -> Chosen | None:
 
 
 def _retried(message: _Message) -> Choice | None:
-    """What the mission chose that this one retries; a method only while it acts: people may have put an end to it."""
+    """Return what the mission chose that this one retries; a method only while it acts, since people may end it."""
     choice, value = message.running.decided.retried(message.slot), message.found.value
     if choice is None or choice.how != "method":
         return choice

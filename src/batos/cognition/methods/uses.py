@@ -59,7 +59,7 @@ def _told(holder: UvmObject, selector: str) -> dict[str, str]:
 
 
 class _Use:
-    """One use of a slot while it lasts: judged by what it spends, never by what it waits for or is thought again."""
+    """Measures one use of a slot while it lasts: judged by what it spends, never by what it waits for or repeats."""
 
     def __init__(self, errand: Errand) -> None:
         self._running = errand.running

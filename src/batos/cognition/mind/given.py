@@ -1,4 +1,4 @@
-"""What a key protocol is given beside the answer: the findings of the last audit, or what the thought cost so far."""
+"""Tells a key protocol more than the answer: the findings of the last audit, or what the thought cost so far."""
 
 from __future__ import annotations
 

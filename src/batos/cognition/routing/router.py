@@ -198,7 +198,7 @@ class Router:
         return leader, scores[leader]
 
     def _plain(self, text: str, leader: str, score: float) -> bool:
-        """Whether a short text speaks for nobody surely, and says no word that calls for its leader."""
+        """Tell whether a short text speaks for nobody surely, and says no word that calls for its leader."""
         return NEUTRAL in self._names and score < SURE and not self._triggers.said(text, leader)
 
     def _reason(self, text: str, leader: str, score: float, *, stays: bool) -> str:
@@ -245,5 +245,5 @@ def _leant(scores: Mapping[str, float], text: str, before: str | None) -> dict[s
 
 
 def _chosen(scores: Mapping[str, float], leader: str, effort: str) -> tuple[str, ...]:
-    """Who thinks: the leader; at a council everybody, the likeliest first."""
+    """Name who thinks: the leader; at a council everybody, the likeliest first."""
     return tuple(sorted(scores, key=lambda name: -scores[name])) if effort == "council" else (leader,)

@@ -18,7 +18,7 @@ EVERY: Final = 0.5
 
 
 class Keeps(Protocol):
-    """What is needed of the image."""
+    """Reads and writes the image, as far as is needed here."""
 
     def snapshot(self) -> Any:
         """The root as it stands, in a `with`."""
@@ -26,7 +26,7 @@ class Keeps(Protocol):
 
     @property
     def writer(self) -> Any:
-        """Where changes of the root are made: `await writer.apply(change)`."""
+        """Return what makes changes of the root: `await writer.apply(change)`."""
         ...
 
 
@@ -40,7 +40,7 @@ class Saved:
         self._at: float | None = None
 
     def read(self) -> list[list[float]]:
-        """What an earlier process was given, from the first on; what is of another lesson or embedder is nothing."""
+        """Return what an earlier process was given, from the first on; another lesson's or embedder's is nothing."""
         found: list[list[float]] = []
         with self._image.snapshot() as root:
             kept = dict(root.get(roots.ROUTER, {}).get(PIECES) or {})

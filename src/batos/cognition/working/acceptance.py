@@ -57,12 +57,12 @@ def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> s
 
 
 def _counted(name: object) -> bool:
-    """Whether a name means another conversation when it is said again later."""
+    """Tell whether a name means another conversation when it is said again later."""
     return isinstance(name, str) and (name == "new" or naming.back(name) is not None)
 
 
 def _alike(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
-    """Whether a field of two briefs says the same; to the first's files its conversation's may have been added."""
+    """Tell whether a field of two briefs says the same; to the first's files its conversation's may have been added."""
     if field == "attachments" and "conversation" in first:
         return all(each in first[field] for each in value.get(field, ()))
     return bool(first.get(field) == value.get(field))

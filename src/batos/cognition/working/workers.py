@@ -100,7 +100,7 @@ class Workers:
         return any(mission in kept for kept in (self._running, self._queue, self._patient, self._settling))
 
     def rests(self) -> bool:
-        """Whether no mission runs or waits for its turn."""
+        """Tell whether no mission runs or waits for its turn."""
         return not (self._running or len(self._queue) or self.stopping)
 
     @property
@@ -368,5 +368,5 @@ def _stopped() -> BatosError:
 
 
 async def _in_line(error: OllamaError) -> bool:
-    """Whether a mission that asked for no patience waits: for its turn, where the daemon's own queue was full."""
+    """Tell whether a mission that asked for no patience waits: for its turn, where the daemon's own queue was full."""
     return isinstance(error, OllamaBusy)
