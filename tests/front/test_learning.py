@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from tests.front.processes import Ran, User, emulator
 
+from batos.front.doors.wanting import waiting
+
 QUESTION = "Why is the weekly report late?"
 BRICK = ("--persona", "brick", "--effort", "cycle")
 FACETS = ("guide_facet_", "rogues_gallery_facet_", "tamland_facet_")
@@ -141,6 +143,19 @@ def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
     second = data(learner.run("ask", "--json", *BRICK, "What makes the queue long?"))
     assert set(told(second).values()) == {"method"}
     assert learner.run("method", "make").out.strip() == "Nothing is to be made."
+
+
+def test_who_waits_for_the_image_ends_the_making(learner: User, daemon: Daemon) -> None:
+    """A question that was answered gives the image back when another process wants it; what is left is told."""
+    (learner.home / "batos.toml").write_text("method_control = 0\nlearn_seconds = 300\n", encoding="utf-8")
+    daemon.fault({"match": {"selector": "tamland_facet_"}, "do": "stall", "seconds": 300})
+    before = daemon.written()
+    asked = learner.start("ask", *BRICK, QUESTION)
+    until(lambda: (daemon.written() - before)["tamland_facet_"] == 1)
+    with waiting(learner.home / "live_image.fs"):
+        _, said = asked.communicate(timeout=50)
+    assert asked.returncode == 0
+    assert "to be made" in said
 
 
 def test_what_is_made_after_the_answer_outlives_its_process(learner: User, daemon: Daemon) -> None:

@@ -207,6 +207,14 @@ def holder(path: Path) -> str:
     return ""
 
 
+def held_since(path: Path) -> float:
+    """When a file storage was opened for writing last, in seconds since 1970; 0 if this machine cannot tell."""
+    try:
+        return Path(f"{path}.lock").stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def _locker(path: Path | None) -> int:
     """Which process has locked the file itself, as the kernel lists it; 0 if it does not say."""
     try:

@@ -52,6 +52,16 @@ def test_what_reads_is_answered_beside_the_owner(user: User) -> None:
         assert owner.poll() is None
 
 
+def test_what_a_dead_process_left_is_not_taken_for_its_successors(user: User) -> None:
+    """Beside an owner the mission that it runs stands well, and one that a killed process ran waits for `resume`."""
+    names = []
+    for _ in range(2):
+        with asking(user, "3"):
+            names.append(user.run("show", "last", "--json").document["data"]["id"])
+            left = ["stands   the process that ran it has ended" in user.run("show", name).out for name in names]
+    assert left == [True, False]
+
+
 def test_what_writes_waits_a_moment_and_then_names_the_way_out(user: User) -> None:
     """Who has the image is told at once; where it stays taken the error names `batos serve` first, and exits with 5."""
     with asking(user, "3") as owner:

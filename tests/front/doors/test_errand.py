@@ -65,6 +65,10 @@ class HandDoor:
         """Nothing."""
         return []
 
+    async def attends(self, mission: str) -> bool:
+        """Nobody is asked."""
+        return False
+
     async def left_behind(self) -> list[str]:
         """Nothing."""
         return []

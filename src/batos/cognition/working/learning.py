@@ -7,7 +7,7 @@ ends what is being made at once: what the coder has answered by then is in the j
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -128,18 +128,25 @@ class Learning:
         with self._parts.image.snapshot() as root:
             return {"made": told, "left": len(root[roots.WISHES])}
 
-    async def briefly(self, seconds: float, call: float) -> dict[str, Any]:
+    async def briefly(
+        self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None
+    ) -> dict[str, Any]:
         """The same for a process that is about to end: within so many seconds, where a call takes about `call`.
 
-        None is begun that would not fit, and what is not done in time is left to the next process.
+        None is begun that would not fit, and what is not done in time, or before `unless` returns, is left to the next
+        process.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         alarm = loop.call_at(end, self._yield)
+        over = asyncio.ensure_future(unless) if unless is not None else loop.create_future()
+        over.add_done_callback(lambda told: None if told.cancelled() else self._yield())
         try:
-            return await self.some(lambda: loop.time() + call < end)
+            return await self.some(lambda: loop.time() + call < end and not over.done())
         finally:
             alarm.cancel()
+            over.cancel()
+            await asyncio.wait({over})
 
     def _next(self, left: set[str]) -> dict[str, Any] | None:
         """The first that was not tried this time."""

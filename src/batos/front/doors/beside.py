@@ -42,9 +42,13 @@ class Beside:
 
     served = False
 
-    def __init__(self, reader: Reader, holder: str) -> None:
+    def __init__(self, looked: Looked, holder: str, since: float) -> None:
+        """`holder` is the process that has the image open, `since` when it opened it; "" and 0 if none has."""
         self.holder = holder
-        self._verbs = reader.verbs()
+        self._since = since
+        self._looked = looked
+        self._reader = Reader(looked)
+        self._verbs = self._reader.verbs()
 
     async def call(
         self,
@@ -62,6 +66,16 @@ class Beside:
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
         """Nothing can be handed over here."""
         raise NoServer("no server runs, and files are handed over to be asked about")
+
+    async def attends(self, mission: str) -> bool:
+        """As Door has it: a mission that began to run before the image was opened was left by a process that ended."""
+        return bool(self.holder) and await self._reader.read(self._runs, mission)
+
+    def _runs(self, mission: str) -> bool:
+        image = self._looked.image
+        with image.snapshot() as root:
+            status = image.find(root, mission)[1]
+        return status.word == "running" and datetime.fromisoformat(status.at).timestamp() >= self._since
 
     async def left_behind(self) -> list[str]:
         """Nothing is settled by a look."""
@@ -99,7 +113,9 @@ async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) 
             return
         image = ReadableImage(settings.image_uri, faces.image, faces.journal)
         looked = Looked(settings, image, Entries(faces.journal), LivesRead(image))
-        yield Beside(Reader(looked), faces.holder)
+        file = storage.file_of(settings.image_uri)
+        since = storage.held_since(file) if file is not None and faces.holder else 0.0
+        yield Beside(looked, faces.holder, since)
 
 
 def _looked(stack: AsyncExitStack, settings: Settings) -> Faces | None:

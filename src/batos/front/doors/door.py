@@ -44,6 +44,10 @@ class Door(Protocol):
         """Hand over the bytes of files; gives the references that a brief carries."""
         ...
 
+    async def attends(self, mission: str) -> bool:
+        """Whether somebody is at work on a mission that has not ended, or will be by itself."""
+        ...
+
     async def left_behind(self) -> list[str]:
         """The missions that nobody runs, settled and queued; none where a server runs them."""
         ...
@@ -184,6 +188,10 @@ class Served:
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
         """As Door has it."""
         return await self.client.attach(files)
+
+    async def attends(self, mission: str) -> bool:
+        """The server does."""
+        return True
 
     async def left_behind(self) -> list[str]:
         """The server took up what was left when it started."""

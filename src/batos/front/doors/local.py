@@ -14,11 +14,13 @@ from batos.cognition.brief import File
 from batos.config import Settings
 from batos.errors import ApprovalNeeded, NoServer
 from batos.events import Events
+from batos.front.doors.wanting import wanted
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads, sweep
 from batos.front.wire.calls import Acknowledged, Hear
 from batos.front.wire.protocol import read_args
 from batos.front.wire.shapes import PIECE_BYTES
+from batos.image.storage import file_of
 from batos.uvm import UVM, Seams, open_uvm
 
 #: Nobody goes on with these by themselves while no server runs.
@@ -74,6 +76,10 @@ class LocalDoor:
                     break  # it is whole, or the image has it
         return [file.ref.model_dump() for file in files]
 
+    async def attends(self, mission: str) -> bool:
+        """As Door has it."""
+        return mission in self._begun
+
     async def left_behind(self) -> list[str]:
         """As Door has it."""
         return await self.uvm.recover()
@@ -91,10 +97,15 @@ class LocalDoor:
         return begun
 
     async def learn(self, mission: str) -> Mapping[str, Any]:
-        """As Door has it: within the setting `learn_seconds`, if a call such as the mission's fits into that."""
+        """As Door has it: within the setting `learn_seconds`, if a call such as the mission's fits into that.
+
+        It ends sooner where another process waits for the image.
+        """
         cost = self.uvm.mission(mission)["cost"]
         call = cost["seconds"] / cost["calls"] if cost["calls"] else math.inf  # nothing was measured
-        return await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call)
+        image = file_of(self.uvm.settings.image_uri)
+        unless = None if image is None else wanted(image)
+        return await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)
 
     async def keep_learning(self) -> None:
         """As Door has it."""

@@ -108,7 +108,7 @@ def show(called: Called, mission: str, prompts: bool, call: str | None, voices: 
 async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     async with opened as way:
         found = await way.call("show", args)
-        return found, way.served or bool(way.holder and found["status"] == "running")
+        return found, way.served or await way.attends(found["id"])
 
 
 @click.command()
