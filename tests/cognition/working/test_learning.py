@@ -10,7 +10,7 @@ from typing import Any
 from tests.cognition.generating.learning import CYCLE, FACETS, MESSAGE, SAID, SPEAKS, Learning, Refusing, learning
 from tests.cognition.test_decided import died
 
-from batos.errors import OllamaUnreachable
+from batos.errors import AnswerUnreadable, BatosError, OllamaUnreachable
 from batos.image import roots
 from batos.inference.bridge import ChatRequest
 from batos.inference.chat import Answer
@@ -154,6 +154,19 @@ async def test_what_ollama_cannot_answer_for_is_left(tmp_path: Path) -> None:
         assert await mind.uvm.learning.some() == {"made": [], "left": 1}
         held.away = False
         assert (await mind.uvm.learning.some())["left"] == 0
+
+
+async def test_one_that_the_daemon_cannot_read_keeps_no_other(tmp_path: Path) -> None:
+    """What comes of one request stands and is tried again; the others are made meanwhile."""
+
+    def writes(request: ChatRequest) -> str | BatosError:
+        return AnswerUnreadable("half a letter") if wanted(request) == "guide_facet_" else author(SPEAKS, SAID)(request)
+
+    async with learning(tmp_path, writes, install="auto") as mind:
+        await mind.uvm.ask(CYCLE)
+        told = await mind.uvm.learning.some()
+        assert sorted(each["selector"] for each in told["made"]) == ["rogues_gallery_facet_", "tamland_facet_"]
+        assert (told["left"], mind.slot("guide_facet_")) == (1, Intent)
 
 
 async def test_a_coder_that_cannot_be_asked_is_tried_less_and_less_often(tmp_path: Path) -> None:

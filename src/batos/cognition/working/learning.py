@@ -18,7 +18,7 @@ import structlog
 from batos.cognition.hold import as_ours
 from batos.cognition.working.workers import Workers
 from batos.config import Settings
-from batos.errors import BatosError, ModelMissing, NotFound, OllamaError
+from batos.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError
 from batos.events import Events
 from batos.image import forged, methods, roots, wishes
 from batos.image.commits import settled
@@ -124,7 +124,8 @@ class Learning:
             outcome = await self._one(wish)
             if outcome is None:
                 break
-            told.append(outcome)
+            if outcome:
+                told.append(outcome)
         with self._parts.image.snapshot() as root:
             return {"made": told, "left": len(root[roots.WISHES])}
 
@@ -154,7 +155,10 @@ class Learning:
             return next((each for each in wishes.listed(root) if wishes.name_of(each) not in left), None)
 
     async def _one(self, wish: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Make one, and tell what came of it; None: it was left, for a question or for want of Ollama."""
+        """Make one, and tell what came of it; None: it was left, for a question or for want of Ollama.
+
+        {}: it was left for what the coder answers to it, which says nothing about the others.
+        """
         self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
         self._task = asyncio.ensure_future(self._made(wish))
         try:
@@ -173,7 +177,7 @@ class Learning:
             _log.warning("method.not_made", selector=wish["selector"], reason=as_ours(error).as_dict())
             asyncio.get_running_loop().call_later(self._patience, self._wake.set)
             self._patience = min(2 * self._patience, _LONGEST)
-            return None
+            return {} if isinstance(error, AnswerError) else None
         self._patience = self._pause
         return task.result()
 
