@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from batos.front.client.results import Cost, Mission, MissionLine, Route, Source, Token
+from batos.inference import cost
 
 DOCUMENT = {
     "id": "m-1",
@@ -46,3 +48,10 @@ def test_a_token_is_a_text() -> None:
     """It prints as what it says; a retraction is empty."""
     assert (Token("wor") + Token("ds"), Token("a").retracted) == ("words", False)
     assert (Token(retracted=True), Token(retracted=True).retracted) == ("", True)
+
+
+def test_what_a_mission_spent_has_every_name_that_the_kernel_counts() -> None:
+    """A client loads nothing of the kernel, so its cost is written again: by the same names, and learning beside."""
+    shown = asdict(Cost())
+    assert shown.pop("learning") == {"calls": 0, "tokens": 0}
+    assert shown == cost.Cost().as_dict()
