@@ -28,14 +28,14 @@ def unfolded(tree: ast.Module) -> None:
 
 def _locks(tree: ast.Module, threads: dict[str, str]) -> set[str]:
     """Variables that hold a lock and are used for nothing but `with`."""
-    found = {
-        node.targets[0].id
+    made = [
+        node
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
         and isinstance(node.value, ast.Call)
         and names.member(node.value.func, threads) in _LOCKS
-    }
+    ]
+    found = names.only(tree, made)
     held = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
     loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     return found - {node.id for node in loads if id(node) not in held}
@@ -61,7 +61,8 @@ def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], lo
             body = [_at(ast.Try(body, [ast.ExceptHandler(caught, None, [ast.Pass()])], [], []), node)]
         elif kind == "nullcontext" and called is not None and len(called.args) <= 1:
             value = called.args[0] if called.args else ast.Constant(None)
-            body = [*([] if target is None else [_at(ast.Assign([target], value), node)]), *body]
+            first = ast.Expr(value) if target is None else ast.Assign([target], value)
+            body = [*([_at(first, node)] if called.args or target is not None else []), *body]
         elif target is None and _is_lock(given, threads, locks):
             continue
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
 from batos.guardian.tidying import names
 from batos.guardian.tidying.names import Def
@@ -28,6 +29,8 @@ def gathered(tree: ast.Module, method: Def, receiver: str) -> None:
     beside = {name: node for node in tree.body if node is not method and (name := _defines(node))}
     if len(beside) != sum(1 for node in tree.body if node is not method and _defines(node)):
         return  # something is defined twice: which is meant depends on when it is asked for
+    if method.name in beside:
+        return  # the last of two is meant, and in the method the first would be
     _public(tree, beside, receiver)
     taken = names.bound(method) - beside.keys()
     moved = [node for name, node in beside.items() if _fits(name, node, beside, taken, names.bound(method))]
@@ -62,6 +65,8 @@ def _fits(name: str, node: ast.stmt, beside: dict[str, ast.stmt], taken: set[str
     """Whether it means in the method what it means beside it: no name of the method's hides one of its own."""
     if name in inside or (name.startswith("__") and name.endswith("__")):
         return False
+    if hasattr(builtins, name):
+        return False  # until it is defined the name means the builtin
     own = names.bound(node) if isinstance(node, Def) else set()
     return not (names.loaded(node) - own - beside.keys()) & (taken - {"self"})
 
@@ -120,8 +125,10 @@ def _public(tree: ast.Module, beside: dict[str, ast.stmt], receiver: str) -> Non
         fresh = next((each for each in (plain, f"{plain}_helper") if each.isidentifier() and each not in said), "")
         if not fresh:
             continue
-        _Renamed(name, fresh, receiver).visit(tree)
-        beside[fresh] = beside.pop(name)
+        made = beside.pop(name)
+        sent = isinstance(made, Def) and _receives(made, receiver)
+        _Renamed(name, fresh, receiver if sent else "").visit(tree)
+        beside[fresh] = made
         said.add(fresh)
 
 

@@ -102,6 +102,14 @@ def said(tree: ast.AST) -> set[str]:
     return found
 
 
+def only(tree: ast.AST, made: list[ast.Assign]) -> set[str]:
+    """The variables of these assignments, each of one name, that nothing else binds."""
+    targets = [each.targets[0] for each in made if len(each.targets) == 1]
+    found = {each.id for each in targets if isinstance(each, ast.Name)}
+    theirs = {id(each) for each in targets}
+    return found - {name for node in ast.walk(tree) if id(node) not in theirs for name in _binds(node)}
+
+
 def loaded(tree: ast.AST) -> set[str]:
     """Every name that is looked up anywhere in it."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

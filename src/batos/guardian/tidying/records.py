@@ -10,6 +10,8 @@ from batos.guardian.tidying import names
 
 #: Options of `dataclass` under which a dict is as good.
 _OPTIONS: Final = frozenset({"frozen", "slots", "eq", "repr", "kw_only", "init", "unsafe_hash"})
+#: Ask an object for a name, which a dict does not have.
+_ASKS: Final = frozenset({"delattr", "getattr", "hasattr", "setattr", "vars"})
 _EXCEPTIONS: Final = frozenset({
     "ArithmeticError", "AssertionError", "Exception", "IndexError", "KeyError", "LookupError", "RuntimeError",
     "TypeError", "ValueError",
@@ -24,6 +26,8 @@ class _Record:
     fields: dict[str, ast.expr | None]
     maker: ast.FunctionDef | None = None
     error: str = ""
+    #: A value of it is made once for all in Python, and would be made for each.
+    shared: bool = False
 
 
 @dataclass(slots=True)
@@ -48,7 +52,7 @@ def plain(tree: ast.Module, receiver: str) -> None:
             return
         records[node.name] = record
     uses = _Uses(tree, records, known)
-    if not uses.understood():
+    if not uses.understood() or any(each.shared and name not in uses.spaces for name, each in records.items()):
         return
     fields = {name for record in records.values() for name in record.fields}
     if any(not record.fields and not record.error for record in records.values()):
@@ -92,7 +96,12 @@ def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
     if base is not None and not (isinstance(base, ast.Name) and base.id == "object") and not _is_typed(base, known):
         return None
     if not makers:
-        return _Record(node, {name: _default(value, known) for name, value in fields.items()})
+        made = {name: _default(value, known) for name, value in fields.items()}
+        if any(value is not None and names.loaded(value) & made.keys() for value in made.values()):
+            return None  # a field is no variable of the function
+        return _Record(
+            node, made, shared=any(value is made[name] and _is_made(value) for name, value in fields.items())
+        )
     return None if fields or len(makers) > 1 or node.decorator_list else _initialised(node, makers[0])
 
 
@@ -113,7 +122,8 @@ def _is_dataclass(node: ast.expr, known: _Modules) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     given = node.keywords if isinstance(node, ast.Call) else []
     options = {each.arg for each in given if not (isinstance(each.value, ast.Constant) and each.value.value is False)}
-    return names.member(called, known.made) == "dataclass" and options <= _OPTIONS
+    compared = all(each.arg != "eq" or "eq" in options for each in given)
+    return names.member(called, known.made) == "dataclass" and compared and options <= _OPTIONS
 
 
 def _is_typed(base: ast.expr, known: _Modules) -> bool:
@@ -133,6 +143,12 @@ def _default(value: ast.expr | None, known: _Modules) -> ast.expr | None:
     return factory.body if isinstance(factory, ast.Lambda) else ast.Call(factory, [], [])
 
 
+def _is_made(value: ast.expr | None) -> bool:
+    """Whether a value may be another one each time that it is computed."""
+    still = (ast.Constant, ast.Name, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
+    return value is not None and not all(isinstance(each, still) for each in ast.walk(value))
+
+
 def _initialised(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | None:
     """A class whose `__init__` does nothing but put values into attributes."""
     given = [*maker.args.posonlyargs, *maker.args.args]
@@ -146,7 +162,8 @@ def _initialised(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | None:
             continue
         value = each.value if isinstance(each, ast.Assign | ast.AnnAssign) else None
         mine = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == own
-        if not mine or value is None or own in names.loaded(value) or not isinstance(target, ast.Attribute):
+        again = mine and isinstance(target, ast.Attribute) and target.attr in values
+        if again or not mine or value is None or own in names.loaded(value) or not isinstance(target, ast.Attribute):
             return None
         values[target.attr] = value
     arguments = maker.args
@@ -214,7 +231,8 @@ class _Uses:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self._records:
                 self._see(node.func, self._called)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-                self._seen.update(id(each) for each in node.args[1:] if isinstance(each, ast.Name))
+                kinds = [each for each in node.args[1:] if isinstance(each, ast.Name) and each.id in self._records]
+                self._seen.update(id(each) for each in kinds if not self._records[each.id].error)
             elif (
                 isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self._records
             ):
@@ -237,7 +255,7 @@ class _Uses:
 
     def understood(self) -> bool:
         """Whether each use is one that what takes its place can stand."""
-        if self.spaces & self._called:
+        if self.spaces & self._called or names.loaded(self._tree) & _ASKS:
             return False
         classes = [record.node for record in self._records.values()]
         inside = {

@@ -21,16 +21,15 @@ def spoken(tree: ast.Module, receiver: str) -> None:
     known = names.imported(tree, "logging")
     if not known:
         return
-    loggers = {
-        node.targets[0].id
+    made = [
+        node
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and len(node.targets) == 1
         and isinstance(node.value, ast.Call)
         and names.member(node.value.func, known) == "getLogger"
-    }
-    lines = _Lines(known, loggers, receiver)
+        and _is_still(node.value, known)
+    ]
+    lines = _Lines(known, names.only(tree, made), receiver)
     if lines.understood(tree):
         for block in names.blocks(tree):
             for index, node in enumerate(block):
@@ -76,13 +75,16 @@ class _Lines:
         call = node.value if isinstance(node, ast.Expr) else None
         if not isinstance(call, ast.Call) or not call.args or any(isinstance(each, ast.Starred) for each in call.args):
             return ""
+        one_mapping = len(call.args) == 2 and isinstance(call.args[1], ast.Dict)
+        if one_mapping or not all(_is_still(each, self._known) for each in call.keywords):
+            return ""
         return _LEVELS.get(self._called(node), "")
 
     def _is_setup(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.Assign):
             target = node.targets[0]
             return isinstance(target, ast.Name) and target.id in self._loggers
-        return self._called(node) in _SETUP
+        return self._called(node) in _SETUP and isinstance(node, ast.Expr) and _is_still(node.value, self._known)
 
     def statement(self, node: ast.stmt) -> ast.stmt:
         """The statement that it becomes."""
@@ -92,6 +94,14 @@ class _Lines:
             said = ast.Call(log, [ast.Constant(level), _text(node.value.args)], [])
             return _placed(ast.Expr(said), node)
         return _placed(ast.Pass(), node) if self._is_setup(node) else node
+
+
+def _is_still(node: ast.AST, known: dict[str, str]) -> bool:
+    """Whether an expression that goes does nothing: the calls in it are of `logging`, or it is the one of a logger."""
+    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call) and each is not node]
+    moving = (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+    ours = all(names.member(each.func, known) for each in calls)
+    return ours and not any(isinstance(each, moving) for each in ast.walk(node))
 
 
 def _text(args: list[ast.expr]) -> ast.expr:
