@@ -43,8 +43,10 @@ class Tally:
 
     first: dict[str, list[float]] = field(default_factory=lambda: {"reflex": [], "cycle": []})
     answers: dict[str, list[float]] = field(default_factory=lambda: {"reflex": [], "cycle": [], "second_cycle": []})
-    #: Seconds from the start to the first token beyond those of loading and reading the prompt.
+    #: Seconds from the start to the first token beyond those of reading the prompt, and of loading where it loaded.
     beyond: list[float] = field(default_factory=list)
+    #: How many models were loaded for each plain question.
+    loads: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     left_out: int = 0
 
@@ -71,7 +73,9 @@ class Person:
     """Somebody at a terminal, with a home of their own."""
 
     def __init__(self, home: Path, host: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
+        # What a person has installed is compiled: nobody waits for that at every question.
+        others = ("BATOS_", "OLLAMA_", "PYTHONDONTWRITEBYTECODE")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         self.environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": host}
 
     def run(self, *words: str | Path, together: bool = False) -> Ran:
@@ -137,7 +141,9 @@ def round_of(number: int, folder: Path, rate: float, load: float, tally: Tally) 
             tally.first[kind].append(ran.first_s)
         if kind == "reflex":
             prompt = mission["cost"]["prompt_tokens"] / (rate * PROMPTS) if rate else 0.0
-            tally.beyond.append(ran.first_s - load - prompt)
+            tally.loads.append(mission["cost"]["loads"])
+            # A genesis leaves a runner that all personas share, so a first question may have nothing to load.
+            tally.beyond.append(ran.first_s - load * mission["cost"]["loads"] - prompt)
         print(
             f"round {number + 1}, {kind}: first token after {ran.first_s:.1f} s, ended after {ran.seconds:.1f} s, "
             f"{mission['cost']['calls']} calls, {len(around)} lines beside the answer",
@@ -156,6 +162,7 @@ def figures(tally: Tally) -> dict[str, Any]:
         **seconds,
         "lines_beside_answer": max(tally.lines),
         "passages_left_out": tally.left_out,
+        "loads_for_reflex": max(tally.loads),
         "first_token_beyond_load_and_prompt_s": round(statistics.median(tally.beyond), 2),
         "first_cycle_over_second": round(first / second, 3) if first and second else None,
     }

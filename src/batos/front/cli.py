@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from batos import __version__
 from batos.errors import BatosError, InternalError
+from batos.front.imports import importing
 from batos.front.shared import shared
 from batos.front.telling.console import Console, Terminated
 
@@ -69,7 +70,8 @@ class Verbs(click.Group):
                 return None  # a shell completes, it does not complain
             near = difflib.get_close_matches(cmd_name, VERBS, 1)
             ctx.fail(f"There is no verb {cmd_name!r}{f'; did you mean {near[0]!r}?' if near else '.'}")
-        found = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
+        with importing():
+            found = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
         assert isinstance(found, click.Command)
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +19,7 @@ class Lesson:
 
 def digest_of(lessons: Sequence[Lesson]) -> str:
     """sha256 (hex) over all that is learnt from: other texts of the codex may change without learning anew."""
-    written = json.dumps([astuple(lesson) for lesson in lessons], ensure_ascii=False, separators=(",", ":"))
+    written = json.dumps(
+        [(each.persona, each.triggers, each.exemplars) for each in lessons], ensure_ascii=False, separators=(",", ":")
+    )
     return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()

@@ -38,7 +38,8 @@ _UNSPACED = "\u0e00"
 class Lexical:
     """How often each feature stands in what the codex says of each persona.
 
-    It is kept as counts, and has their logarithms at hand.
+    It is kept as counts. A feature's logarithms are taken when a text first has it: a process that asks once needs a
+    few dozen of the thousands.
     """
 
     def __init__(self, personas: Sequence[str], index: Mapping[str, int], counts: array[int]) -> None:
@@ -49,20 +50,30 @@ class Lexical:
         width = len(self.personas)
         room = _SMOOTHING * (len(index) + 1)
         totals = [math.log(sum(counts[place::width]) + room) for place in range(width)]
-        columns = [[_log(count) - total for count in counts[place::width]] for place, total in enumerate(totals)]
-        self._rows = dict(zip(index, zip(*columns, strict=True), strict=True))
+        self._totals = totals
+        self._rows: dict[str, tuple[float, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._index)
 
+    def _row(self, feature: str) -> tuple[float, ...]:
+        """The logarithms of a known feature, in the personas' order."""
+        row = self._rows.get(feature)
+        if row is None:
+            first = self._index[feature] * len(self._totals)
+            counts = self._counts[first : first + len(self._totals)]
+            row = tuple(_log(count) - total for count, total in zip(counts, self._totals, strict=True))
+            self._rows[feature] = row
+        return row
+
     def logs(self, text: str) -> list[float]:
         """The logarithm of each persona's likelihood, in their order; no more than their differences mean anything."""
-        known = self._rows.keys()
+        known = self._index
         counted = {feature: number for feature, number in features(looked_at(text)).items() if feature in known}
         if not counted:
             return [0.0] * len(self.personas)
         numbers = list(counted.values())
-        columns = zip(*map(self._rows.__getitem__, counted), strict=True)
+        columns = zip(*map(self._row, counted), strict=True)
         # Features overlap, so their evidence is counted several times over: the root keeps confidence honest.
         damping = 1 + math.sqrt(sum(numbers))
         return [sum(map(mul, column, numbers)) / damping for column in columns]
@@ -72,8 +83,8 @@ class Lexical:
         mine = self.personas.index(persona)
         found: dict[str, float] = {}
         for word in filter(is_word, features(looked_at(text))):
-            if word in self._rows and word not in LITTLE:
-                logs = list(self._rows[word])
+            if word in self._index and word not in LITTLE:
+                logs = list(self._row(word))
                 margin = logs.pop(mine) - max(logs, default=0.0)
                 if margin >= TELLING:
                     found[word] = margin * math.sqrt(len(word))

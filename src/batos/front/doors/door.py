@@ -6,15 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from batos.cognition.brief import File
 from batos.errors import ImageBusy, NoServer
-from batos.front.client.asynchronous import AsyncClient
 from batos.front.doors import wanting
+from batos.front.imports import importing
 from batos.front.options import Called
 from batos.front.wire import note
 from batos.front.wire.calls import Acknowledged, Hear
+
+if TYPE_CHECKING:
+    from batos.config import Settings
+    from batos.front.client.asynchronous import AsyncClient
 
 
 class Door(Protocol):
@@ -94,20 +98,21 @@ def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, 
         return server
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
-    from batos.front.doors import beside
-    from batos.front.doors.local import opened
+    with importing():
+        from batos.front.doors.local import opened
 
-    patient = _patiently(called, lambda: opened(settings), ours=remote != "never" and _is_ours(called))
-    return beside.opened(settings, patient) if reads else patient
+        patient = _patiently(called, lambda: opened(settings), ours=remote != "never" and _is_ours(called))
+        if not reads:
+            return patient
+        from batos.front.doors import beside
+    return beside.opened(settings, patient)
 
 
 def server_of(called: Called, *, again: bool = False) -> Opened | None:
     """The door to the server that a verb is to use; None where none runs. As `door` says."""
     settings = called.settings
-    if settings.server:
-        return through(AsyncClient(settings.home, server=settings.server))
-    if _is_ours(called) and note.running(settings.home) is not None:
-        return through(AsyncClient(settings.home))
+    if settings.server or (_is_ours(called) and note.running(settings.home) is not None):
+        return through(_client(settings))
     if not again:
         _tell_stale(called)
     return None
@@ -136,7 +141,8 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
                 return await stack.enter_async_context(opened())
             except ImageBusy as busy:
                 if ours and note.running(settings.home) is not None:
-                    return await stack.enter_async_context(through(AsyncClient(settings.home)))
+                    client = await asyncio.to_thread(_client, settings)  # it imports, which blocks
+                    return await stack.enter_async_context(through(client))
                 now = loop.time()
                 if until is None:
                     until = now + settings.busy_seconds
@@ -145,6 +151,13 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
                 if now >= until:
                     raise
             await asyncio.sleep(_PAUSE)
+
+
+def _client(settings: Settings) -> AsyncClient:
+    """A client of the server that the settings name, or else of the home's."""
+    with importing():  # where no server runs, nothing of sockets is loaded
+        from batos.front.client.asynchronous import AsyncClient
+    return AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
 
 
 def _tell_waiting(called: Called, owner: str) -> None:

@@ -11,7 +11,6 @@ from click.shell_completion import CompletionItem, get_completion_class
 from batos import config
 from batos.config import Settings
 from batos.errors import BatosError
-from batos.front.client.asynchronous import AsyncClient
 
 #: Seconds that a shell is kept waiting at most.
 _PATIENCE = 1.0
@@ -78,6 +77,8 @@ def _asked(ctx: click.Context, verb: str, args: dict[str, Any]) -> dict[str, Any
 
 
 async def _ask(settings: Settings, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+    from batos.front.client.asynchronous import AsyncClient  # verbs import this module, and complete nothing
+
     found = AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
     async with found as client:
         return await client.call(verb, args)

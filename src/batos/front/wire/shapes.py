@@ -21,7 +21,8 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 class Shape(BaseModel):
     """What every message holds to: nothing is converted, nothing is left over."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+    # Each is built when its verb is first called: a command calls two or three of all these.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, defer_build=True)
 
 
 class OfMission(Shape):
