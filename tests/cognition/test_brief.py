@@ -237,6 +237,9 @@ def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
             read_file(path, 100)
         assert raised.value.field == "attachments"
         assert raised.value.remedy
+    with pytest.raises(BriefError) as raised:
+        read_file(tmp_path, 100)
+    assert raised.value.remedy == "Name its files, each with --file."
 
 
 def test_a_name_that_is_no_text_is_made_one(tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
     first = data(learner.run("show", "last", "--json"))
     assert set(told(first).values()) == {"interpreted intent"}
     assert daemon.written() == before
+    again = learner.run("ask", *BRICK, "What makes the queue long?")
+    assert (again.code, "to be made" in again.err) == (0, False)  # it was told, and nothing came to it
     assert sorted(each["selector"] for each in data(learner.run("method", "make", "--json"))["made"]) == list(FACETS)
     assert daemon.written() - before == Counter(FACETS)
     second = data(learner.run("ask", "--json", *BRICK, "What makes the queue long?"))

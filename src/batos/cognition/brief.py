@@ -286,9 +286,9 @@ def read_file(path: Path, limit: int) -> File:
             data = file.read(limit + 1)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise BriefError(
-            f"{str(path)!r} cannot be read: {why}", field="attachments", remedy="Check its name and its permissions."
-        ) from error
+        folder = isinstance(error, IsADirectoryError)
+        remedy = "Name its files, each with --file." if folder else "Check its name and its permissions."
+        raise BriefError(f"{str(path)!r} cannot be read: {why}", field="attachments", remedy=remedy) from error
     return as_file(path.name, data, limit)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from tests.cognition.generating.learning import CYCLE, FACETS, MESSAGE, SAID, SPEAKS, Learning, Refusing, learning
 from tests.cognition.test_decided import died
 
+from batos.cognition.working.learning import writing_seconds
 from batos.errors import AnswerUnreadable, BatosError, OllamaUnreachable
 from batos.image import roots
 from batos.inference.bridge import ChatRequest
@@ -130,6 +132,22 @@ async def test_a_short_process_begins_what_fits_and_leaves_the_rest(tmp_path: Pa
         held.may.set()
         told = await mind.uvm.learning.briefly(60.0, 0.0)
         assert ([each["outcome"] for each in told["made"]], told["left"]) == (["installed"], 0)
+
+
+def test_a_method_takes_longer_than_a_short_answer() -> None:
+    """It has 300 tokens at the pace of the mission's calls, takes no less than one of them, and may be unmeasured."""
+    reflex = {"calls": 1, "seconds": 1.0, "answer_tokens": 30}
+    assert writing_seconds(reflex) == 10.0
+    assert writing_seconds({"calls": 2, "seconds": 8.0, "answer_tokens": 4000}) == 4.0
+    assert writing_seconds({**reflex, "calls": 0}) == writing_seconds({**reflex, "answer_tokens": 0}) == math.inf
+
+
+async def test_what_is_wished_has_its_mission(tmp_path: Path) -> None:
+    """The first mission that did without a method is named by what is to be made; a later one is not."""
+    async with learning(tmp_path, Held(), install="auto") as mind:
+        first = await mind.uvm.ask(MESSAGE)
+        await mind.uvm.ask(MESSAGE)
+        assert [each["mission"] for each in mind.uvm.learning.wished()] == [first["id"]]
 
 
 async def test_what_fails_is_to_be_made_no_more(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class HandDoor:
 
     async def learn(self, mission: str) -> dict[str, Any]:
         """Nothing was done without."""
-        return {"made": [], "left": 0}
+        return {"made": [], "left": 0, "new": 0}
 
     async def keep_learning(self) -> None:
         """There is nothing to learn."""

@@ -93,6 +93,10 @@ def test_models_that_are_not_on_the_card() -> None:
     assert spilled in shown
     assert "\nmemory   batos-robin:1 runs on the CPU, 4.0 GiB\n" in shown
     assert "is on the card" not in shown
+    apart = notes_text(
+        mission(provenance={**mission()["provenance"], "placements": [placed("spilled", 0)]}), voices=False
+    )
+    assert "\nmemory   batos-robin:1 runs on the CPU, 4.0 GiB\n" in apart  # an embedder beside a model on the card
     assert spilled in mission_text({**ended("failed"), "provenance": {"placements": places}}, voices=False)
 
 

@@ -24,6 +24,9 @@ REACH_NOTE = "past"
 #: Positions that are looked at in one step on the way back.
 _STEP = 64
 
+#: What to do where there is no such conversation.
+_BEGIN = 'Begin one: batos ask --conversation new "..."'
+
 
 def mine(root: Any, name: str, user: str | None) -> UvmObject:
     """The conversation of that name; `user` None asks for nobody.
@@ -32,7 +35,7 @@ def mine(root: Any, name: str, user: str | None) -> UvmObject:
     """
     found = root[roots.CONVERSATIONS].get(name)
     if not isinstance(found, UvmObject):
-        raise NotFound(f"there is no conversation {name!r}", field="conversation", remedy="Begin one with `new`.")
+        raise NotFound(f"there is no conversation {name!r}", field="conversation", remedy=_BEGIN)
     if user is not None and found.user != user:
         raise BriefError(
             f"{name} is another user's conversation",
@@ -212,7 +215,7 @@ def named(root: Any, name: str, user: str) -> str:
     found = naming.begun(root[roots.CONVERSATIONS], name) if before is None else newest(root, user, before)
     if found is None:
         have = "yet" if before == 0 else f"{name}: you had fewer"
-        raise NotFound(f"there is no conversation {have}", field="conversation", remedy="Begin one with `new`.")
+        raise NotFound(f"there is no conversation {have}", field="conversation", remedy=_BEGIN)
     return found
 
 

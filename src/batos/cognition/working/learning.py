@@ -7,6 +7,7 @@ ends what is being made at once: what the coder has answered by then is in the j
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -26,6 +27,9 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 
 _log = structlog.get_logger("batos")
+
+#: Tokens in which a small method is written.
+METHOD_TOKENS: Final = 300
 
 #: Outcomes after which a wish still stands: it is tried again later.
 _LATER: Final = frozenset({"budget"})
@@ -60,6 +64,14 @@ class Parts(Protocol):
     def clock(self) -> Callable[[], datetime]: ...
     async def ready(self) -> object:
         """Look what models there are; raises what Ollama raises."""
+
+
+def writing_seconds(cost: Mapping[str, Any]) -> float:
+    """Estimate the seconds of one method, by what a mission's own calls took; it is no less than one of those."""
+    if not (cost["calls"] and cost["answer_tokens"]):
+        return math.inf  # nothing was measured
+    seconds, answered = float(cost["seconds"]), int(cost["answer_tokens"])
+    return max(seconds / int(cost["calls"]), METHOD_TOKENS * seconds / answered)
 
 
 class Learning:
@@ -128,6 +140,11 @@ class Learning:
                 told.append(outcome)
         with self._parts.image.snapshot() as root:
             return {"made": told, "left": len(root[roots.WISHES])}
+
+    def wished(self) -> list[dict[str, Any]]:
+        """All that is to be made: the wishes, each with the mission that was the first to do without."""
+        with self._parts.image.snapshot() as root:
+            return wishes.listed(root)
 
     async def briefly(
         self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None

@@ -90,7 +90,7 @@ class Beside:
 
     async def learn(self, mission: str) -> Mapping[str, Any]:
         """Nothing is made by a look."""
-        return {"made": [], "left": 0}
+        return {"made": [], "left": 0, "new": 0}
 
     async def keep_learning(self) -> None:
         """Nothing is made by a look."""

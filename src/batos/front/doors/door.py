@@ -65,7 +65,10 @@ class Door(Protocol):
         ...
 
     async def learn(self, mission: str) -> Mapping[str, Any]:
-        """Make methods in this process now that the mission is answered: {made, left}; a server does so by itself."""
+        """Make methods in this process now that the mission is answered: {made, left, new}; a server does it itself.
+
+        `new` is how many of those that are left this mission was the first to do without.
+        """
         ...
 
     async def keep_learning(self) -> None:
@@ -218,7 +221,7 @@ class Served:
 
     async def learn(self, mission: str) -> Mapping[str, Any]:
         """The server sees to it."""
-        return {"made": [], "left": 0}
+        return {"made": [], "left": 0, "new": 0}
 
     async def keep_learning(self) -> None:
         """The server sees to it."""

@@ -74,8 +74,13 @@ class Errand:
             await asyncio.sleep(self.pace)
 
     async def learn(self, door: Door) -> None:
-        """Let the door make what the mission did without, and tell what came of it."""
-        told = await door.learn(self.mission)
+        """Let the door make what the mission did without, and tell what came of it.
+
+        What is left is told once, by the mission that was the first to do without it; `verbose` tells it each time.
+        """
+        told = dict(await door.learn(self.mission))
+        if not (told["new"] or self.teller.verbose):
+            told["left"] = 0
         for line in () if self.teller.quiet else after_lines(told):
             self.teller.console.say(line, dim=True)
 

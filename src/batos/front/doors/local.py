@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import math
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from batos.cognition.brief import File
+from batos.cognition.working.learning import writing_seconds
 from batos.config import Settings
 from batos.errors import ApprovalNeeded, NoServer
 from batos.events import Events
@@ -97,15 +97,15 @@ class LocalDoor:
         return begun
 
     async def learn(self, mission: str) -> Mapping[str, Any]:
-        """As Door has it: within the setting `learn_seconds`, if a call such as the mission's fits into that.
+        """As Door has it: within the setting `learn_seconds`, if a method fits into that at the mission's pace.
 
         It ends sooner where another process waits for the image.
         """
-        cost = self.uvm.mission(mission)["cost"]
-        call = cost["seconds"] / cost["calls"] if cost["calls"] else math.inf  # nothing was measured
+        call = writing_seconds(self.uvm.mission(mission)["cost"])
         image = file_of(self.uvm.settings.image_uri)
         unless = None if image is None else wanted(image)
-        return await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)
+        told = await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)
+        return {**told, "new": sum(each["mission"] == mission for each in self.uvm.learning.wished())}
 
     async def keep_learning(self) -> None:
         """As Door has it."""

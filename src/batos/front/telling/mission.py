@@ -136,7 +136,7 @@ def placement_text(placement: Mapping[str, Any]) -> str:
     model, whole = placement["model"], placement["size"]
     if placement["where"] == "card":
         return f"{model} is on the card, {size(whole)}"
-    if placement["where"] == "processor":
+    if placement["where"] == "processor" or not placement["size_vram"]:
         return f"{model} runs on the CPU, {size(whole)}"
     return f"{model} does not fit the card: {size(whole - placement['size_vram'])} of its {size(whole)} run on the CPU"
 

@@ -36,7 +36,9 @@ def list_(called: Called, object: str | None) -> int:
     found = run(asked(door(called, reads=True), "method_list", {"object": object} if object else {}))
     if found["methods"] or called.console.as_json:
         return _told(called, found, lambda told: telling.list_text(told["methods"]))
-    called.console.say("Nothing was learnt yet: a declared intent becomes a method when it is sent a message.")
+    called.console.say(
+        "Nothing was learnt yet: what an answer did without is made when it is out (`batos method make`: at once)."
+    )
     return 0
 
 

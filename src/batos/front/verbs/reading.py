@@ -19,7 +19,7 @@ from batos.front.telling.turns import history_text
 from batos.front.verbs.completion import mission_ids, object_names
 from batos.front.verbs.following import follow
 
-_NO_MISSION = 'There is no mission yet. Run `batos genesis` once, then ask something: batos ask "..."'
+_NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
 #: Who has the image where a server has it.
 _SERVER = "a server"
 STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")
