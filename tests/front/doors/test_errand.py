@@ -18,6 +18,7 @@ from batos.front.client.asynchronous import AsyncClient
 from batos.front.client.line import Patience
 from batos.front.doors.door import Served
 from batos.front.doors.errand import Errand
+from batos.front.doors.idle import Idle
 from batos.front.doors.local import LocalDoor
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
@@ -35,7 +36,7 @@ def errand(*, as_json: bool = False) -> tuple[Errand, io.StringIO]:
     return Errand(Teller(Console(said, said, as_json, colour=False), False, False, False), patience=0.2), said
 
 
-class HandDoor:
+class HandDoor(Idle):
     """A door by hand: acknowledges `mission` if it has one, then raises `error`, or hangs for ever."""
 
     served = True
@@ -69,26 +70,8 @@ class HandDoor:
         """Nobody is asked."""
         return False
 
-    async def left_behind(self) -> list[str]:
-        """Nothing."""
-        return []
-
     async def begin(self, mission: str) -> None:
         """Nothing."""
-
-    async def learn(self, mission: str) -> dict[str, Any]:
-        """Nothing was done without."""
-        return {"made": [], "left": 0, "new": 0}
-
-    async def keep_learning(self) -> None:
-        """There is nothing to learn."""
-
-    async def rest(self) -> None:
-        """Nothing goes on."""
-
-    async def afterwards(self, mission: str) -> str | None:
-        """Nothing."""
-        return None
 
 
 async def test_ends_that_are_told(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ class Route:
     reason: str
 
 
-class Mission(Document):
-    """A mission whole. It is the document itself (`mission["provenance"]`), with names for what most programs read."""
+class _Named(Document):
+    """A mission by its id, and how it stands."""
 
     @property
     def id(self) -> str:
@@ -71,6 +71,10 @@ class Mission(Document):
     def status(self) -> str:
         """One of queued, running, waiting, paused, done, failed, cancelled and parked."""
         return str(self["status"])
+
+
+class Mission(_Named):
+    """A mission whole. It is the document itself (`mission["provenance"]`), with names for what most programs read."""
 
     @property
     def done(self) -> bool:
@@ -120,18 +124,8 @@ class Mission(Document):
         return tuple(Source(**_known(Source.__match_args__, each)) for each in told)
 
 
-class MissionLine(Document):
+class MissionLine(_Named):
     """A mission in a list."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        return str(self["id"])
-
-    @property
-    def status(self) -> str:
-        """One of queued, running, waiting, paused, done, failed, cancelled and parked."""
-        return str(self["status"])
 
     @property
     def text(self) -> str:

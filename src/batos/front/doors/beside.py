@@ -14,6 +14,7 @@ from batos.cognition.lives.reading import LivesRead
 from batos.cognition.readings import Readings
 from batos.config import Settings
 from batos.errors import BatosError, NoServer
+from batos.front.doors.idle import Idle
 from batos.front.serving.reading import Reader
 from batos.front.wire.calls import Acknowledged, Hear
 from batos.front.wire.protocol import read_args
@@ -37,7 +38,7 @@ class Looked(Readings):
     clock: Callable[[], datetime] = utc_now
 
 
-class Beside:
+class Beside(Idle):
     """A door through which one only looks."""
 
     served = False
@@ -77,26 +78,9 @@ class Beside:
             status = image.find(root, mission)[1]
         return status.word == "running" and datetime.fromisoformat(status.at).timestamp() >= self._since
 
-    async def left_behind(self) -> list[str]:
-        """Nothing is settled by a look."""
-        return []
-
     async def begin(self, mission: str) -> None:
         """Nothing runs by a look."""
         raise NoServer(f"no server runs, and {mission} is only looked at")
-
-    async def afterwards(self, mission: str) -> None:
-        """Nothing follows from a look."""
-
-    async def learn(self, mission: str) -> Mapping[str, Any]:
-        """Nothing is made by a look."""
-        return {"made": [], "left": 0, "new": 0}
-
-    async def keep_learning(self) -> None:
-        """Nothing is made by a look."""
-
-    async def rest(self) -> None:
-        """Nothing goes on."""
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from batos.cognition.brief import File
 from batos.errors import ImageBusy, NoServer
 from batos.front.doors import wanting
+from batos.front.doors.idle import Idle
 from batos.front.imports import importing
 from batos.front.options import Called
 from batos.front.wire import note
@@ -184,8 +185,8 @@ async def through(client: AsyncClient) -> AsyncIterator[Door]:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A door to a server."""
+class Served(Idle):
+    """A door to a server, which sees by itself to what was left, is due and is to be learnt."""
 
     client: AsyncClient
     served: bool = True
@@ -209,22 +210,5 @@ class Served:
         """The server does."""
         return True
 
-    async def left_behind(self) -> list[str]:
-        """The server took up what was left when it started."""
-        return []
-
     async def begin(self, mission: str) -> None:
         """The server began it."""
-
-    async def afterwards(self, mission: str) -> None:
-        """The server sees to it."""
-
-    async def learn(self, mission: str) -> Mapping[str, Any]:
-        """The server sees to it."""
-        return {"made": [], "left": 0, "new": 0}
-
-    async def keep_learning(self) -> None:
-        """The server sees to it."""
-
-    async def rest(self) -> None:
-        """Nothing was begun in this process."""
