@@ -51,6 +51,14 @@ def test_neither_a_question_nor_a_pipe(user: User, shell: str, said: str) -> Non
     assert "| batos ask" in error["remedy"]
 
 
+def test_an_empty_text_is_no_question(user: User) -> None:
+    """It is told before the image is opened, with the ways to ask."""
+    for text in ("", "  "):
+        error = user.run("ask", "--json", text).document["error"]
+        assert (error["code"], error["message"], error["field"]) == ("usage", "there is no question", "text")
+        assert "| batos ask" in error["remedy"]
+
+
 def test_an_empty_pipe_asks_nothing(user: User) -> None:
     """It is a question without a word."""
     ran = user.run("ask", "--json", stdin="")

@@ -35,9 +35,9 @@ def question(text: str | None, say: Callable[[str], None]) -> str:
 
     UsageError: there is none. BriefError: stdin is closed, is too long, or is no text.
     """
-    if text is not None and text != "-":
+    if text is not None and text != "-" and text.strip():
         return text
-    if text is None and not piped():
+    if text != "-" and (text is not None or not piped()):
         raise UsageError(
             "there is no question", field="text", remedy='Ask one: batos ask "...", or pipe it: echo "..." | batos ask'
         )
