@@ -91,13 +91,13 @@ class ScriptedBridge:
 
     @classmethod
     def saying(cls, text: str) -> ScriptedBridge:
-        """A bridge whose model says this and nothing else: as an answer, and in every decision asked of it."""
+        """Make a bridge whose model says this and nothing else: as an answer, and in every decision asked of it."""
         return cls(lambda request: json.dumps(instance(request.schema, text)) if request.schema else text)
 
     async def think(
         self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
     ) -> Answer:
-        """The function's answer, in two pieces if anyone listens; cut where it has more tokens than it may."""
+        """Return the function's answer, in two pieces if anyone listens; cut where it has more tokens than it may."""
         self.history.append(request)
         said = self.respond(request)
         if isinstance(said, BatosError):
@@ -168,7 +168,7 @@ class ScriptedBridge:
         yield Progress("success")
 
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
-        """A card that says little but that it is there and does what any is named for; ModelMissing."""
+        """Return a bare card of a model that can do what any is named for; ModelMissing."""
         if model not in self.rows:
             raise ModelMissing(model)
         weights = f"FROM /blobs/sha256-{self.rows[model].digest}"

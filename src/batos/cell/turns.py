@@ -118,7 +118,7 @@ class Turns:
         return dumps.pack(self.program.digest, found)
 
     def _living(self, work: Callable[[], Any]) -> Any:
-        """What the process gives; one that dies meanwhile dies as it does in a turn."""
+        """Do work with the process and return its result; if the process dies, raise what a turn would raise."""
         try:
             return work()
         except self.worker.kinds.MontyError as error:

@@ -78,7 +78,7 @@ class Worker:
                     os.kill(self._pid, signal.SIGKILL)
 
     def cpu(self) -> float | None:
-        """The CPU seconds of its process so far; None where the system does not tell them."""
+        """Return the CPU seconds that its process has used; None where the system does not tell them."""
         if sys.platform != "linux" or self._pid is None:
             return None
         try:

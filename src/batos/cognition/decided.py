@@ -48,7 +48,7 @@ class Decided:
         yield from self._others
 
     def mine(self) -> tuple[Note, ...]:
-        """The mission's own notes, eldest first."""
+        """Return the mission's own notes, oldest first."""
         return tuple(self._own)
 
     def own(self, name: str) -> Any:
@@ -76,7 +76,7 @@ class Decided:
 
 
 def choices_in(notes: Sequence[Note]) -> dict[str, Choice]:
-    """The choices that one mission's notes tell of, by slot; the last of each stands."""
+    """Return the choices that one mission's notes tell of, by slot; the last of each stands."""
     found: dict[str, Choice] = {}
     for note in notes:
         if _SLOT in note:

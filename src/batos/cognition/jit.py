@@ -86,7 +86,7 @@ class Jit:
         return method
 
     async def _later(self, running: Running, asks: Asks) -> None:
-        """The intent is interpreted, and its method made when the answer is out: unless that is known to be in vain."""
+        """Interpret the intent now, and make its method after the answer unless that is known to be in vain."""
         pending = None if asks.installs else await self.generations.asked(asks)
         failure = self.generations.failed_lately(asks.log)
         if pending is not None:
@@ -203,7 +203,7 @@ class Jit:
 
 
 def _asks(running: Running, wanted: Wanted, log: str) -> Asks:
-    """A mission that is to have a method; what comes from outside is asked about, whatever its policy says."""
+    """Describe how a mission asks for a method; one that comes from outside is always put to a person."""
     return Asks(
         wanted,
         log,

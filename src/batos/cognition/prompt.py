@@ -104,7 +104,7 @@ def prefix(scene: Scene) -> tuple[Message, ...]:
 
 
 def _documents(evidence: Evidence) -> str:
-    """The passages, and how many there are beside them: what was left out is never told as not being there."""
+    """Lay out the passages and count those left out, so that no passage is thought to be missing."""
     left = evidence.omitted_passages
     many = "1 passage" if left == 1 else f"{left} passages"
     if not evidence.passages:
@@ -172,7 +172,7 @@ def fenced(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text on one line, as a quotation, a name or a sub-query is shown: no line of it can be taken for a task's."""
+    """Put a text on one line, as quotations, names and sub-queries are shown: no line of it can pass for a task's."""
     return " ".join(text.split())
 
 

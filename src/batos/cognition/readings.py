@@ -27,18 +27,18 @@ class Readings:
     clock: Callable[[], datetime]
 
     def mission(self, mission: str) -> dict[str, Any]:
-        """A mission as CONTRACT shows it; raises NotFound."""
+        """Show a mission as clients get it; raises NotFound."""
         with self.image.snapshot() as root:
             found = report.mission_report(mission, *self.image.find(root, mission))
         return report.with_paid(found, self.journal)
 
     def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
-        """The newest missions, a line each; only those of a status or a user, where one is named."""
+        """List the newest missions, a line each; only those of a status or a user, where one is named."""
         with self.image.snapshot() as root:
             return report.mission_lines(root, most, status, user)
 
     def mission_named(self, name: str, user: str | None = None) -> str:
-        """The id of the mission that is meant; raises NotFound or BriefError. Who is named sees only what is his."""
+        """Return the id of the mission that is meant; NotFound, BriefError. A user who is named sees only their own."""
         with self.image.snapshot() as root:
             found = report.mission_named(root, name, user or self.settings.asker)
             if user is not None:
@@ -50,7 +50,7 @@ class Readings:
         return report.prompts_report(self.journal.read(report.logs(self.mission(mission))))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
-        """A conversation's turns by position (`last` is the newest), and what stands for its older ones in prompts.
+        """Show a conversation's turns by position (`last` is the newest), and the summaries of its older ones.
 
         For its user alone: `user`, or who asks where none is named.
         """
@@ -59,11 +59,11 @@ class Readings:
             return conversations.page(root, conversations.named(root, conversation, user), start, limit, user)
 
     def root_names(self) -> dict[str, Any]:
-        """The names of the image's root: its objects, and what its trees of records hold."""
+        """List the names of the image's root: its objects, and what its trees of records hold."""
         with self.image.snapshot() as root:
             return report.root_names(root)
 
     def inspect(self, reference: str, user: str | None = None) -> dict[str, Any]:
-        """An object or a slot, as a user may see it where one is named; raises NotFound."""
+        """Show an object or a slot, as a user may see it where one is named; raises NotFound."""
         with self.image.snapshot() as root:
             return report.inspect_object(root, reference, user or "")

@@ -90,7 +90,7 @@ def screen(root: Any, counted: Mapping[str, Any], running: Iterable[Mapping[str,
 
 
 def screen_of(root: Any, told: Mapping[str, Any], user: str) -> dict[str, Any]:
-    """A screen with the missions that run and that failed of one user; what is counted is of all."""
+    """Limit a screen's running and failed missions to one user's; its counts still cover everybody's."""
     failed = [each for each in told["failures"] if whose.asked_by(root, [each.get("mission", "")], user)]
     return {**told, "running": [each for each in told["running"] if each["user"] == user], "failures": failed}
 
@@ -117,7 +117,7 @@ def newest(root: Any) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:
 
 
 def mission_named(root: Any, name: str, user: str) -> str:
-    """The id of the mission that is meant: `last` and `last-1` are the user's; NotFound where there are not so many.
+    """Return the id of a mission: `last` and `last-1` are the user's; NotFound where there are not so many.
 
     BriefError: it is the beginning of several.
     """
@@ -140,7 +140,7 @@ def mission_lines(root: Any, most: int, status: str | None, user: str | None) ->
 
 
 def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
-    """A mission with what it cost, also one that has not come to its end, and what was learnt for it, before and after.
+    """Add to a mission what it has cost, even before its end, and what was learnt for it, before and after.
 
     `cost.learning` {calls, tokens} is beside what the mission itself spent.
     """

@@ -324,7 +324,7 @@ class Running:
         return self._under(interpret="allow")
 
     def at_once(self) -> Running:
-        """The same mind where a method that may be made is made before the answer."""
+        """Return the same mind, but one that makes a method before the answer where it may make one."""
         return self._under(install="now") if self.install == "auto" else self
 
     def _under(self, **chosen: str) -> Running:

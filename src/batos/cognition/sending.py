@@ -243,7 +243,7 @@ def _need_persona(sent: _Sent) -> None:
 
 
 def _receiver(root: Any, message: Message, user: str) -> UvmObject:
-    """The object that a message is for; NotFound where there is none, or it is made of another user's words."""
+    """Find the object that a message is for; NotFound if there is none, or it comes from another user's words."""
     found = report.find_object(root, message.receiver)
     whose.check(root, found, user)
     return found

@@ -40,12 +40,12 @@ def pages() -> dict[str, str]:
 
 
 def title(page: str) -> str:
-    """What a page says that it is about."""
+    """Return the title of a page."""
     return pages()[page].partition("\n")[0].lstrip("# ")
 
 
 def found(topic: str) -> str:
-    """The text on a topic: `operating`, `docs/operating.md#backup`, `backup`, `ollama.answers`, `model_missing`.
+    """Return the text on a topic: `operating`, `docs/operating.md#backup`, `backup`, `ollama.answers`, `model_missing`.
 
     NotFound, with what is near, where nothing is called so.
     """
@@ -70,7 +70,7 @@ def found(topic: str) -> str:
 
 
 def slug(heading: str) -> str:
-    """A heading as links to it are written.
+    """Write a heading as links to it are written.
 
     >>> slug("When `something` is wrong")
     'when-something-is-wrong'
@@ -79,12 +79,12 @@ def slug(heading: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A page without the marks that are for browsers and for scripts."""
+    """Strip a page of the marks that are for browsers and for scripts."""
     return _MARKS.sub("", text).strip()
 
 
 def _error(code: str) -> str:
-    """What an error's code means, and what helps."""
+    """Tell what an error's code means, and what helps."""
     for kind in vars(errors).values():
         if inspect.isclass(kind) and issubclass(kind, BatosError) and kind.code == code:
             what = (kind.__doc__ or "").partition("\n")[0]
@@ -115,7 +115,7 @@ def _of(page: str, text: str) -> Iterator[Section]:
 
 
 def _end(lines: list[str], start: int, level: int) -> int:
-    """Where a section ends: at the next heading that is no smaller."""
+    """Find the line where a section ends: at the next heading that is no smaller."""
     coded = False
     for at in range(start, len(lines)):
         coded ^= lines[at].startswith("```")

@@ -26,7 +26,7 @@ class Ollama:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """What it was asked, oldest first: n, time, method, path, model, body, status."""
+        """Return the requests that it got, oldest first: n, time, method, path, model, body, status."""
         return list(self.emulator.requests)
 
     def fails(self, fault: Mapping[str, Any]) -> None:
@@ -46,7 +46,7 @@ class BatosServer:
         self.address = address
 
     def client(self) -> Client:
-        """A client for the test itself; the program under test makes its own."""
+        """Make a client for the test itself; the program under test makes its own."""
         from batos.front.client.synchronous import Client
 
         return Client(self.home)
@@ -152,7 +152,7 @@ def batos_server(ollama: Ollama, batos_home: Path, batos_settings: dict[str, Any
 
 
 def _settings(url: str, home: Path, given: Mapping[str, Any]) -> Settings:
-    """The settings of a mind that learns no methods, unless told otherwise."""
+    """Return the settings of a mind that learns no methods, unless told otherwise."""
     from batos.config import Settings
 
     anywhere = "tcp://127.0.0.1:*"

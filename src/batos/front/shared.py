@@ -20,7 +20,7 @@ class Common(click.Option):
         return _ONE_LINE if self.name == "as_json" else None
 
     def whole(self, ctx: click.Context) -> tuple[str, str] | None:
-        """What the help of `batos` says of it."""
+        """Return the verb's line in the help of `batos`."""
         return super().get_help_record(ctx)
 
 
@@ -70,5 +70,5 @@ def shared() -> list[Common]:
 
 
 def examples(*lines: str) -> str:
-    """What a verb's help ends with: lines that can be typed as they stand."""
+    """Write the examples at the end of a verb's help: lines that can be typed as they stand."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -61,7 +61,7 @@ class Daemon(Protocol):
         ...
 
     async def count(self, request: ChatRequest) -> int:
-        """The tokens of a prompt."""
+        """Count the tokens of a prompt."""
         ...
 
     async def unload(self, model: str) -> bool:

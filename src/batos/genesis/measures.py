@@ -49,7 +49,7 @@ def record(root: Any, found: Mapping[str, Measure]) -> list[str]:
 
 
 def base_of(root: Any, model: str) -> str:
-    """The digest of the base that a model was made of, or that it is itself; "" where nobody knows."""
+    """Return the digest of the base that a model was made of, or that it is itself; "" where it is not known."""
     made = root.get(roots.GENESIS, {}).get("models", {}).get(model)
     if isinstance(made, Mapping):
         return str(made["base_digest"])

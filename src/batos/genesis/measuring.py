@@ -58,7 +58,7 @@ async def take(plan: Plan, daemon: Daemon, known: Mapping[str, Measure], tell: O
 
 
 def sample(codex: Codex) -> tuple[dict[str, str], ...]:
-    """A prompt such as missions send: what stands at the head of each, then a persona with its templates."""
+    """Make a prompt such as missions send: the head that all have, then a persona with its templates."""
     persona = codex.personas["ALFRED"]
     texts = (persona.system, *persona.prompts.values(), *(pillar.intent for pillar in persona.pillars))
     system = f"{codex.charter.strip()}\n\n{codex.house_rules.strip()}"

@@ -109,7 +109,7 @@ class Forms(Uses):
             self._imported(alias.asname or alias.name, (node.module or "", alias.name), node, scope)
 
     def _instead(self, module: str) -> str:
-        """What to write instead of a module that may not be imported."""
+        """Say what to write instead of a module that may not be imported."""
         return MODULES.get(module.partition(".")[0], f"these may: {', '.join(sorted(self.policy.modules))}")
 
     def _imported(self, name: str, found: tuple[str, str], node: ast.AST, scope: Scope) -> None:

@@ -28,7 +28,7 @@ def faults_of(tree: ast.Module, method: Def | None, policy: Policy) -> Iterator[
 
 
 def _beside(node: ast.stmt, method: Def | None) -> tuple[str, str]:
-    """Why a statement beside the method may not be there, and what to do with it."""
+    """Say why a statement beside the method may not be there, and what to do with it."""
     if method is None:
         return "this is something that runs when the method is defined", _ONE
     inside = f"move it into `{method.name}`, under a name that nothing else there has"
@@ -80,7 +80,7 @@ def asked_for(method: Def, selector: str, signature: str) -> Iterator[Fault]:
 
 
 def kernels(slot: str, node: ast.AST) -> Fault:
-    """A slot that no method writes is written there, or changed in place."""
+    """Report that a slot which no method writes is written there, or changed in place."""
     why = f"the slot `{slot}` is the codex's or the kernel's: a method reads it and never changes it"
     return Fault(
         getattr(node, "lineno", 0), getattr(node, "col_offset", 0), "kernel-slot", why, "use a slot of another name"

@@ -291,7 +291,7 @@ class Uses(Walk):
             self.fault(node, "unknown-name", why, self._where(name))
 
     def _where(self, name: str) -> str:
-        """What to do about a name that is bound nowhere: the method's own is a message, another function's is not."""
+        """Say what to do about a name that is bound nowhere: the method's own is a message, a function's is not."""
         if name == self.method:
             return f"send it as a message, `self.{name}(...)`"
         if name in self.scopes[0].outward | self.scopes[0].bound:

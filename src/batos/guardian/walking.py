@@ -157,7 +157,7 @@ class Walk:
         self.todo.extend((one, scope, depth) for one in nodes if one is not None)
 
     def name(self, name: str, node: ast.AST, what: str, *, message: bool = False) -> None:
-        """A name in any position where one can stand; as that of a `message` to self it shows nothing of Python."""
+        """Check a name in any position; one that is a `message` to self shows nothing of Python."""
         if name in self.plain_names:
             return
         policy = self.policy

@@ -14,7 +14,7 @@ _FILES: Final = "files"
 
 
 def kept(conversation: UvmObject) -> list[Ref]:
-    """The files of a conversation, in the order in which they came."""
+    """Return the files of a conversation, in the order in which they came."""
     return list(own_slots(conversation).get(_FILES, ()))
 
 

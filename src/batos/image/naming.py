@@ -26,7 +26,7 @@ def back(name: str) -> int | None:
 
 
 def descending(tree: Any) -> Iterator[str]:
-    """The keys of a tree of records, the newest first: they are of one length and sort by time; no other is loaded."""
+    """Yield the keys of a tree of records, newest first: they have one length and sort by time; no other is loaded."""
     upper: str | None = None
     while True:
         try:
@@ -39,7 +39,7 @@ def descending(tree: Any) -> Iterator[str]:
 
 
 def begun(tree: Any, name: str) -> str:
-    """The one id of a tree that begins so, in capitals or not; the name as it is where none does.
+    """Return the one id of a tree that begins so, in capitals or not; the name as it is where none does.
 
     BriefError: it is the beginning of several, which are named, the newest first.
     """

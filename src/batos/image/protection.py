@@ -13,7 +13,7 @@ from batos.objects.prototype import UvmObject, is_reserved, own_slots
 
 
 def protected(receiver: UvmObject) -> frozenset[str]:
-    """The slots of an object that only the codex and the kernel write.
+    """Return the slots of an object that only the codex and the kernel write.
 
     For what genesis made: all that it declares there. For a mission or a conversation: everything. For any other (a
     clone, a tool): what is the kernel's anywhere.
@@ -31,7 +31,7 @@ def _protected(slots: Mapping[str, Any]) -> frozenset[str]:
 
 
 def overstepped(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The slots of one object that are other than before, though no method may have changed them.
+    """List the slots of one object that differ from before, though no method may have changed them.
 
     Which of its slots are less trusted is kept beside them by the kernel: it may change for those that changed.
     """

@@ -25,12 +25,12 @@ class ReadableImage:
 
     @contextmanager
     def snapshot(self) -> Iterator[Any]:
-        """The root as of now, for reading only."""
+        """Yield the root as of now, for reading only."""
         with snapshot(self.db) as root:
             yield root
 
     def find(self, root: Any, mission: str) -> tuple[Brief, Status, UvmObject]:
-        """A mission's three objects; raises NotFound."""
+        """Return a mission's three objects; raises NotFound."""
         # Not by KeyError: an object that the database has lost is one too.
         found: tuple[Brief, Status, UvmObject] | None = root[roots.MISSIONS].get(mission)
         if found is None:

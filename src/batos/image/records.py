@@ -99,7 +99,7 @@ class Attachment(Persistent):
         return self.checked(content)
 
     def checked(self, content: bytes) -> bytes:
-        """The content, if it is what was attached; else ImageDamaged."""
+        """Return the content, if it is what was attached; else raise ImageDamaged."""
         found = hashlib.sha256(content).hexdigest()
         if (len(content), found) != (self.size, self.sha256):
             raise lost(self.sha256, f"is not what was attached: its sha256 is {found}")
@@ -115,7 +115,7 @@ class Attachment(Persistent):
 
 
 def lost(name: str, why: str) -> ImageDamaged:
-    """The error for an attached file that is not there as it was."""
+    """Make the error for an attached file that is not there as it was."""
     return ImageDamaged(
         f"the attached file {name} {why}",
         remedy="Attach the file again: that writes it anew. Or bring back the blobs from the last backup.",

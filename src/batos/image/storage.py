@@ -169,7 +169,7 @@ def file_of(uri: str) -> Path | None:
 
 
 def blobs_of(uri: str) -> Path | None:
-    """The folder of a file:// URI's blobs, None where it has none."""
+    """Return the folder of a file:// URI's blobs, None where it has none."""
     given = dict(parse_qsl(uri.partition("?")[2]))
     return Path(given["blobstorage_dir"]) if file_of(uri) is not None and "blobstorage_dir" in given else None
 
@@ -208,7 +208,7 @@ def holder(path: Path) -> str:
 
 
 def held_since(path: Path) -> float:
-    """When a file storage was opened for writing last, in seconds since 1970; 0 if this machine cannot tell."""
+    """Return when a file storage was last opened for writing, in seconds since 1970; 0 if this machine cannot tell."""
     try:
         return Path(f"{path}.lock").stat().st_mtime
     except OSError:

@@ -57,7 +57,7 @@ class MissionTransaction:
         return (*self._connection._registered_objects, *self._connection._added.values())
 
     def committed_slots(self, changed: UvmObject) -> Mapping[str, Any] | None:
-        """The slots of an object as they were committed, its parents among them; None: it is new."""
+        """Return the committed slots of an object, its parents among them; None: it is new."""
         if changed._p_serial == z64:
             return None
         found: Mapping[str, Any] = self._connection.oldstate(changed, changed._p_serial)

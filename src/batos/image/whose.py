@@ -22,7 +22,7 @@ ABSENT: Final = _Absent()
 
 
 def owner(root: Any, obj: UvmObject) -> str | None:
-    """The user whose words an object is made of: of a conversation, a mission's thought, a summary; None: nobody's."""
+    """Return the user whose words an object is made of (a conversation, a thought, a summary); None if no user's."""
     slots = own_slots(obj)
     if slots.keys() >= {"user", "turns", "view"}:
         return str(slots["user"])
@@ -32,13 +32,13 @@ def owner(root: Any, obj: UvmObject) -> str | None:
 
 
 def asked_by(root: Any, missions: Iterable[str], user: str) -> bool:
-    """Whether all of these missions are this user's."""
+    """Say whether all of these missions are this user's."""
     found = (root[roots.MISSIONS].get(name) for name in missions)
     return all(parts is not None and parts[0].value["user"] == user for parts in found)
 
 
 def sent(root: Any, sha256: str, user: str) -> bool:
-    """Whether a mission of this user's has a file of this digest."""
+    """Say whether a mission of this user's has a file of this digest."""
     briefs = (parts[0].value for parts in root[roots.MISSIONS].values())
     mine = (brief for brief in briefs if brief["user"] == user)
     return any(each["sha256"] == sha256 for brief in mine for each in brief["attachments"])
@@ -57,7 +57,7 @@ def check(root: Any, obj: UvmObject, user: str) -> None:
 
 
 def seen(slots: Mapping[str, Any], slot: str, user: str) -> Any:
-    """The value of an object's own slot for a user, or ABSENT; for nobody in particular ("") as it stands."""
+    """Return an object's own slot as a user sees it, or ABSENT; with no user ("") as it stands."""
     kept = (slots.get(SLOT_USERS) or {}).get(slot)
     if not user or kept is None or kept["user"] == user:
         return slots.get(slot, ABSENT)
@@ -80,6 +80,6 @@ def taken_over(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, Any]
 
 
 def shown(slots: Mapping[str, Any], user: str) -> dict[str, Any]:
-    """An object's own slots as a user may see them; whose they are is left out."""
+    """Return an object's own slots as a user may see them, without the record of whose they are."""
     found = {slot: seen(slots, slot, user) for slot in slots.keys() | (slots.get(SLOT_USERS) or {}).keys()}
     return {slot: value for slot, value in found.items() if value is not ABSENT and slot != SLOT_USERS}

@@ -17,7 +17,7 @@ LATER = "later"
 
 
 def of(told: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The wishes among what a mission's attempts told of generations."""
+    """Return the wishes among the reports of a mission's attempts to generate."""
     return [dict(each["wish"]) for each in told if each["outcome"] == LATER]
 
 

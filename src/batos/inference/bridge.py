@@ -145,7 +145,7 @@ class Bridge:
         return refuse_cut(request, answer)
 
     async def count(self, request: ChatRequest) -> int:
-        """The tokens of a prompt as the daemon counts them: one token is generated, and nothing of it is kept."""
+        """Count the tokens of a prompt as the daemon does: one token is generated, and nothing of it is kept."""
         answer = await self.think(replace(request, options={**request.options, "num_predict": 1}))
         return answer.prompt_tokens
 

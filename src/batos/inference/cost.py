@@ -47,7 +47,7 @@ class Cost:
 
     @property
     def tokens(self) -> int:
-        """Of prompts and answers."""
+        """Return the tokens of prompts and answers together."""
         return self.prompt_tokens + self.answer_tokens
 
     def charge(self, answer: Answer) -> None:
@@ -93,7 +93,7 @@ def cost_of(records: Iterable[Record], notes: Iterable[Mapping[str, Any]] = ()) 
 
 
 def elapsed(notes: Sequence[Mapping[str, Any]], records: Sequence[Record]) -> float:
-    """The seconds that a mission's earlier runs took: each from its beginning to the last that is known of it.
+    """Return the seconds of a mission's earlier runs, each from its beginning to the last that is known of it.
 
     The time in which it stood still, or no process ran it, is not among them.
     """

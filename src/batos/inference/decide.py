@@ -55,7 +55,7 @@ class Deciding(Generic[M]):
 
 
 async def decide(deciding: Deciding[M], messages: Messages) -> tuple[M, str]:
-    """The decision and its text.
+    """Return the decision and its text.
 
     Raises DecisionInvalid after the last repair, AnswerCut where the window has no room for it, and what the bridge
     raises. A repair that does not fit the window any more is none: the reply's own fault is told.
@@ -83,7 +83,7 @@ async def decide(deciding: Deciding[M], messages: Messages) -> tuple[M, str]:
 
 
 async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:
-    """An answer that was not cut: one that was is asked for again with more room, as far as the window has it.
+    """Return an answer that was not cut: a cut one is asked for again with more room, as far as the window has it.
 
     The cut one is not shown to the model: small ones go on where it stopped. AnswerCut where there is no more room.
     """
@@ -111,7 +111,7 @@ async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:
 
 
 def wanted(limit: int, answer: Answer) -> int:
-    """The next limit for an answer that was cut: twice the last, or what its letters cost if they are dense."""
+    """Return the next limit for an answer that was cut: twice the last, or what its letters cost if they are dense."""
     dense = answer.answer_tokens / max(1, len(answer.text)) * CHARS_PER_TOKEN
     return math.ceil(limit * max(2.0, DENSER * dense))
 

@@ -76,7 +76,7 @@ class Entry(Persistent):
         self.fields = {name: value for name, value in _shown(record).items() if name not in BODIES}
 
     def record(self) -> Record:
-        """The value; ImageDamaged, naming the mission and the call, if it is not what was written."""
+        """Read the value; ImageDamaged, naming the mission and the call, if it is not what was written."""
         try:
             bodies = json.loads(zlib.decompress(self.bodies).decode("utf-8", "surrogatepass"))
             return Record(**self.fields, **dict(zip(BODIES, bodies, strict=True)))
@@ -151,7 +151,7 @@ class Entries:
             return [record for name in missions if name in logs for record in logs[name].records()]
 
     def sound(self, missions: Sequence[str]) -> list[Record]:
-        """The records of these missions that can be read: what is damaged is asked for again, and costs no mission."""
+        """Return the readable records of these missions; damaged ones are asked for again, and fail no mission."""
         found = []
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
@@ -161,7 +161,7 @@ class Entries:
         return found
 
     def models(self, missions: Sequence[str]) -> frozenset[str]:
-        """The models that these missions have begun to think with; no body of a record is opened for it."""
+        """Return the models that these missions have begun to think with; no body of a record is opened for it."""
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
             found = (logs[name].entries for name in missions if name in logs)
@@ -176,7 +176,7 @@ class Entries:
             return len(entries), closed, entries[-1].fields["path"] if entries else ""
 
     def notes(self, mission: str) -> list[dict[str, Any]]:
-        """The transitions and failures of one mission, in order."""
+        """Return the transitions and failures of one mission, in order."""
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
             return [dict(note) for note in logs[mission].notes] if mission in logs else []

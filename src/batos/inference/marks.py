@@ -40,7 +40,7 @@ _ACTION: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 def broken(text: str, own: Sequence[str] = ()) -> str:
-    """A text without one whole mark: neither of the usual ones nor of the model's `own`.
+    """Break every mark in a text: the usual ones and the model's `own`.
 
     >>> broken("Page 1. <|im_end|> [INST] a < b [1] <b>")
     'Page 1. < |im_end|> [ INST] a < b [1] <b>'

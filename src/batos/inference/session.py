@@ -46,7 +46,7 @@ class Step:
     on_again: Callable[[], None] | None = None
 
     def again(self, tail: str) -> Step:
-        """The step at which the same is asked again; who heard the answer before is told."""
+        """Return the step at which the same is asked again, and tell whoever heard the answer before."""
         if self.on_again is not None:
             self.on_again()
         return replace(self, path=f"{self.path}/{tail}")

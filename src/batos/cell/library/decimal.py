@@ -150,18 +150,18 @@ class Decimal:
         return _rescaled(self, -digits, ROUND_HALF_EVEN)
 
     def quantize(self, exp: Any, rounding: Any = None) -> Decimal:
-        """The number with as many places as another has."""
+        """Return the number rounded to as many places as another has."""
         found = _rescaled(self, _number(exp).e, rounding or ROUND_HALF_EVEN)
         if len(str(abs(found.n))) > _PRECISION:
             raise ArithmeticError("quantize: more than 28 digits")
         return found
 
     def to_integral_value(self, rounding: Any = None) -> Decimal:
-        """The nearest whole number."""
+        """Return the nearest whole number."""
         return self if self.e >= 0 else _rescaled(self, 0, rounding or ROUND_HALF_EVEN)
 
     def normalize(self) -> Decimal:
-        """The number without zeros at its end."""
+        """Return the number without zeros at its end."""
         short = _fixed(self.n, self.e)
         n, e = short.n, short.e
         if n == 0:
@@ -172,19 +172,19 @@ class Decimal:
         return Decimal(n, e)
 
     def is_zero(self) -> bool:
-        """Whether it is nought."""
+        """Say whether it is zero."""
         return self.n == 0
 
     def is_signed(self) -> bool:
-        """Whether it is below nought."""
+        """Say whether it is below zero."""
         return self.n < 0
 
     def copy_abs(self) -> Decimal:
-        """The number without its sign."""
+        """Return the number without its sign."""
         return Decimal(abs(self.n), self.e)
 
     def sqrt(self) -> Decimal:
-        """The square root."""
+        """Return the square root."""
         return _root(self)
 
 
@@ -221,7 +221,7 @@ def _number(value: Any) -> Decimal:
 
 
 def _of_text(text: str) -> tuple[int, int]:
-    """The digits and the power of ten of a text."""
+    """Return the digits and the power of ten that a text spells."""
     plain = text.strip().replace("_", "").lower()
     front, _, power = plain.partition("e")
     sign = -1 if front.startswith("-") else 1
@@ -235,7 +235,7 @@ def _of_text(text: str) -> tuple[int, int]:
 
 
 def _of_float(value: float) -> tuple[int, int]:
-    """The exact value of a float."""
+    """Return the exact value of a float, as digits and a power of ten."""
     if not float("-inf") < value < float("inf"):
         raise ArithmeticError("no number")
     twos = 0
@@ -253,7 +253,7 @@ def _pointed(digits: str, e: int) -> str:
 
 
 def _whole(number: Decimal) -> int:
-    """The number without its places."""
+    """Return the number cut to a whole one."""
     if number.e >= 0:
         return int(number.n * 10**number.e)
     found = int(abs(number.n) // 10**-number.e)
@@ -261,7 +261,7 @@ def _whole(number: Decimal) -> int:
 
 
 def _fixed(n: int, e: int) -> Decimal:
-    """A number of at most 28 digits."""
+    """Return a number rounded to at most 28 digits."""
     over = len(str(abs(n))) - _PRECISION
     if over <= 0:
         return Decimal(n, e)
@@ -272,7 +272,7 @@ def _fixed(n: int, e: int) -> Decimal:
 
 
 def _rescaled(number: Decimal, e: int, rounding: str) -> Decimal:
-    """The number with this power of ten."""
+    """Return the number rounded to this power of ten."""
     if number.e >= e:
         return Decimal(number.n * 10 ** (number.e - e), e)
     unit = 10 ** (e - number.e)
@@ -283,7 +283,7 @@ def _rescaled(number: Decimal, e: int, rounding: str) -> Decimal:
 
 
 def _goes_up(below: bool, n: int, half: int, rounding: str) -> bool:
-    """Whether what is cut off counts as one more; `half` is its double less the unit: nought at the very half."""
+    """Say whether rounding adds one; `half` is twice the part cut off, less the unit: zero exactly half way."""
     if rounding == ROUND_DOWN:
         return False
     if rounding == ROUND_UP:
@@ -320,7 +320,7 @@ def _quotient(one: Decimal, other: Decimal) -> Decimal:
 
 
 def _divided(one: Decimal, other: Decimal) -> tuple[Decimal, Decimal]:
-    """How often one holds the other, cut to a whole number, and what is left of it."""
+    """Return the whole quotient of two numbers, cut toward zero, and the remainder."""
     if other.n == 0:
         raise ZeroDivisionError("division by zero")
     e = min(one.e, other.e)

@@ -101,7 +101,7 @@ def _shown(value: Any, spec: str) -> str:
 
 
 def _grouped(text: str) -> str:
-    """A comma before each three digits."""
+    """Put a comma before every group of three digits."""
     whole, point, part = text.partition(".")
     groups = []
     while len(whole) > 3:
@@ -113,7 +113,7 @@ def _grouped(text: str) -> str:
 
 
 def _wide(text: str, below: bool, front: str) -> str:
-    """A number with its sign, as wide as the front of a format says."""
+    """Add the sign to a number and pad it to the width that the front of a format asks for."""
     fill, align = " ", ">"
     if len(front) > 1 and front[1] in "<>^=":
         fill, align, front = front[0], front[1], front[2:]

@@ -13,7 +13,7 @@ _BUILTINS: Final = {"sorted": "ordered", "min": "least", "max": "greatest", "for
 
 
 def lower_decimals(tree: ast.Module, names: Names) -> ast.Module:
-    """The tree, in which comparisons, formats, `sorted`, `min` and `max` know Decimals too."""
+    """Change the tree so that comparisons, formats, `sorted`, `min` and `max` handle Decimals too."""
     taken = {module for module, _ in names.imported.values()} | set(names.modules.values())
     if "decimal" not in taken:
         return tree

@@ -36,7 +36,7 @@ def check(root: Any, names: Iterable[str], user: str | None) -> None:
 
 
 def _open_to(root: Any, approval: Approval, user: str | None) -> bool:
-    """Whether it is of this user's missions alone: those that wait for it, and the one that wished for it."""
+    """Say whether every mission that waits for it, and the one that wished for it, is this user's."""
     if user is None:
         return True
     wished = (approval.candidate["wish"] or {}).get("mission")

@@ -125,7 +125,7 @@ def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow | A
 
 
 def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOverflow | AnswerCut:
-    """The same error, which says what was left out of the prompt that it counts."""
+    """Return the same error with a message that says what was left out of the prompt."""
     gone = call.scene.evidence
     left_out = f"{gone.omitted_passages} passages, {gone.omitted_turns} turns, {call.shortened} parts shortened"
     told = f"{overflow.message}; left out already: {left_out}; rules, persona and question never are"

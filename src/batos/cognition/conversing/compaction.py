@@ -126,7 +126,7 @@ def due(root: Any, mission: str) -> dict[str, Any] | str | None:
 
 
 def left(root: Any) -> list[str]:
-    """The compactions that are accepted and have not ended."""
+    """List the compactions that were accepted and have not ended."""
     found = []
     for mission in root[roots.UNFOLDED]:
         brief = root[roots.MISSIONS][mission][0].value

@@ -46,7 +46,7 @@ def mine(root: Any, name: str, user: str | None) -> UvmObject:
 
 
 def newest(root: Any, user: str, before: int = 0) -> str | None:
-    """The user's newest conversation, or the one so many before it, if any; older ones are not loaded."""
+    """Return the user's newest conversation, or the one so many before it, if any; older ones are not loaded."""
     kept = root[roots.CONVERSATIONS]
     own = (name for name in naming.descending(kept) if kept[name].user == user)
     return next(islice(own, before, None), None)
@@ -207,7 +207,7 @@ def _meant(root: Any, brief: MissionBrief, reached: Reach | None) -> Turn | None
 
 
 def named(root: Any, name: str, user: str) -> str:
-    """The id that is meant: `last` and `last-1` are the user's; NotFound if there are not so many.
+    """Return the id that a name means: `last` and `last-1` are the user's; NotFound if there are not so many.
 
     BriefError: it is the beginning of several.
     """

@@ -61,7 +61,7 @@ class Asks:
 
     @property
     def waits(self) -> str | None:
-        """The mission that waits for a person's yes, if it does."""
+        """Return the mission that waits for a person's yes, if any."""
         return self.mission if self.insists else None
 
 
@@ -138,7 +138,7 @@ class Generations:
         return made if asks.told.get("began") else replace(made, spent=Spent())
 
     async def _settled(self, asks: Asks, candidate: Candidate) -> Method | None:
-        """A candidate that is not installed: install it, or ask."""
+        """Install a candidate that is not installed yet, or ask a person about it."""
         opened = rounds.opened(self.workshop.journal, asks.log)
         if asks.installs:
             method = await self._install(candidate, opened)
@@ -155,14 +155,14 @@ class Generations:
         return None
 
     async def asked(self, asks: Asks) -> str | None:
-        """The approval under which a person is asked about it already."""
+        """Return the approval under which a person is already asked about it, if any."""
         if self.approvals is None:
             return None
         wanted = asks.wanted
         return await self.approvals.asked(wanted.holder, wanted.selector, wanted.intent, asks.waits)
 
     def _pending(self, asks: Asks, approval: str) -> None:
-        """A person has not answered: the mission is interpreted, or waits."""
+        """Note that a person has not answered yet; raise if the mission insists on a method."""
         asks.told.update(outcome="asked", approval=approval)
         if asks.insists:
             raise reasons.needed([approval], f"{asks.wanted.selector!r} of {asks.wanted.name}")
@@ -224,7 +224,7 @@ class Generations:
             self._waiting.popitem(last=False)
 
     async def rewritten(self, wanted: Wanted, by: str) -> Candidate:
-        """A candidate for a person's wish, not installed. CovenantViolation, GenerationFailed: nothing came of it."""
+        """Make a candidate for a person's wish; install nothing. CovenantViolation, GenerationFailed: none was made."""
         log = wanted.log(f"{self.workshop.dialect_digest} redefine")
 
         async def work(flight: Flight[Made]) -> Made:

@@ -18,7 +18,7 @@ _REMEDY = (
 
 
 async def handwritten(workshop: Workshop, wanted: Wanted, source: str, checks: Sequence[Check], by: str) -> Candidate:
-    """The candidate that it is; UsageError: it has no checks. CovenantViolation, GenerationFailed: it does not pass."""
+    """Make a candidate of this source. UsageError: it has no checks. CovenantViolation, GenerationFailed: it fails."""
     if not checks:
         raise UsageError(
             f"{wanted.selector!r} of {wanted.name} has no checks yet",

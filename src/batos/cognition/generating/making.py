@@ -55,7 +55,7 @@ class Workshop:
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
     def session(self, wanted: Wanted, opened: Round, hold: Callable[[], None], turns: Turns | None = None) -> Session:
-        """The calls of one round, among those that `turns` orders: what was paid for is served from the journal."""
+        """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal."""
         return Session(
             mission=opened.log,
             journal=self.journal,

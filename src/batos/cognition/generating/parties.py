@@ -12,11 +12,11 @@ class Approves(Protocol):
     """Keeps candidates that wait for a person (cognition/approving)."""
 
     async def ask(self, candidate: Candidate, mission: str | None) -> str:
-        """The id of the approval that is asked for; the same candidate asks once. GenerationFailed: it was rejected."""
+        """Ask for an approval once and return its id. GenerationFailed: the candidate was rejected."""
         ...
 
     async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
-        """The id under which a slot's intent is asked about already."""
+        """Return the id of the approval that is already asked for a slot's intent, if any."""
         ...
 
     def heed(self, candidate: Candidate) -> None:
@@ -28,5 +28,5 @@ class Installs(Protocol):
     """Makes a method of a candidate (cognition/lives)."""
 
     async def install(self, candidate: Candidate) -> Method:
-        """A copy of the method that belongs to no connection; Refused."""
+        """Install a candidate and return a copy of its method that belongs to no connection. Refused: it may not."""
         ...

@@ -113,7 +113,7 @@ def wanted(
 
 
 def wished(root: Any, wish: Mapping[str, Any], digests: Mapping[str, str]) -> Wanted | None:
-    """The brief for what a mission did without; None: it is there by now, barred, or its intent is another."""
+    """Return the brief for a wished method; None if it is there by now, is barred, or its intent has changed."""
     try:
         holder = methods.holder_named(root, wish["holder"])
     except NotFound:

@@ -16,22 +16,22 @@ class LivesRead:
         self._image = image
 
     def slot(self, name: str) -> tuple[str, str]:
-        """The holder's reference and the selector of `OBJECT.SELECTOR`, if an intent or method is there; NotFound."""
+        """Return the holder's reference and the selector of `OBJECT.SELECTOR`; NotFound if no such slot is there."""
         with self._image.snapshot() as root:
             return showing.slot(root, name)
 
     def listed(self, name: str | None = None) -> list[dict[str, Any]]:
-        """A line for each slot that ever had a method, of all objects or of one."""
+        """List a line for each slot that ever had a method, of all objects or of one."""
         with self._image.snapshot() as root:
             return showing.listed(root, None if name is None else report.find_object(root, name))
 
     def tools(self) -> list[dict[str, Any]]:
-        """The tools that can be called now."""
+        """List the tools that can be called now."""
         with self._image.snapshot() as root:
             return showing.tools(root)
 
     def shown(self, name: str, revision: int | None = None) -> dict[str, Any]:
-        """The method `OBJECT.SELECTOR` whole, with its active revision or the one that is named; NotFound."""
+        """Show the method `OBJECT.SELECTOR` whole, with its active revision or the named one; NotFound."""
         with self._image.snapshot() as root:
             return showing.whole(root, showing.found(root, name), revision)
 

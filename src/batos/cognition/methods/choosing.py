@@ -51,7 +51,7 @@ class _Message:
         return self.running.interpret == "allow" and interpretable(self.receiver, self.intent, self.args)
 
     def method(self, revision: int) -> Method | None:
-        """The revision of its slot's method, whether or not it is the one that acts now."""
+        """Return that revision of the slot's method, whether or not it is the active one."""
         holder = self.found.holder
         made = self.running.generated.get((reference(holder), self.selector))
         for method in (made, self.found.value):
@@ -83,7 +83,7 @@ async def chosen(
 
 
 def _before(message: _Message) -> Chosen | None:
-    """The answer that was chosen before: by this mission, else by one that it retries; None: choose now."""
+    """Return the answer that this mission, or one that it retries, chose before; None: choose now."""
     decided = message.running.decided
     choice = decided.choice(message.slot) or _retried(message)
     answer = None if choice is None else _as_chosen(message, choice)
@@ -101,7 +101,7 @@ def _retried(message: _Message) -> Choice | None:
 
 
 def _as_chosen(message: _Message, choice: Choice) -> Chosen | None:
-    """The answer that a choice means for this message; None: it cannot be had any more, or policy forbids it."""
+    """Return the answer that a choice means for this message; None if it is gone or policy forbids it."""
     intent = message.intent
     method = message.method(choice.revision) if choice.revision else None
     if choice.how == "control" and message.free:
@@ -113,7 +113,7 @@ def _as_chosen(message: _Message, choice: Choice) -> Chosen | None:
 
 
 async def _choose(message: _Message) -> Choice:
-    """An installed method, unless this mission is to interpret its intent for comparison; one made now; or the intent.
+    """Choose an installed method, unless this mission compares it with its intent; one made now; or the intent.
 
     What is drawn holds for all messages of the mission to that slot; one that cannot be interpreted runs the method.
     """

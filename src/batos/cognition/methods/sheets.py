@@ -56,7 +56,7 @@ class Sheet:
     """Changes over another sheet, or over the image. Every method of it returns without an await."""
 
     def __init__(self, below: Sheet | None = None, user: str = "") -> None:
-        """A sheet over another, or over the image as this user sees it ("": as it stands)."""
+        """Lay a sheet over another, or over the image as this user sees it ("": as it stands)."""
         self._below = below
         self._user: str = user or (below._user if below is not None else "")
         self._written: dict[UvmObject, dict[str, Written]] = {}

@@ -79,7 +79,7 @@ async def forge(
 
 
 def intent_of(wish: Tool, persona: str) -> tuple[str, Intent]:
-    """The selector and the intent that a wish of this persona means; GenerationFailed: it can be none."""
+    """Return the selector and the intent that a wish of this persona means; GenerationFailed if it can be none."""
     name = _NOT.sub("_", wish.name.casefold()).strip("_")
     selector = f"{name}_"
     # One line each, as they stand in the request to a coder: a line more could be a heading of it.
@@ -102,7 +102,7 @@ def _barred(name: str) -> bool:
 
 
 def _wished(running: Running, selector: str, intent: Intent, trust: str) -> Forged:
-    """The tool that is there already, or one that is declared with this mission's commit and made after it."""
+    """Return the tool that is already there, or declare one with this mission's commit and make it afterwards."""
     holder: UvmObject = running.root[roots.TOOLS]
     if not forged.is_free(holder, selector, intent):
         raise GenerationFailed(

@@ -13,7 +13,7 @@ _FINDINGS, _FINDING = 12, 300
 
 
 def text(running: Running, synthesis: Synthesis, intent: Intent) -> str:
-    """The lines that stand behind the task of a protocol; empty for one that is given nothing.
+    """Return the lines that follow the task of a protocol; empty for one that is given nothing.
 
     The same again for who thinks the same thought again: what was paid before counts, and no time is told.
     """

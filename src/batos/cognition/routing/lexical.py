@@ -57,7 +57,7 @@ class Lexical:
         return len(self._index)
 
     def _row(self, feature: str) -> tuple[float, ...]:
-        """The logarithms of a known feature, in the personas' order."""
+        """Return the logarithms of a known feature, in the personas' order."""
         row = self._rows.get(feature)
         if row is None:
             first = self._index[feature] * len(self._totals)

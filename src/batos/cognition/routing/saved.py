@@ -21,7 +21,7 @@ class Keeps(Protocol):
     """Reads and writes the image, as far as is needed here."""
 
     def snapshot(self) -> Any:
-        """The root as it stands, in a `with`."""
+        """Return the root as it stands, for a `with` statement."""
         ...
 
     @property

@@ -69,7 +69,7 @@ def _alike(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bo
 
 
 def with_kept(root: Any, value: Mapping[str, Any]) -> dict[str, Any]:
-    """The brief with the files of its conversation; BriefError: they are too many."""
+    """Return the brief with the files of its conversation; BriefError if they are too many."""
     found = root[roots.CONVERSATIONS].get(value.get("conversation"))
     if found is None:
         return dict(value)

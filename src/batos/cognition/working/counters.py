@@ -270,12 +270,12 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
 
 
 def written(root: Any) -> dict[str, Any]:
-    """What the image has of what was counted, as Counters show it."""
+    """Return the counters that the image holds, as Counters show them."""
     return _newest_first(_kept(root)[0])
 
 
 def _kept(root: Any) -> tuple[dict[str, Any], str]:
-    """What the image has, and the mark of the newest batch in it."""
+    """Return the counters that the image holds, and the mark of the newest batch in them."""
     kept = {**_nothing(), **root[roots.COUNTERS]}
     return kept, kept.pop(_MARK, "")
 

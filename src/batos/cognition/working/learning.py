@@ -149,7 +149,7 @@ class Learning:
     async def briefly(
         self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None
     ) -> dict[str, Any]:
-        """The same for a process that is about to end: within so many seconds, where a call takes about `call`.
+        """Do the same in a process that is about to end: within so many seconds, where a call takes about `call`.
 
         None is begun that would not fit, and what is not done in time, or before `unless` returns, is left to the next
         process.
@@ -167,7 +167,7 @@ class Learning:
             await asyncio.wait({over})
 
     def _next(self, left: set[str]) -> dict[str, Any] | None:
-        """The first that was not tried this time."""
+        """Return the first wish that was not tried this time."""
         with self._parts.image.snapshot() as root:
             return next((each for each in wishes.listed(root) if wishes.name_of(each) not in left), None)
 

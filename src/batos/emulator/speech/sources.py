@@ -169,7 +169,7 @@ def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sou
 
 
 def _told_before(messages: Sequence[Mapping[str, Any]], question: str) -> tuple[Sentence, ...]:
-    """What the person said earlier that has a word of the question in it, the newest first; of what asks, nothing."""
+    """Return the person's earlier sentences that share a word with a question, newest first; none that asks."""
     if not question.rstrip().endswith("?"):
         return ()
     wanted, found = frozenset(terms(question)), list[Sentence]()
@@ -181,7 +181,7 @@ def _told_before(messages: Sequence[Mapping[str, Any]], question: str) -> tuple[
 
 
 def _question(texts: Sequence[str]) -> tuple[str, int]:
-    """What is asked, and in which text: marked or labelled in one of the last, else the last sentence that asks there.
+    """Find the question and its text: marked or labelled in one of the last, else the last sentence that asks there.
 
     A label is a line such as "The message:" or "Your part of the look-up:"; the question is what follows it, up to the
     next blank line. Without any of these it is the last paragraph of some words.

@@ -40,20 +40,20 @@ class AsyncStream:
 
     @property
     def text(self) -> str:
-        """What was read of the answer so far and still stands."""
+        """Return what was read of the answer so far and still stands."""
         return self._text
 
     @property
     def id(self) -> str:
-        """The mission's id; empty before the server has accepted it."""
+        """Return the mission's id; empty before the server has accepted it."""
         return self._id
 
     def __aiter__(self) -> Self:
-        """It can be gone through once."""
+        """Return itself; it can be gone through once."""
         return self
 
     async def __anext__(self) -> Token:
-        """The next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
+        """Return the next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
         if self._task is None:
             self._task = self._begin()
         token = None if self._ended else await self._tokens.get()
@@ -122,7 +122,7 @@ class AsyncClient:
 
     @classmethod
     def by(cls, endpoint: str, credentials: Credentials, patience: Patience | None = None) -> Self:
-        """A client of the server at an address, with these credentials."""
+        """Make a client of the server at an address, with these credentials."""
         made = cls.__new__(cls)
         made._line = Line(lambda: Place(endpoint, "", credentials, credentials), patience)
         return made
@@ -231,27 +231,27 @@ class AsyncClient:
     # -- looking
 
     async def missions(self, limit: int = 20, **which: str) -> list[MissionLine]:
-        """The newest missions, a line each; `status` and `user` pick."""
+        """List the newest missions, a line each; `status` and `user` pick."""
         return [MissionLine(each) for each in (await self.call("missions", {"limit": limit, **which}))["missions"]]
 
     async def show(self, mission: str = "last", *, prompts: bool = False) -> Mission:
-        """A mission whole, with the exact text of every prompt if asked for."""
+        """Show a mission whole, with the exact text of every prompt if asked for."""
         return Mission(await self.call("show", {"mission": mission, "prompts": prompts}))
 
     async def turns(self, conversation: str, start: int = 1, limit: int = 20) -> Document:
-        """A conversation's turns by position."""
+        """Show a conversation's turns by position."""
         return await self.call("turns", {"conversation": conversation, "start": start, "limit": limit})
 
     async def inspect(self, reference: str | None = None) -> Document:
-        """An object or a slot of the image; without one the names of its root."""
+        """Show an object or a slot of the image; without a reference, the names of its root."""
         return await self.call("inspect", {} if reference is None else {"object": reference})
 
     async def status(self) -> Document:
-        """How it stands with the server."""
+        """Tell how the server is doing."""
         return await self.call("status")
 
     async def hello(self) -> Document:
-        """Who is there, and what it takes."""
+        """Tell which server is there, and what it accepts."""
         return await self.call("hello")
 
     async def watch(self, topics: Sequence[str] = ("",)) -> AsyncGenerator[Document, None]:
@@ -298,7 +298,7 @@ class AsyncClient:
 
 
 def _finding(home: Path | str | None, server: str | None) -> Find:
-    """Where to look for the server, each time anew: it may have been restarted elsewhere."""
+    """Return a function that finds the server each time anew: it may have been restarted elsewhere."""
     if home is None:
         settings = config.load().settings
         home, server = settings.home, server or settings.server

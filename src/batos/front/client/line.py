@@ -152,7 +152,7 @@ class Line:
 
     @property
     def _context(self) -> zmq.asyncio.Context:
-        """The library's threads, from the first connection on: who never asks has nothing to close."""
+        """Return the library's threads, started at the first connection: a client that never asks closes none."""
         if self._made is None:
             self._made = zmq.asyncio.Context()
         return self._made

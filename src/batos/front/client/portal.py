@@ -27,7 +27,7 @@ class Portal:
         self._closed = False
 
     def run(self, work: Callable[P, Awaitable[T]], *args: P.args, **more: P.kwargs) -> T:
-        """What comes of `work(...)`, awaited on the loop. An interrupt here (Ctrl-C) cancels it there."""
+        """Return the result of `work(...)`, awaited on the loop. An interrupt here (Ctrl-C) cancels it there."""
 
         async def awaited() -> T:
             return await work(*args, **more)
@@ -41,7 +41,7 @@ class Portal:
             raise
 
     def each(self, work: Callable[P, AsyncIterator[T]], *args: P.args, **more: P.kwargs) -> Generator[T, None, None]:
-        """What the iterator of `work(...)` gives, one by one, to its end."""
+        """Yield the items of the iterator of `work(...)`, one by one, to its end."""
         iterator = work(*args, **more)
         try:
             while True:
@@ -107,7 +107,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 @asynccontextmanager
 async def in_a_task(context: AbstractAsyncContextManager[T]) -> AsyncGenerator[T, None]:
-    """The context, entered and left by one task of its own, whichever tasks enter and leave this."""
+    """Enter and leave the context in one task of its own, whichever tasks enter and leave this."""
     ready: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
 

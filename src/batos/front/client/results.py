@@ -13,7 +13,7 @@ Document: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What was spent on methods for a mission, before its answer and after it."""
+    """The cost of methods made for a mission, before its answer and after it."""
 
     calls: int = 0
     tokens: int = 0
@@ -21,7 +21,7 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a mission has spent, in all of its runs. `calls` asked a model to write, `embeds` to embed.
+    """The cost of a mission, in all of its runs. `calls` asked a model to write, `embeds` to embed.
 
     `seconds` is what Ollama thought, `waited` what calls waited there for a turn and for `loads` of a model.
     """
@@ -51,7 +51,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Who thought, with how much effort, and why."""
+    """The personas that think, with how much effort, and the reason."""
 
     personas: tuple[PersonaName, ...]
     effort: Effort
@@ -69,7 +69,7 @@ class _Named(Document):
 
     @property
     def status(self) -> str:
-        """One of queued, running, waiting, paused, done, failed, cancelled and parked."""
+        """Return one of queued, running, waiting, paused, done, failed, cancelled and parked."""
         return str(self["status"])
 
 
@@ -78,40 +78,40 @@ class Mission(_Named):
 
     @property
     def done(self) -> bool:
-        """Whether it was answered."""
+        """Say whether it was answered."""
         return self.status == "done"
 
     @property
     def text(self) -> str:
-        """What was asked."""
+        """Return the question that was asked."""
         return str(self["brief"]["text"])
 
     @property
     def conversation(self) -> str | None:
-        """The conversation that it is a turn of."""
+        """Return the conversation that it is a turn of."""
         named = self["brief"].get("conversation")
         return None if named is None else str(named)
 
     @property
     def answer(self) -> Any:
-        """The answer: a text, or for a message any JSON that a method gave; None while there is none."""
+        """Return the answer: a text, or for a message any JSON that a method gave; None while there is none."""
         return self.get("answer")
 
     @property
     def reason(self) -> Document | None:
-        """Why it failed or waits: code, message, remedy, retry; None where nothing is wrong."""
+        """Tell why it failed or waits: code, message, remedy, retry; None where nothing is wrong."""
         return self.get("reason")
 
     @property
     def cost(self) -> Cost:
-        """What it has spent so far."""
+        """Return its cost so far."""
         told = _known(Cost.__match_args__, self.get("cost", {}))
         learning = _known(Learning.__match_args__, told.pop("learning", {}))
         return Cost(**told, learning=Learning(**learning))
 
     @property
     def route(self) -> Route | None:
-        """Who thinks; None before that is known, and for a message."""
+        """Return the personas and the effort; None before they are known, and for a message."""
         told = self.get("route")
         if not told or "personas" not in told:
             return None
@@ -119,7 +119,7 @@ class Mission(_Named):
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """What the answer quotes, in the order of its footnotes."""
+        """Return the sentences that the answer quotes, in the order of its footnotes."""
         told = self.get("provenance", {}).get("citations", ())
         return tuple(Source(**_known(Source.__match_args__, each)) for each in told)
 
@@ -129,12 +129,12 @@ class MissionLine(_Named):
 
     @property
     def text(self) -> str:
-        """The beginning of what was asked."""
+        """Return the beginning of the question."""
         return str(self["text"])
 
     @property
     def user(self) -> str:
-        """Who asked."""
+        """Return the user who asked."""
         return str(self["user"])
 
 
@@ -148,7 +148,7 @@ class Token(str):
     __slots__ = ("retracted",)
 
     def __new__(cls, text: str = "", *, retracted: bool = False) -> Token:
-        """A piece; the last argument is keyword-only."""
+        """Make a piece; the last argument is keyword-only."""
         made = super().__new__(cls, text)
         made.retracted = retracted
         return made
@@ -157,5 +157,5 @@ class Token(str):
 
 
 def _known(names: Iterable[str], told: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that this version knows; a newer server may tell more."""
+    """Return the fields that this version knows; a newer server may tell more."""
     return {name: told[name] for name in names if name in told}

@@ -28,20 +28,20 @@ class Stream:
 
     @property
     def text(self) -> str:
-        """What was read of the answer so far and still stands."""
+        """Return what was read of the answer so far and still stands."""
         return self._twin.text
 
     @property
     def id(self) -> str:
-        """The mission's id; empty before the server has accepted it."""
+        """Return the mission's id; empty before the server has accepted it."""
         return self._twin.id
 
     def __iter__(self) -> Self:
-        """It can be gone through once."""
+        """Return itself; it can be gone through once."""
         return self
 
     def __next__(self) -> Token:
-        """The next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
+        """Return the next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
         try:
             return self._portal.run(self._twin.__anext__)
         except StopAsyncIteration:
@@ -91,7 +91,7 @@ class Client:
 
     @classmethod
     def by(cls, endpoint: str, credentials: Credentials, patience: Patience | None = None) -> Self:
-        """A client of the server at an address, with these credentials."""
+        """Make a client of the server at an address, with these credentials."""
         made = cls.__new__(cls)
         made._take(AsyncClient.by(endpoint, credentials, patience))
         return made
@@ -148,27 +148,27 @@ class Client:
         return self._portal.run(self._twin.attach, files)
 
     def missions(self, limit: int = 20, **which: str) -> list[MissionLine]:
-        """The newest missions, a line each; `status` and `user` pick."""
+        """List the newest missions, a line each; `status` and `user` pick."""
         return self._portal.run(self._twin.missions, limit, **which)
 
     def show(self, mission: str = "last", *, prompts: bool = False) -> Mission:
-        """A mission whole, with the exact text of every prompt if asked for."""
+        """Show a mission whole, with the exact text of every prompt if asked for."""
         return self._portal.run(self._twin.show, mission, prompts=prompts)
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20) -> Document:
-        """A conversation's turns by position."""
+        """Show a conversation's turns by position."""
         return self._portal.run(self._twin.turns, conversation, start, limit)
 
     def inspect(self, reference: str | None = None) -> Document:
-        """An object or a slot of the image; without one the names of its root."""
+        """Show an object or a slot of the image; without a reference, the names of its root."""
         return self._portal.run(self._twin.inspect, reference)
 
     def status(self) -> Document:
-        """How it stands with the server."""
+        """Tell how the server is doing."""
         return self._portal.run(self._twin.status)
 
     def hello(self) -> Document:
-        """Who is there, and what it takes."""
+        """Tell which server is there, and what it accepts."""
         return self._portal.run(self._twin.hello)
 
     def watch(self, topics: Sequence[str] = ("",)) -> Generator[Document, None, None]:

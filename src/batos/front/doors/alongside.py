@@ -56,7 +56,7 @@ class _Held:
 
     @property
     def gone(self) -> bool:
-        """Whether it is not open any more, or never was."""
+        """Say whether it is not open any more, or never was."""
         return self.task is not None and self.task.done()
 
 
@@ -130,7 +130,7 @@ class Alongside:
     # -- the door
 
     async def _open(self, opened: Opened) -> Door:
-        """The door that is open, or this one."""
+        """Open the door, if it is not open yet, and return it; otherwise return this one."""
         async with self._turn:
             held = self._held
             if held is not None and held.leave.is_set():
@@ -182,7 +182,7 @@ class Alongside:
 
     @property
     def open(self) -> bool:
-        """Whether the door is open; one that was lent is closed when nothing goes on behind it."""
+        """Say whether the door is open; one that was lent is closed when nothing goes on behind it."""
         return self._held is not None
 
     @property

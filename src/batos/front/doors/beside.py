@@ -65,7 +65,7 @@ class Beside(Idle):
         return await self._verbs[verb](given, hear, acknowledged)
 
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
-        """Nothing can be handed over here."""
+        """Refuse: no file can be handed over here."""
         raise NoServer("no server runs, and files are handed over to be asked about")
 
     async def attends(self, mission: str) -> bool:
@@ -79,13 +79,13 @@ class Beside(Idle):
         return status.word == "running" and datetime.fromisoformat(status.at).timestamp() >= self._since
 
     async def begin(self, mission: str) -> None:
-        """Nothing runs by a look."""
+        """Refuse: no mission runs while the image is only looked at."""
         raise NoServer(f"no server runs, and {mission} is only looked at")
 
 
 @asynccontextmanager
 async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:
-    """The door over the image as it was committed last; where there is no whole one on a disk, the other door.
+    """Open the image as it was committed last, for reading; if there is no whole one on a disk, open the other door.
 
     What cannot be read is left to the other as well: it mends what a crash left, or says what is wrong.
     """
@@ -103,7 +103,7 @@ async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) 
 
 
 def _looked(stack: AsyncExitStack, settings: Settings) -> Faces | None:
-    """The image, if it is a whole one on a disk."""
+    """Open the image, if it is a whole one on a disk."""
     if storage.file_of(settings.image_uri) is None or not exists(settings.image_uri):
         return None
     with ExitStack() as opening:

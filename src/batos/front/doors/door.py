@@ -32,7 +32,7 @@ class Door(Protocol):
 
     @property
     def holder(self) -> str:
-        """The process that has the image open beside this one, if it is only looked at; else ""."""
+        """Return the process that has the image open, if this one only looks at it; else ""."""
         ...
 
     async def call(
@@ -50,7 +50,7 @@ class Door(Protocol):
         ...
 
     async def attends(self, mission: str) -> bool:
-        """Whether somebody is at work on a mission that has not ended, or will be by itself."""
+        """Say whether somebody is at work on a mission that has not ended, or will be without being asked."""
         ...
 
     async def left_behind(self) -> list[str]:
@@ -113,7 +113,7 @@ def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, 
 
 
 def server_of(called: Called, *, again: bool = False) -> Opened | None:
-    """The door to the server that a verb is to use; None where none runs. As `door` says."""
+    """Return the door to the server that a verb is to use, as `door` chooses it; None where no server runs."""
     settings = called.settings
     if settings.server or (_is_ours(called) and note.running(settings.home) is not None):
         return through(_client(settings))
@@ -123,7 +123,7 @@ def server_of(called: Called, *, again: bool = False) -> Opened | None:
 
 
 def _is_ours(called: Called) -> bool:
-    """Whether the image is the one that the home's server would have."""
+    """Say whether the image is the one that the home's server would have."""
     return called.loaded.sources.get("image") != "flag"
 
 
@@ -134,7 +134,7 @@ async def _patiently(called: Called, opened: Callable[[], Opened], *, ours: bool
 
 
 async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Opened], *, ours: bool) -> Door:
-    """The image, as soon as nobody else has it; or the server, where it is a server that has just begun."""
+    """Open the image as soon as nobody else has it, or the server if one has just started."""
     from batos.image.storage import file_of  # where a server answers, nothing of the database is loaded
 
     settings, loop = called.settings, asyncio.get_running_loop()
@@ -158,7 +158,7 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
 
 
 def _client(settings: Settings) -> AsyncClient:
-    """A client of the server that the settings name, or else of the home's."""
+    """Make a client of the server that the settings name, or else of the home's."""
     with importing():  # where no server runs, nothing of sockets is loaded
         from batos.front.client.asynchronous import AsyncClient
     return AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
@@ -207,7 +207,7 @@ class Served(Idle):
         return await self.client.attach(files)
 
     async def attends(self, mission: str) -> bool:
-        """The server does."""
+        """Return True: the server attends to it."""
         return True
 
     async def begin(self, mission: str) -> None:

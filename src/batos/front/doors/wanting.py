@@ -31,7 +31,7 @@ def waiting(image: Path | None) -> Iterator[None]:
 
 
 def is_wanted(image: Path) -> bool:
-    """Whether a process waits for the image; what one left that has ended is removed."""
+    """Say whether a process waits for the image; remove what an ended one left."""
     found = False
     for each in image.parent.glob(f"{image.name}.wanted-*"):
         pid = each.name.rpartition("-")[2]

@@ -22,7 +22,7 @@ _NOTHING: Mapping[str, Any] = {"running": [], "missions": {}, "models": {}}
 
 
 async def found(settings: Settings) -> dict[str, Any]:
-    """What a server would tell, with `server` None; `holder` is the process that has the image open, "" if none has.
+    """Tell what a server would, with `server` None; `holder` is the process that has the image open, "" if none has.
 
     What is wrong with the image is under its `error`. Nothing is changed, and nothing is made that is not there.
     """

@@ -23,7 +23,7 @@ _ONE_BACKUP: Final = "Stop the server and bring back image, journal and blobs to
 
 @dataclass(slots=True)
 class _Kept:
-    """What the journal has: missions, keys of all calls, and what is wrong with it."""
+    """The journal's missions, the keys of all its calls, and the fault in it, if any."""
 
     missions: list[str] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
@@ -94,7 +94,7 @@ def _moment(faces: Faces, root: Any, kept: _Kept) -> Finding:
 
 
 def _said(root: Any) -> Iterator[tuple[str, frozenset[str]]]:
-    """The newest missions, with the keys of the calls that their thoughts say they rest on."""
+    """Yield the newest missions, with the keys of the calls that their thoughts say they rest on."""
     missions = root.get(roots.MISSIONS)
     if not missions:
         return

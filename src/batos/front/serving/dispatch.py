@@ -207,7 +207,7 @@ class Dispatcher:
         return found
 
     async def _files(self, refs: Any, user: str | None) -> list[File]:
-        """What a brief's attachments name: sent before, or in the image already, by this user if one. BriefError."""
+        """Fetch the files that a brief's attachments name: sent before, or in the image and this user's. BriefError."""
         if not isinstance(refs, list | tuple):
             raise BriefError("attachments: it must be a list", field="attachments", remedy="Send a list of files.")
         limit = self.uvm.settings.attachment_bytes
@@ -232,7 +232,7 @@ class Dispatcher:
         return data
 
     def _kept(self, sha256: str, user: str | None) -> bytes | None:
-        """A file of the image; None where there is none of this user's, or a damaged one, which is to be sent anew."""
+        """Return a file of the image; None if this user has none, or if it is damaged and must be sent anew."""
         with self.uvm.image.snapshot() as root:
             found = root[roots.ATTACHMENTS].get(sha256)
             if found is None or (user is not None and not whose.sent(root, sha256, user)):

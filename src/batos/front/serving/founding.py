@@ -71,7 +71,7 @@ class Founding:
                 _log.info("genesis", step=progress.step, percent=10 * tenth)
 
     def told(self) -> dict[str, Any] | None:
-        """How far it is, for `status`; None when there is nothing to tell."""
+        """Tell how far it is, for `status`; None when there is nothing to tell."""
         if self.state == "done":
             return None
         told: dict[str, Any] = {"state": self.state}
@@ -97,7 +97,7 @@ class Founding:
 
 
 def in_words(told: dict[str, Any]) -> str:
-    """How far a genesis is.
+    """Tell in words how far a genesis is.
 
     >>> in_words({"state": "running", "step": "pull llama3.1:8b", "completed": 34, "total": 100})
     'pull llama3.1:8b, 34 %'

@@ -16,7 +16,7 @@ ANSWERS: Final = frozenset({"approve", "reject"})
 
 
 def guest(came_in: str) -> str | None:
-    """The user that a client is, by the name of its key; None for the home itself, which may speak for anybody.
+    """Return the user that a client is, by the name of its key; None for the home itself, which may name any user.
 
     `came_in` is the client as the gate names it: "token ...", or "key NAME ...". The home's own key is no guest's.
 
@@ -29,7 +29,7 @@ def guest(came_in: str) -> str | None:
 
 
 def bounded(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str, Any]:
-    """What is asked, as this client may ask it: a guest as the user of its key, whoever it says that it is.
+    """Limit a request to what this client may ask: a guest asks as the user of its key, whatever user it names.
 
     Refused for what only the home itself may.
     """

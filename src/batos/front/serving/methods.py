@@ -23,7 +23,7 @@ class Whole(Protocol):
 
 
 def verbs(uvm: UVM, whole: Whole) -> Mapping[str, Verb]:
-    """The verbs that change methods, by name."""
+    """Return the verbs that change methods, by name."""
 
     async def made(_given: MethodMake, *_told: object) -> dict[str, Any]:
         return await uvm.learning.some()

@@ -38,7 +38,7 @@ class Reader:
         self._readers = asyncio.Semaphore(READERS)
 
     def verbs(self) -> Mapping[str, Verb]:
-        """What each verb does, by name."""
+        """Return the function of each verb, by name."""
         return {
             "missions": self._missions,
             "show": self._show,
@@ -59,15 +59,15 @@ class Reader:
     # -- missions
 
     async def named(self, mission: str, user: str | None) -> str:
-        """The id of a mission as people name it; NotFound before the first, BriefError for the beginning of several."""
+        """Return the id of a mission as people name it; NotFound before the first, BriefError if several begin so."""
         return await self.read(self._of.mission_named, mission, user)
 
     async def of(self, given: OfMission) -> str:
-        """The id of the mission that is meant."""
+        """Return the id of the mission that is meant."""
         return await self.named(given.mission, given.user)
 
     async def report(self, mission: str) -> dict[str, Any]:
-        """A mission whole; NotFound."""
+        """Show a mission whole; NotFound."""
         return await self.read(self._of.mission, mission)
 
     async def _missions(self, given: Missions, *_told: object) -> dict[str, Any]:

@@ -370,4 +370,4 @@ def _stopping() -> NoServer:
 
 
 def _nothing() -> None:
-    """Nobody waits for this end to go out."""
+    """Do nothing: nobody waits for this end to go out."""

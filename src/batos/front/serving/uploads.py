@@ -71,7 +71,7 @@ class Uploads:
             return await asyncio.to_thread(self._add, _name(sha256, user), offset, piece)
 
     async def content(self, sha256: str, user: str = "") -> bytes | None:
-        """A whole file's bytes, as this user sent it; None where it is not there, or not whole."""
+        """Return a whole file's bytes, as this user sent it; None where it is not there, or not whole."""
         async with self._turn:
             return await asyncio.to_thread(self._content, _name(sha256, user))
 
@@ -192,7 +192,7 @@ def sweep(home: Path) -> None:
 
 
 def _name(sha256: str, user: str) -> str:
-    """What a user's file is spooled under: another user's of the same digest is another one."""
+    """Return the name that a user's file is spooled under: another user's file of the same digest has another."""
     return f"{sha256}-{hashlib.sha256(user.encode()).hexdigest()}" if user else sha256
 
 

@@ -41,7 +41,7 @@ class Console:
 
     @classmethod
     def of(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
-        """A console that respects NO_COLOR, a terminal that is dumb, and what is no terminal."""
+        """Make a console that respects NO_COLOR, a dumb terminal, and output that is no terminal."""
         plain_alone = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         return cls(out, err, as_json, err.isatty() and not plain_alone)
 
@@ -91,13 +91,13 @@ class Console:
     # -- for people
 
     def write(self, text: str, *, warn: bool = False) -> None:
-        """A result; on a terminal its lines are broken between words, and what warns is red."""
+        """Write a result; on a terminal its lines are broken between words, and a warning is red."""
         self.redraw([])
         shown = laid(plain(text), columns(self.out))
         self._put(f"\x1b[31m{shown}\x1b[0m\n" if warn and self.colour and self.out.isatty() else f"{shown}\n")
 
     def stream(self, text: str) -> None:
-        """A piece of a result; where it cannot be written, the next whole one will say so.
+        """Write a piece of a result; where it cannot be written, the next whole one will say so.
 
         On a terminal it is laid into lines as it comes; `streamed` ends it.
         """

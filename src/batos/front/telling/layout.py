@@ -50,7 +50,7 @@ def revealed(text: str) -> str:
 
 
 def escaped(document: str) -> str:
-    """A JSON document that says the same, with those signs written as escapes."""
+    """Write those signs of a JSON document as escapes; it still says the same."""
     shown = _UNSEEN.sub(lambda found: _escape(found[0]), document)
     return _JOINED.sub(lambda found: found[1] + "".join(map(_escape, found[0][1:])), shown)
 
@@ -60,7 +60,7 @@ def _escape(sign: str) -> str:
 
 
 def columns(stream: TextIO | None) -> int | None:
-    """How many columns the terminal has that a stream leads to; None where it leads to none."""
+    """Return the width of the terminal that a stream leads to, in columns; None where it leads to none."""
     if stream is None or not stream.isatty():
         return None
     try:
@@ -70,7 +70,7 @@ def columns(stream: TextIO | None) -> int | None:
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes, as terminals count: two for a wide letter, none for an accent.
+    """Count the columns that a text takes, as terminals do: two for a wide letter, none for an accent.
 
     >>> cells("tide"), cells("潮汐"), cells("e\u0301")
     (4, 4, 1)
@@ -85,7 +85,7 @@ def _cell(letter: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """A text in at most so many columns; what was cut off is said by a sign.
+    """Cut a text to at most so many columns; a sign marks the cut.
 
     >>> cut("harbour", 7), cut("harbour", 5)
     ('harbour', 'harb…')
@@ -121,11 +121,11 @@ class Flow:
         self._raw = False
 
     def feed(self, text: str) -> str:
-        """A further piece; gives what can be shown of what came so far."""
+        """Take a further piece; return what can be shown of what came so far."""
         return "".join(map(self._sign, text))
 
     def end(self) -> str:
-        """What is left when nothing more comes."""
+        """Return what is left when nothing more comes."""
         return self._flush()
 
     def _sign(self, letter: str) -> str:
@@ -161,7 +161,7 @@ class Flow:
         return gap + word
 
     def _begin(self, margin: int, word: str) -> None:
-        """The first word of a line says what kind of line it is."""
+        """Set the kind of a line by its first word."""
         if word.startswith("```"):
             self._code, self._raw = not self._code, True
         self._raw = self._raw or self._code or word.startswith("|")
@@ -171,14 +171,14 @@ class Flow:
 
 
 def _begins(letter: str) -> bool:
-    """Whether a line may begin with a letter whatever stands before it: wide ones need no space between them."""
+    """Say whether a line may begin with a letter whatever precedes it: wide ones need no space between them."""
     return (
         unicodedata.east_asian_width(letter) == "W" and unicodedata.category(letter)[0] in "LS" and letter not in _TONES
     )
 
 
 def laid(text: str, width: int | None) -> str:
-    """A text with its lines broken between words; as it is where there is no width."""
+    """Break a text's lines between words; without a width the text stays as it is."""
     if width is None:
         return text
     flow = Flow(width)
@@ -206,7 +206,7 @@ def _fit(widths: list[int], room: int) -> None:
 
 
 def _shortened(cell: str, width: int) -> str:
-    """A name without its middle, because names differ at their ends; a text without its end."""
+    """Cut the middle of a name, because names differ at their ends, or the end of a text."""
     if cells(cell) <= width or " " in cell.strip():
         return cut(cell, width)
     tail = (width - 1) // 2

@@ -52,7 +52,7 @@ def learnt_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 
 def after_lines(told: Mapping[str, Any]) -> Iterator[str]:
-    """What was made when the answer was out, and what is left to be made: {made, left}."""
+    """Yield lines on the methods made after the answer, and on those still to be made: {made, left}."""
     made = [each for each in told["made"] if each["outcome"] == "installed"]
     if made:
         yield f"Methods now: {', '.join(str(each['selector']) for each in made)} ({_cost(made)})."

@@ -34,13 +34,13 @@ class Live:
         self._begun = self.clock()
 
     def hear(self, event: str, keys: Mapping[str, Any]) -> None:
-        """An event."""
+        """Take an event."""
         told = _HEARD.get(event)
         if told is not None:
             told(self, keys)
 
     def line(self) -> str:
-        """The line as it is now."""
+        """Return the line as it is now."""
         doing = " ".join(each for each in (self._who, self._state) if each) or "asking"
         told = (doing, self._told_parts(), self._awaited(), lasting(self.clock() - self._begun), self.stop)
         return " · ".join(each for each in told if each)

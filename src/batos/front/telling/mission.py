@@ -42,7 +42,7 @@ def why(mission: Mapping[str, Any]) -> BatosError:
 
 
 def ended_text(status: str) -> str:
-    """How a mission stands, as what is said of it.
+    """Write a mission's status as a predicate.
 
     >>> ended_text("failed"), ended_text("cancelled"), ended_text("parked")
     ('failed', 'was cancelled', 'is parked')
@@ -51,7 +51,7 @@ def ended_text(status: str) -> str:
 
 
 def states_text(mission: Mapping[str, Any]) -> str:
-    """The states that it was in; who cancelled it did not make it fail."""
+    """Write the states that it was in; a cancelled mission is not told as failed."""
     states = [str(step["state"]) for step in mission["states"]]
     if mission["status"] == "cancelled" and states and states[-1] == "FAILED":
         states[-1] = "CANCELLED"
@@ -59,7 +59,7 @@ def states_text(mission: Mapping[str, Any]) -> str:
 
 
 def moment(at: str) -> datetime:
-    """A moment of a report."""
+    """Parse a moment of a report."""
     return datetime.fromisoformat(at)
 
 
@@ -79,7 +79,7 @@ def partial_text(keys: Mapping[str, Any]) -> str:
 
 
 def route_text(route: Mapping[str, Any]) -> str:
-    """Who takes it, how, and why."""
+    """Write who takes it, with how much effort, and why."""
     return f"{who(route)} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
 
 

@@ -11,7 +11,7 @@ _LEAST: Final = 12
 
 
 def when(at: str, now: datetime | None = None) -> str:
-    """A moment as it is seen from `now`, in local time; what is no moment is told as it stands.
+    """Write a moment as it is seen from `now`, in local time; a text that is no moment is returned as it stands.
 
     >>> now = datetime(2026, 1, 2, 12, tzinfo=UTC)
     >>> when("2026-01-02T11:55:00Z", now), when("2026-01-02T11:59:30Z", now), when("2026-01-02T12:05:00Z", now)
@@ -36,7 +36,7 @@ def when(at: str, now: datetime | None = None) -> str:
 
 
 def moment_text(at: str, now: datetime | None = None) -> str:
-    """A moment to the second, in local time; what is near also as it is seen from `now`."""
+    """Write a moment to the second, in local time; a near one also as it is seen from `now`."""
     try:
         told = f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError):
@@ -57,5 +57,5 @@ def short(names: Sequence[str]) -> dict[str, str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two ids begin with alike."""
+    """Count the characters that two ids have in common at their start."""
     return next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))

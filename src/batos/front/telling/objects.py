@@ -14,7 +14,7 @@ _LINE: Final = 200
 
 
 def inspected_text(found: Mapping[str, Any]) -> str:
-    """What was looked at: the root, a slot, an object, or one that is declared and absent."""
+    """Write what was looked at: the root, a slot, an object, or one that is declared and absent."""
     if "objects" in found:
         return "\n".join(_root(found))
     if "slot" in found:
@@ -43,7 +43,7 @@ def _object(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _told(value: Any) -> tuple[str, str]:
-    """The kind of a slot's value, and what it is on one line."""
+    """Return the kind of a slot's value, and the value on one line."""
     if isinstance(value, str):
         return "text", _short(value)
     method, intent = _part(value, "method"), _part(value, "intent")
@@ -59,7 +59,7 @@ def _told(value: Any) -> tuple[str, str]:
 
 
 def _part(value: Any, kind: str) -> Mapping[str, Any] | None:
-    """The method or the intent that a slot holds, if it does: a map may have such a key of its own."""
+    """Return the method or the intent that a slot holds, if it does: a map may have such a key of its own."""
     found = value.get(kind) if isinstance(value, Mapping) and len(value) == 1 else None
     text = {"method": "source", "intent": "text"}[kind]
     return found if isinstance(found, Mapping) and text in found else None

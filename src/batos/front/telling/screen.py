@@ -31,7 +31,7 @@ def screen_lines(mission: Mapping[str, Any], *, voices: bool) -> list[str]:
 
 
 def footnotes(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each document that the answer cites, with the sentences that it quotes."""
+    """Yield a line for each document that the answer cites, with the sentences that it quotes."""
     names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
     quotes: dict[Any, dict[str, None]] = {}
     for each in provenance["citations"]:
@@ -48,7 +48,7 @@ def _short(quote: str) -> str:
 
 
 def unseen_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """What there was no room for in the prompt: nothing is left out in silence."""
+    """Yield lines on what did not fit into the prompt, so that nothing is left out in silence."""
     omitted = provenance["omitted"]
     gone = []
     if omitted["passages"]:
@@ -63,7 +63,7 @@ def unseen_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 
 def summary_line(mission: Mapping[str, Any], again: str) -> str:
-    """Who answered, with how much effort, what that took, and where all of it can be read."""
+    """Say in one line who answered, with how much effort, the cost, and where all of it can be read."""
     cost, route = mission["cost"], mission["route"]
     seconds = _seconds(mission)
     took = [
@@ -76,7 +76,7 @@ def summary_line(mission: Mapping[str, Any], again: str) -> str:
 
 
 def _seconds(mission: Mapping[str, Any]) -> float:
-    """How long it took from its first state to its last; what had no states took what its calls took."""
+    """Return the seconds from the first state to the last; without states, those of its calls."""
     states = mission["states"]
     if len(states) < 2:
         return float(mission["cost"]["seconds"])

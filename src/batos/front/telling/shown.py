@@ -118,7 +118,7 @@ def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def calls_named(calls: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """Those that have a name in their path; NotFound where none has."""
+    """Return the calls that have a name in their path; NotFound where none has."""
     found = [call for call in calls if name.lower() in str(call["path"]).lower()]
     if not found:
         there = ", ".join(str(call["path"]).removesuffix("#0") for call in calls) or "none"
@@ -137,5 +137,5 @@ def prompts_text(calls: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _tokens(tokens: Mapping[str, Any]) -> str:
-    """How many went in and came out, as far as that is known."""
+    """Write how many tokens went in and came out, as far as that is known."""
     return f", {tokens.get('prompt', '?')} -> {tokens.get('answer', '?')} tokens" if tokens else ""

@@ -47,7 +47,7 @@ class Teller:
     _alarmed: set[str] = field(default_factory=set)
 
     def hear(self, event: str, keys: Mapping[str, Any]) -> None:
-        """An event."""
+        """Take an event."""
         if self.console.as_json:
             if event.partition(".")[0] in _TOLD and not self.quiet:
                 self.console.event(event, keys)
@@ -76,7 +76,7 @@ class Teller:
 
     @property
     def lives(self) -> bool:
-        """Whether there is a terminal for the live line."""
+        """Say whether there is a terminal for the live line."""
         return self.console.colour and not (self.console.as_json or self.quiet)
 
     def _token(self, text: str) -> None:
@@ -92,7 +92,7 @@ class Teller:
             self._line_open = False
 
     def _spilled(self, keys: Mapping[str, Any]) -> None:
-        """An alarm, also where only the result is wanted; once a runner."""
+        """Warn of it, also where only the result is wanted; once a runner."""
         if keys["runner"] not in self._alarmed:
             self._alarmed.add(str(keys["runner"]))
             self._close_line()
@@ -107,7 +107,7 @@ class Teller:
         self._streamed = ""
 
     def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
-        """What people are to know while they wait."""
+        """Tell people what they should know while they wait."""
         if event == "genesis.step" and (keys["status"] == "success" or str(keys["step"]).startswith("leave out")):
             # What was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
             self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
@@ -141,7 +141,7 @@ class Teller:
             self.console.say(f"It waits, and is tried again: {reason.get('message', '')}")
 
     def ended(self, mission: Mapping[str, Any]) -> int:
-        """A mission that came to its end or stands still; gives the exit code that it deserves."""
+        """Report a mission that ended or stands still; return the exit code that it deserves."""
         if mission["status"] == "done":
             self.answer(mission)
             return 0
@@ -150,7 +150,7 @@ class Teller:
         return error.exit_code
 
     def answer(self, mission: Mapping[str, Any]) -> None:
-        """A mission that is done."""
+        """Report a mission that is done."""
         if self.console.as_json:
             self.console.document(mission)
             return
@@ -172,14 +172,14 @@ class Teller:
             self.console.say(summary_line(mission, again), dim=True)
 
     def failed(self, mission: Mapping[str, Any], error: BatosError) -> None:
-        """A mission that failed."""
+        """Report a mission that failed."""
         self._close_line()
         self._report(mission)
         self.console.error(error)
         self._ended(mission)
 
     def cancelled(self, mission: Mapping[str, Any]) -> None:
-        """A mission that was interrupted."""
+        """Report a mission that was interrupted."""
         self._close_line()
         self._report(mission)
         self._ended(mission)

@@ -11,7 +11,7 @@ from batos.front.telling.names import when
 
 
 def history_text(page: Mapping[str, Any]) -> str:
-    """A page of turns, word for word, with what stands for older ones in prompts."""
+    """Write a page of turns, word for word, with the summaries that stand for older ones in prompts."""
     files = ", ".join(each["name"] for each in page["files"])
     lines = [f"{page['conversation']}: {counted(page['count'], 'turn')}{f', with {files}' if files else ''}"]
     for each in page["turns"]:
@@ -30,7 +30,7 @@ def history_text(page: Mapping[str, Any]) -> str:
 
 
 def compacted_text(result: Mapping[str, Any], cost: str) -> str:
-    """What a compaction made."""
+    """Write what a compaction made."""
     covered, whole = result["covered"], result["turns"]
     stands = f"{counted(result['summaries'], 'summary').replace('summarys', 'summaries')} of turns 1 to {covered}"
     done = f"{stands} of {whole}; {counted(len(result['made']), 'piece')} made, {cost}." if covered else ""

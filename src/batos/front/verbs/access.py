@@ -114,7 +114,7 @@ def _write(settings: Settings, target: Path, key: KeyFile) -> None:
 
 
 def _reached(settings: Settings, address: str | None) -> str:
-    """How a client elsewhere reaches the server; ConfigError: nobody does."""
+    """Return the address at which a client elsewhere reaches the server; ConfigError if none can."""
     bound = listening(settings.bind, "bind")
     if bound.loopback:
         raise ConfigError(

@@ -51,12 +51,12 @@ class Wish:
     stream: bool | None = None
 
     def brief(self, text: str, settings: Settings, client: str) -> dict[str, Any]:
-        """The brief of this question without its attachments, asked by the settings' user."""
+        """Return the brief of this question without its attachments, asked by the settings' user."""
         origin = {"door": "cli", "client": client}
         return {**self.fields, "text": text, "user": settings.asker, "origin": origin}
 
     def asked(self, text: str | None, called: Called, client: str) -> tuple[dict[str, Any], list[File]]:
-        """The brief and its files; stdin is the question where none is given or it is `-`, and else a document.
+        """Return the brief and its files; stdin is the question if none is given or it is `-`, and else a document.
 
         UsageError: there is no question. BriefError: stdin is asked for twice, is closed, or is no text.
         """
@@ -82,7 +82,7 @@ class Wish:
 
 
 def _local(path: str) -> Path:
-    """A path on this machine; BriefError for an address."""
+    """Return a path on this machine; BriefError for an address."""
     if _ADDRESS.match(path):
         raise BriefError(
             f"{path} is an address, and nothing is fetched",

@@ -86,13 +86,13 @@ class _Doors:
 
 
 def _interactive(called: Called) -> bool:
-    """Whether a person types, and sees what comes of it."""
+    """Say whether a person types, and sees what comes of it."""
     console = called.console
     return sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
 
 
 def _lends(called: Called) -> Callable[[], Coroutine[Any, Any, object]] | None:
-    """When the image is to be another's between turns; never one that is gone when it is closed, nor in a script."""
+    """Return the wait for another process that wants the image between turns; None in a script or without a file."""
     if not _interactive(called):
         return None
     from batos.image import storage  # here alone: a talk through a pipe or for a program loads nothing of the database

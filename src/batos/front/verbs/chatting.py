@@ -24,13 +24,13 @@ class Talker(Teller):
     """Tells turns: what `ask` is told of its options is nothing that can be typed here."""
 
     def answer(self, mission: Mapping[str, Any]) -> None:
-        """A turn that is done; a line stands free before the next one is typed."""
+        """Report a turn that is done; an empty line precedes the next one typed."""
         super().answer(mission)
         if not self.quiet:
             self.console.say("")
 
     def _ended(self, mission: Mapping[str, Any]) -> None:
-        """What it cost."""
+        """Tell how it ended and what it cost."""
         self.console.say(f"It {ended_text(mission['status'])}; {cost_text(mission)}.")
 
 
@@ -62,7 +62,7 @@ class Chat:
 
     @property
     def user(self) -> str:
-        """Who asks."""
+        """Return the user who asks."""
         return self._settings.asker
 
     @property

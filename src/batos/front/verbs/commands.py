@@ -23,7 +23,7 @@ LEAVING: Final = frozenset({"exit", "quit", "/bye", "/exit"})
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is typed behind a slash: how it is told, what it does, and the words that may follow.
+    """A slash command: its help, its function, and the words that may follow.
 
     One that speaks with the image does so `through` a door; any other is done `here` and waits for nothing.
     """
@@ -44,7 +44,7 @@ class Command:
 
 
 def found(name: str) -> Command:
-    """The command of that name; UsageError names the near one."""
+    """Find the command of that name; UsageError names the near one."""
     command = COMMANDS.get(name)
     if command is None:
         near = difflib.get_close_matches(name, COMMANDS, 1)
@@ -54,7 +54,7 @@ def found(name: str) -> Command:
 
 
 def completions(line: str, word: str) -> list[str]:
-    """What the word that is being typed at the end of the line may become: a command, a word behind one, a path."""
+    """List the completions of the word being typed at the end of the line: a command, a word behind one, a path."""
     name, space, _ = line.partition(" ")
     if not line.startswith("/"):
         return []
@@ -67,7 +67,7 @@ def completions(line: str, word: str) -> list[str]:
 
 
 def _paths(word: str) -> list[str]:
-    """The files and folders that a path may become."""
+    """List the files and folders that a path may become."""
     folder, _, begun = word.rpartition("/")
     try:
         inside = sorted((Path(folder or ("/" if word.startswith("/") else ".")).expanduser()).iterdir())
@@ -118,7 +118,7 @@ def _interpret(chat: Chat, rest: str) -> None:
 
 
 def _policy(chat: Chat, name: str, rest: str, known: Sequence[str], usual: str = "auto") -> str:
-    """A policy of the next briefs; the usual word or nothing leaves it as it is configured."""
+    """Set a policy of the next briefs; the usual word or nothing leaves it as it is configured."""
     policy = dict(chat.fields.pop("policy", {}))
     if rest.lower() in ("", usual):
         policy.pop(name, None)
@@ -130,7 +130,7 @@ def _policy(chat: Chat, name: str, rest: str, known: Sequence[str], usual: str =
 
 
 def _set(chat: Chat, field: str, value: str, known: Sequence[str]) -> None:
-    """A field of the next briefs; `auto` or nothing leaves it to the router."""
+    """Set a field of the next briefs; `auto` or nothing leaves it to the router."""
     if value.lower() in ("", "auto") and "auto" not in known:
         chat.fields.pop(field, None)
     else:
@@ -204,7 +204,7 @@ async def _drop(chat: Chat, door: Door, rest: str) -> int:
 
 
 async def _kept(chat: Chat, door: Door) -> list[Mapping[str, Any]]:
-    """The conversation's files; none before its first question."""
+    """Return the conversation's files; none before its first question."""
     return [] if chat.conversation == "new" else list((await chat.page(door, -1, 1))["files"])
 
 

@@ -57,7 +57,7 @@ def _list(console: Console) -> None:
 
 
 def _verb(topic: tuple[str, ...]) -> str:
-    """The help of a verb, or of a verb of a group; empty where the topic is none."""
+    """Return the help of a verb, or of a verb of a group; empty where the topic is none."""
     command: click.Command = cli.batos
     context = click.Context(command, info_name="batos")
     for name in topic:

@@ -22,7 +22,7 @@ _QUESTION_BYTES = 4 * TEXT_LIMIT
 
 
 def piped() -> bool:
-    """Whether something may be read there that nobody has to type: a pipe, a file or a socket."""
+    """Say whether stdin can be read without anybody typing: it is a pipe, a file or a socket."""
     try:
         kind = os.fstat(sys.stdin.fileno()).st_mode
     except (AttributeError, OSError, ValueError):  # it is closed, or no file of the system's
@@ -31,7 +31,7 @@ def piped() -> bool:
 
 
 def question(text: str | None, say: Callable[[str], None]) -> str:
-    """The question as given; where it is `-`, or none and stdin is piped, it is all of stdin.
+    """Return the question as given; where it is `-`, or none and stdin is piped, return all of stdin.
 
     UsageError: there is none. BriefError: stdin is closed, is too long, or is no text.
     """
@@ -57,7 +57,7 @@ def question(text: str | None, say: Callable[[str], None]) -> str:
 
 
 def document(limit: int, say: Callable[[str], None]) -> list[File]:
-    """What is piped beside a question that was given, as a file to answer from; none where nothing comes.
+    """Return what is piped beside a given question, as a file to answer from; none where nothing comes.
 
     BriefError: it has more than `limit` bytes, or is no text.
     """
@@ -70,7 +70,7 @@ def document(limit: int, say: Callable[[str], None]) -> list[File]:
 
 
 def taken(most: int, name: str, say: Callable[[str], None]) -> bytes:
-    """What stdin has, to its end or so many bytes; who waits is told. BriefError: it is closed."""
+    """Read stdin to its end, or so many bytes, and say when that waits. BriefError: it is closed."""
     # Python has none when the process was started with it closed, whatever its types say.
     source: TextIO | None = sys.stdin
     if source is None:
@@ -81,7 +81,7 @@ def taken(most: int, name: str, say: Callable[[str], None]) -> bytes:
 
 
 def terminal() -> int:
-    """The terminal, opened, for whoever reads a document from stdin and then questions; UsageError without one."""
+    """Open the terminal for one who reads a document from stdin and then questions; UsageError without one."""
     try:
         return os.open("/dev/tty", os.O_RDWR)
     except OSError as error:

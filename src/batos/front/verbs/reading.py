@@ -52,7 +52,7 @@ def missions(called: Called, limit: int, status: str | None, mine: bool, followi
 
 
 async def _missions(opened: Opened, args: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
-    """The missions, and who has the image: a server, a process, or "" for nobody."""
+    """Return the missions, and who has the image: a server, a process, or "" for nobody."""
     async with opened as way:
         return (await way.call("missions", args))["missions"], _SERVER if way.served else way.holder
 

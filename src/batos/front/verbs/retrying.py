@@ -42,7 +42,7 @@ async def _retry(opened: Opened, errand: Errand, mission: str, user: str) -> int
 
 
 def again(first: dict[str, Any], user: str) -> dict[str, Any]:
-    """The brief of a mission that asks the same, by this user, and does not pay for what the first one paid for."""
+    """Make the brief of a mission that asks the same, by this user, and does not pay again for what was paid."""
     asked = {name: value for name, value in first["brief"].items() if name not in _ITS_OWN}
     origin = {"door": "cli", "client": "batos retry"}
     return {**asked, "user": user, "origin": origin, "ancestor": first["id"]}

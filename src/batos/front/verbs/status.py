@@ -50,7 +50,7 @@ def status(called: Called, ready: bool) -> int:
 
 
 def _ready(called: Called, found: Mapping[str, Any]) -> int:
-    """Whether all is there that a question needs; raises the first thing that is not."""
+    """Say that all a question needs is there; raise the first thing that is not."""
     if not found["ready"]:
         raise error_of(found["reasons"][0])
     if called.console.as_json:
@@ -104,7 +104,7 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
 
 
 def _without(found: Mapping[str, Any]) -> str:
-    """Who has the image where no server runs, and what becomes of what waits there."""
+    """Tell who has the image where no server runs, and what becomes of what waits there."""
     if found.get("holder"):
         return f"no server runs (batos serve); {found['holder']} has the image"
     waits = any((found.get("missions") or {}).get(word) for word in ("queued", "running"))
@@ -113,7 +113,7 @@ def _without(found: Mapping[str, Any]) -> str:
 
 
 def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
-    """What is to become a method when nobody asks anything, and which one just becomes it."""
+    """Yield a line on the methods that are to be made when nobody asks anything, and on the one being made."""
     making, waiting = learning.get("making"), learning.get("waiting", 0)
     if making or waiting:
         doing = f"; {making['selector']} since {_since(making['since'], now)}" if making else ""

@@ -61,7 +61,7 @@ class Typed:
             readline.read_history_file(history)
 
     def _complete(self, word: str, number: int) -> str | None:
-        """The completions of a word, by number, as readline asks for them."""
+        """Return the completions of a word, by number, as readline asks for them."""
         line = "" if self._readline is None else self._readline.get_line_buffer()[: self._readline.get_endidx()]
         found = self._completions(line, word)
         return found[number] if number < len(found) else None

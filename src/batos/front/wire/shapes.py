@@ -131,7 +131,7 @@ class Steer(OfMission):
 
 
 class Status(Shape):
-    """How it stands with the server, in one screen."""
+    """The status of the server, in one screen."""
 
     user: _Name | None = Field(default=None, description="Show only this user's missions; absent: everybody's.")
 
@@ -206,7 +206,7 @@ class MethodHistory(OfMethod):
 
 
 class MethodMake(Shape):
-    """Nothing: methods are made that answered missions did without, unless somebody asks something."""
+    """A request for methods that answered missions did without; making them stops when somebody asks something."""
 
 
 class MethodRollback(OfMethod):

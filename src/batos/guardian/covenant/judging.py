@@ -16,7 +16,7 @@ _LAST = "covenant-last"
 def covenant_of(
     method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy, *, tidy: bool
 ) -> tuple[set[Fault], frozenset[str]]:
-    """What breaks the covenant, and the slots that are changed in place; TooIntricate: it cannot be followed.
+    """Return what breaks the covenant, and the slots that are changed in place; TooIntricate: it cannot be followed.
 
     With `tidy` two shapes are read as they are meant. What only speaks or computes after the marker is no fault. A
     marker under a flag is none where two things hold: whenever something was changed the flag is set before the path
@@ -46,6 +46,6 @@ def _followed(
 
 
 def _sunk(method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy) -> set[Fault]:
-    """What is left of the faults when each marker stands behind what only speaks or computes."""
+    """Return the faults that remain when each marker stands behind what only speaks or computes."""
     with marking.sunk(method, policy):
         return _followed(method, forms, policy)[0]

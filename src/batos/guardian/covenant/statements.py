@@ -111,7 +111,7 @@ class Statements(Paths):
         return True
 
     def _bound_next(self, target: ast.expr, value: Value, node: ast.AST) -> None:
-        """One of several targets: where it fails, those before it have their values."""
+        """Bind one of several targets: where it fails, those before it have their values."""
         if not isinstance(target, ast.Name):
             self.may_raise()
         self.bind(target, value, node)

@@ -50,7 +50,7 @@ def _unlocked(tree: ast.Module, threads: dict[str, str], locks: set[str]) -> Non
 
 
 def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], locks: set[str]) -> list[ast.stmt]:
-    """The statements that a `with` comes to; the `with` itself where one of its parts is none of these."""
+    """Return the statements that a `with` comes to; the `with` itself where one of its parts is none of these."""
     body = list(node.body)
     for item in reversed(node.items):
         given, target = item.context_expr, item.optional_vars

@@ -10,7 +10,7 @@ from batos.guardian.tidying.names import Def
 
 
 def wanted(tree: ast.Module, selector: str, receiver: str) -> Def | None:
-    """The method of a source: the function of that name, else the only one that has a receiver, else the first."""
+    """Find the method of a source: the function of that name, else the only one with a receiver, else the first."""
     functions = [node for node in tree.body if isinstance(node, Def)]
     named = [node for node in functions if node.name == selector]
     if named:
@@ -47,7 +47,7 @@ def gathered(tree: ast.Module, method: Def, receiver: str) -> None:
 
 
 def _defines(node: ast.stmt) -> str:
-    """The name that a statement beside the method gives to a helper or a constant; "" for any other statement."""
+    """Return the name that a statement beside the method gives to a helper or a constant; "" for any other one."""
     if isinstance(node, Def) and not node.decorator_list:
         return node.name
     if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -62,7 +62,7 @@ def _name_of(node: ast.stmt, beside: dict[str, ast.stmt]) -> str:
 
 
 def _fits(name: str, node: ast.stmt, beside: dict[str, ast.stmt], taken: set[str], inside: set[str]) -> bool:
-    """Whether it means in the method what it means beside it: no name of the method's hides one of its own."""
+    """Say whether it means the same in the method as beside it: no name of the method's hides one of its own."""
     if name in inside or (name.startswith("__") and name.endswith("__")):
         return False
     if hasattr(builtins, name):
@@ -92,7 +92,7 @@ def _of_receiver(node: ast.AST, receiver: str) -> bool:
 
 
 def _send_to_itself(tree: ast.Module, helper: Def, receiver: str) -> None:
-    """A helper with a receiver has the method's: `self.helper(x)` and `helper(self, x)` become `helper(x)`."""
+    """Give a helper the receiver of the method: `self.helper(x)` and `helper(self, x)` become `helper(x)`."""
     if not _receives(helper, receiver) or helper.args.posonlyargs:
         return
     del helper.args.args[0]
@@ -118,7 +118,7 @@ class _Unsent(ast.NodeTransformer):
 
 
 def _public(tree: ast.Module, beside: dict[str, ast.stmt], receiver: str) -> None:
-    """A helper or constant whose name begins with an underscore has the name without it."""
+    """Rename each helper or constant that begins with an underscore to the name without it."""
     said = names.said(tree)
     for name in [name for name in beside if name.startswith("_") and not name.startswith("__")]:
         plain = name.strip("_")

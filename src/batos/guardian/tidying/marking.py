@@ -20,7 +20,7 @@ _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 def is_marker(node: ast.AST, policy: Policy) -> bool:
-    """Whether a statement is the marker in its one form."""
+    """Say whether a statement is the marker in its one form."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return False
     target, value = node.targets[0], node.value
@@ -36,7 +36,7 @@ def is_marker(node: ast.AST, policy: Policy) -> bool:
 
 @contextmanager
 def sunk(method: Def, policy: Policy) -> Iterator[bool]:
-    """The method with each marker behind what follows it in its block and only speaks or computes; True: it differs.
+    """Move each marker of the method behind what follows in its block and only speaks or computes; True: it differs.
 
     The method is as it was afterwards.
     """
@@ -77,12 +77,12 @@ def _marked(rest: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
 
 
 def _branch(block: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
-    """The marker before each `return` of a branch; where it goes on, the marker stands after it anyway."""
+    """Put the marker before each `return` of a branch; where it goes on, the marker stands after it anyway."""
     return _marked(block, marker) if any(isinstance(each, ast.Return | ast.If) for each in block) else block
 
 
 def _is_still(node: ast.stmt, policy: Policy) -> bool:
-    """Whether a statement changes nothing but local names, and sends nothing but a line of the log."""
+    """Say whether a statement changes nothing but local names, and sends nothing but a line of the log."""
     if isinstance(node, ast.Pass):
         return True
     if isinstance(node, ast.If):
@@ -145,7 +145,7 @@ class Flag:
         ]
 
     def _is_plain(self) -> bool:
-        """Whether the flag is begun once, at the top of the method, and otherwise only set, and never elsewhere."""
+        """Say whether the flag starts once, at the top of the method, and is then only set, and never elsewhere."""
         begun = [node for node in self._method.body if self._sets(node) is False]
         stores = [
             node for node in ast.walk(self._method) if isinstance(node, ast.Assign) and self._sets(node) is not None
@@ -164,7 +164,7 @@ class Flag:
         )
 
     def _first(self) -> ast.stmt | None:
-        """The first statement of the method that says the flag."""
+        """Return the first statement of the method that names the flag."""
         return next((node for node in self._method.body if self.name in names.said(node)), None)
 
     def _sets(self, node: ast.AST) -> bool | None:
@@ -175,7 +175,7 @@ class Flag:
 
     @contextmanager
     def as_marker(self) -> Iterator[None]:
-        """The method with the marker wherever the flag is set, and nothing where it is asked for."""
+        """Put the marker wherever the flag is set, and nothing where it is asked for."""
         undo: list[Callable[[], None]] = []
         marker = self._guards(self.name)[0][1].body[0]
         guards = {id(node) for _, node in self._guards(self.name)}
@@ -194,7 +194,7 @@ class Flag:
 
     @contextmanager
     def as_given(self) -> Iterator[None]:
-        """The method with the marker where the flag is asked for, whatever it says."""
+        """Put the marker where the flag is asked for, whatever its value."""
         undo: list[Callable[[], None]] = []
         for block, node in self._guards(self.name):
             _swap(block, [_marked_always(node) if each is node else each for each in block], undo)
@@ -219,7 +219,7 @@ def _marked_always(node: ast.If) -> ast.stmt:
 
 
 def _behind(block: list[ast.stmt], index: int) -> int:
-    """Where what follows a statement in a row stops being done whenever it is done."""
+    """Return the end of the row of statements that are always done together with the one at this index."""
     end = index + 1
     while end < len(block) and isinstance(
         block[end], ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Delete

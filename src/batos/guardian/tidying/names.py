@@ -65,7 +65,7 @@ def remove(block: list[ast.stmt], node: ast.stmt) -> None:
 
 
 def bound(function: Def) -> set[str]:
-    """The names that a function itself binds: parameters, variables, imports, functions; not those of scopes in it."""
+    """Return the names that a function binds itself: parameters, variables, imports, functions; not inner scopes'."""
     given = function.args
     found = {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
     found |= {each.arg for each in (given.vararg, given.kwarg) if each is not None}
@@ -103,7 +103,7 @@ def said(tree: ast.AST) -> set[str]:
 
 
 def only(tree: ast.AST, made: list[ast.Assign]) -> set[str]:
-    """The variables of these assignments, each of one name, that nothing else binds."""
+    """Return the variables of these assignments, each of one name, that nothing else binds."""
     targets = [each.targets[0] for each in made if len(each.targets) == 1]
     found = {each.id for each in targets if isinstance(each, ast.Name)}
     theirs = {id(each) for each in targets}

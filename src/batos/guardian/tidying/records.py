@@ -32,7 +32,7 @@ class _Record:
 
 @dataclass(slots=True)
 class _Modules:
-    """What a source has imported of the modules that make records."""
+    """The names that a source imports from the modules that make records."""
 
     made: dict[str, str]
     typed: dict[str, str]
@@ -82,7 +82,7 @@ def _replaced(node: ast.stmt, records: dict[str, _Record], uses: _Uses) -> list[
 
 
 def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
-    """The class as a record; None: it behaves, or is made of more than its fields."""
+    """Read a class as a record; None if it has behaviour, or is made of more than its fields."""
     if node.keywords or len(node.bases) > 1 or any(not _is_dataclass(each, known) for each in node.decorator_list):
         return None
     makers = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
@@ -106,7 +106,7 @@ def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
 
 
 def _is_field(node: ast.stmt, fields: dict[str, ast.expr | None]) -> bool:
-    """Whether a statement of a class's body does nothing but declare a field, which is then among `fields`."""
+    """Say whether a statement of a class's body only declares a field, which is then among `fields`."""
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
         fields[node.target.id] = node.value
@@ -131,7 +131,7 @@ def _is_typed(base: ast.expr, known: _Modules) -> bool:
 
 
 def _default(value: ast.expr | None, known: _Modules) -> ast.expr | None:
-    """The default of a field: what it stands for, `field(default_factory=list)` as `list()`."""
+    """Return the default of a field; `field(default_factory=list)` gives `list()`."""
     if not isinstance(value, ast.Call) or names.member(value.func, known.made) != "field":
         return value
     given = {each.arg: each.value for each in value.keywords}
@@ -144,13 +144,13 @@ def _default(value: ast.expr | None, known: _Modules) -> ast.expr | None:
 
 
 def _is_made(value: ast.expr | None) -> bool:
-    """Whether a value may be another one each time that it is computed."""
+    """Say whether a value may differ each time that it is computed."""
     still = (ast.Constant, ast.Name, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
     return value is not None and not all(isinstance(each, still) for each in ast.walk(value))
 
 
 def _initialised(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | None:
-    """A class whose `__init__` does nothing but put values into attributes."""
+    """Read a class whose `__init__` does nothing but put values into attributes."""
     given = [*maker.args.posonlyargs, *maker.args.args]
     if maker.decorator_list or not given or maker.args.posonlyargs:
         return None
@@ -215,7 +215,7 @@ def _stored(tree: ast.AST, receiver: str) -> set[str]:
 
 
 class _Uses:
-    """How a source uses its classes: called, as a place of constants, raised, or in a way that no dict stands for."""
+    """The uses of a source's classes: called, as a place of constants, raised, or in a way that no dict allows."""
 
     def __init__(self, tree: ast.Module, records: dict[str, _Record], known: _Modules) -> None:
         self._records = records
@@ -254,7 +254,7 @@ class _Uses:
         self._seen.update(id(each) for each in ast.walk(node))
 
     def understood(self) -> bool:
-        """Whether each use is one that what takes its place can stand."""
+        """Say whether what takes the place of the classes can stand every use of them."""
         if self.spaces & self._called or names.loaded(self._tree) & _ASKS:
             return False
         classes = [record.node for record in self._records.values()]
@@ -335,7 +335,7 @@ class _Rewritten(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _kept(self, annotation: ast.expr | None) -> ast.expr | None:
-        """An annotation that names none of the classes; it would name no type any more."""
+        """Return an annotation that names none of the classes; drop others, which would name no type any more."""
         if annotation is None:
             return None
         said = {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)}

@@ -46,7 +46,7 @@ class _Lines:
         self._receiver = receiver
 
     def understood(self, tree: ast.Module) -> bool:
-        """Whether nothing of it is used in another way."""
+        """Say whether no part of it is used in another way."""
         kept = {
             id(node) for block in names.blocks(tree) for each in block if self._is_ours(each) for node in ast.walk(each)
         }
@@ -59,7 +59,7 @@ class _Lines:
         return self._level(node) != "" or self._is_setup(node)
 
     def _called(self, node: ast.stmt) -> str:
-        """The member of `logging`, or of a logger, that a statement calls; "" for any other statement."""
+        """Return the member of `logging`, or of a logger, that a statement calls; "" for any other statement."""
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
             return ""
         called = node.value.func
@@ -87,7 +87,7 @@ class _Lines:
         return self._called(node) in _SETUP and isinstance(node, ast.Expr) and _is_still(node.value, self._known)
 
     def statement(self, node: ast.stmt) -> ast.stmt:
-        """The statement that it becomes."""
+        """Return the statement that it becomes."""
         level = self._level(node)
         if level and isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             log = ast.Attribute(ast.Name(self._receiver, ast.Load()), "log_", ast.Load())
@@ -97,7 +97,7 @@ class _Lines:
 
 
 def _is_still(node: ast.AST, known: dict[str, str]) -> bool:
-    """Whether an expression that goes does nothing: the calls in it are of `logging`, or it is the one of a logger."""
+    """Say whether an expression can go: it waits for and binds nothing, and inside it only `logging` is called."""
     calls = [each for each in ast.walk(node) if isinstance(each, ast.Call) and each is not node]
     moving = (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
     ours = all(names.member(each.func, known) for each in calls)
@@ -105,7 +105,7 @@ def _is_still(node: ast.AST, known: dict[str, str]) -> bool:
 
 
 def _text(args: list[ast.expr]) -> ast.expr:
-    """The text that is logged: `"%d of %d", one, two` with its values in it."""
+    """Return the text that is logged: `"%d of %d", one, two` with its values in it."""
     first, *values = args
     if values:
         return ast.BinOp(first, ast.Mod(), ast.Tuple(values, ast.Load()))

@@ -8,7 +8,7 @@ from batos.guardian.tidying import contexts, gathering, records, speaking
 
 
 def tidied(tree: ast.Module, selector: str, receiver: str) -> ast.Module:
-    """The same tree, changed in place; what has no equal in the dialect stays as it is, and is refused as such.
+    """Tidy a tree in place and return it; what has no equal in the dialect stays as it is, and is refused as such.
 
     Only for a source of which it is known which method is wanted: of two functions one may be the other's helper.
     Guardian and cell both read a source through this, so that what is judged is what runs.
