@@ -338,7 +338,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _unread(environ: Mapping[str, str]) -> Iterator[str]:
-    """Each variable that is named as ours are and read by nobody: mostly a setting that is misspelt."""
+    """Yield a note on each variable with our prefix that is no setting: mostly one that is misspelt."""
     for variable in sorted(environ):
         name = variable.removeprefix("BATOS_")
         if name == variable or name in BESIDE or name.lower() in Settings.model_fields:

@@ -135,7 +135,7 @@ class ScriptedBridge:
         return Embedding(found, sum(map(len, texts)), 0.0, 0.001)
 
     async def count(self, request: ChatRequest) -> int:
-        """By `density`; OllamaUnreachable without it."""
+        """Count a prompt's tokens by `density`; OllamaUnreachable without it."""
         if self.density is None:
             raise OllamaUnreachable("nothing is counted here")
         return int(sum(len(each["content"].encode()) for each in request.messages) * self.density)

@@ -31,7 +31,7 @@ class Decided:
     """Keeps a mission's choices: of its earlier attempts, of the missions that it retries, and those made now."""
 
     def __init__(self, journal: Journal, mission: str, retried: Sequence[str] = ()) -> None:
-        """`retried` are missions that asked the same question before, nearest first."""
+        """Read the notes of the mission and of `retried`, the missions that asked the same question, nearest first."""
         self._journal = journal
         self._mission = mission
         self._own: list[Note] = list(journal.notes(mission))
@@ -43,7 +43,7 @@ class Decided:
             self._retried |= choices_in(notes)
 
     def notes(self) -> Iterator[Note]:
-        """Every note, the mission's own before those of the ones that it retries; of each the eldest first."""
+        """Yield every note, the mission's own before those of the ones that it retries; of each the oldest first."""
         yield from self._own
         yield from self._others
 

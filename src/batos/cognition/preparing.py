@@ -29,7 +29,7 @@ RATIO_NOTE = "tokens_per_byte"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A mission's brief, when its question was asked, and the missions whose paid answers it may use, eldest first.
+    """A mission's brief, when its question was asked, and the missions whose paid answers it may use, oldest first.
 
     `retried` are those of them that asked the same question, nearest first.
     """
@@ -120,7 +120,7 @@ def ratios_of(root: Any, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]
 
 
 def ratio_of(root: Any, model: str) -> float:
-    """Tokens that a byte of prompt is taken to cost a model: as measured with it, with its base, or at first."""
+    """Return the tokens that a byte of prompt costs a model: as measured with it, with its base, or at first."""
     return ratio(*measures.counted(root, model), FIRST_RATIO)
 
 

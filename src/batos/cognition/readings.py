@@ -46,7 +46,7 @@ class Readings:
             return found
 
     def prompts(self, mission: str) -> list[dict[str, Any]]:
-        """Every call of a mission, and of the generations that it began, with the exact prompt; raises NotFound."""
+        """Show every call of a mission, and of the generations it began, with the exact prompt; raises NotFound."""
         return report.prompts_report(self.journal.read(report.logs(self.mission(mission))))
 
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:

@@ -44,11 +44,11 @@ class Thinking:
         return int(self.options["num_ctx"])
 
     def answer_tokens(self, decision: Decision[Any]) -> int:
-        """`num_predict` for a decision: the codex's, or what it can need if that is more."""
+        """Return `num_predict` for a decision: the codex's, or what it can need if that is more."""
         return max(self.needed(decision), int(self.options.get("num_predict", 0)))
 
     def needed(self, decision: Decision[Any]) -> int:
-        """Tokens that a decision can need, by letters: at most half of the window."""
+        """Return the tokens that a decision can need, by letters: at most half of the window."""
         return min(decision.in_mode(self.mode).num_predict, self.window // 2)
 
     def reserved(self, decision: Decision[Any]) -> int:

@@ -39,7 +39,7 @@ async def idle(running: Running, interpreter: Interprets, cycle: UvmObject, args
 
 
 async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
-    """DECOMPOSING: one sub-query a part, by schema; the question itself where parts compete, or where none came."""
+    """Divide the question (DECOMPOSING) by schema; a part takes it whole if parts compete or it got no sub-query."""
     synthesis, slots = work(cycle), parts.of(running)
     if ways.mode(running) != "weave":
         synthesis.queries = dict.fromkeys(slots, synthesis.question)

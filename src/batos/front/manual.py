@@ -32,7 +32,7 @@ class Section:
 
 @cache
 def pages() -> dict[str, str]:
-    """Every page's text by its name: in an installed package they lie within, in a checkout beside it."""
+    """Return every page's text by its name: an installed package has them within, a checkout beside it."""
     packed = resources.files(batos) / "docs"
     folder = packed if packed.is_dir() else Path(__file__).resolve().parents[3] / "docs"
     found = {each.name.lower(): each for each in folder.iterdir() if each.name.endswith(".md")}

@@ -16,7 +16,7 @@ class Common(click.Option):
     """An option of all verbs: their help has one line for all of them, in the place of the first."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """As click has it."""
+        """Return the line on all common options for the first of them, and nothing for the others."""
         return _ONE_LINE if self.name == "as_json" else None
 
     def whole(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -48,7 +48,7 @@ def common_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def file_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Files, which the shell itself completes."""
+    """Return a completion that lets the shell itself complete files."""
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -59,7 +59,7 @@ def server_option(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def shared() -> list[Common]:
-    """All of them."""
+    """Return all the common options."""
 
     @common_options
     @server_option

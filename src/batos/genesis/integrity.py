@@ -163,7 +163,7 @@ def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding
 
 
 def _capable(root: Any, codex: Codex, profile: str, plan: Plan | None) -> Iterator[Finding]:
-    """Each base can do what it is named for, as far as the daemon said so."""
+    """Check that each base can do what it is used for, as far as the daemon tells."""
     known = measures.known(root)
     uses = [(codex.model_for(name, profile), "completion", name) for name in codex.personas]
     chosen = codex.profile(profile)

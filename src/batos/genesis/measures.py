@@ -57,7 +57,7 @@ def base_of(root: Any, model: str) -> str:
 
 
 def counted(root: Any, model: str) -> tuple[int, int]:
-    """Bytes and tokens of prompts: of the model's own; else of all models of its base, the sample's with them."""
+    """Return bytes and tokens of prompts: the model's own; else those of all models of its base and the sample's."""
     answered: Mapping[str, tuple[int, int]] = root[roots.STATISTICS].get("measured", {})
     own = answered.get(model, (0, 0))
     if own[1]:

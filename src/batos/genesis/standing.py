@@ -16,7 +16,7 @@ PATIENCE: Final = 1.5
 
 
 async def of(daemon: Daemon, models: Mapping[str, str], patience: float = PATIENCE) -> dict[str, Any]:
-    """{answers, version, loaded, missing, error}: what it says of itself, held against the models that personas use.
+    """Ask the daemon for {answers, version, loaded, missing, error}, held against the models that personas use.
 
     `models` has a model's name for each persona, and is empty before genesis. `error` is why it cannot be thought with,
     None if it can.

@@ -47,7 +47,7 @@ def overstepped(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
 
 
 def _moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
-    """Slots that are another user's than before."""
+    """Return the slots whose users differ from before."""
     kept, new = before.get(SLOT_USERS) or {}, after.get(SLOT_USERS) or {}
     return {slot for slot in kept.keys() | new.keys() if kept.get(slot) != new.get(slot)}
 

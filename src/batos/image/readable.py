@@ -38,11 +38,11 @@ class ReadableImage:
         return found
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of both databases; blobs are beside them."""
+        """Return the bytes of both databases; blobs are beside them."""
         return {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize()}
 
     def unfolded(self) -> list[str]:
-        """Missions that are accepted and neither folded in nor ended."""
+        """List the missions that are accepted and neither folded in nor ended."""
         with self.snapshot() as root:
             return list(root[roots.UNFOLDED])
 

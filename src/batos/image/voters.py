@@ -44,7 +44,7 @@ def makes_no_behaviour(transaction: MissionTransaction) -> None:
 
 
 def leaves_the_kernels_slots(transaction: MissionTransaction) -> None:
-    """No thought changes a slot that is the codex's or the kernel's, or the parents, of an object but itself.
+    """Veto a thought that changes the parents or a codex or kernel slot of any object but itself.
 
     The guardian refuses a method that would, and so does the sheet that it writes on; this holds whatever did it.
     """

@@ -35,7 +35,7 @@ def fold(root: Any, mission: str, payload: Any) -> None:
 
 
 def listed(root: Any) -> list[dict[str, Any]]:
-    """Every wish, those of the mission that was first on top."""
+    """List every wish, those of the first mission on top."""
     return sorted(map(dict, root[roots.WISHES].values()), key=lambda each: (each["mission"], name_of(each)))
 
 

@@ -236,7 +236,7 @@ def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
 
 
 def _evaluated(last: ChatResponse) -> float | None:
-    """Reading and writing, where the daemon says either: a prompt that was cached whole has no time of its own."""
+    """Sum the seconds of reading and writing, as far as the daemon tells; a prompt cached whole has no time."""
     if last.prompt_eval_duration is None and last.eval_duration is None:
         return None
     reading = counted(last.prompt_eval_duration, "duration of reading")

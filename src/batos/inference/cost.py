@@ -60,7 +60,7 @@ class Cost:
         self.wasted += answer.wasted
 
     def as_dict(self) -> dict[str, int | float]:
-        """CONTRACT's `cost`."""
+        """Return the `cost` of a mission as clients get it."""
         shown = {each.name: getattr(self, each.name) for each in fields(self)}
         return shown | {"seconds": round(self.seconds, 3), "waited": round(self.waited, 3)}
 
@@ -74,7 +74,7 @@ class Spending:
     seconds: float = 0.0
 
     def __add__(self, other: Spending) -> Spending:
-        """Both together."""
+        """Return both together."""
         return Spending(self.answers + other.answers, self.tokens + other.tokens, self.seconds + other.seconds)
 
     def __sub__(self, other: Spending) -> Spending:

@@ -145,7 +145,7 @@ class Entries:
         self._db = db
 
     def read(self, missions: Sequence[str]) -> list[Record]:
-        """All records of these missions, in the order they were first written."""
+        """Return all records of these missions, in the order they were first written."""
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
             return [record for name in missions if name in logs for record in logs[name].records()]

@@ -52,7 +52,7 @@ def broken(text: str, own: Sequence[str] = ()) -> str:
 
 
 def messages(told: Iterable[Mapping[str, str]], own: Sequence[str] = ()) -> tuple[dict[str, str], ...]:
-    """Messages with every mark in their content broken."""
+    """Break every mark in the content of these messages."""
     return tuple({**each, "content": broken(each["content"], own)} for each in told)
 
 

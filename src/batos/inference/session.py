@@ -92,7 +92,7 @@ class Session:
     #: The same for whole minds within the mission: one that has begun is not interrupted by the next.
     minds: Turns = field(init=False)
     _paid: dict[str, Record] = field(init=False)
-    #: The digests that each model had when something was paid, eldest first; under "" those of the mission's own
+    #: The digests that each model had when something was paid, oldest first; under "" those of the mission's own
     #: answers: what it paid for is its own also when the model that it thinks with is another by now, or has another
     #: name (which says what it was made from).
     _former: dict[str, list[str]] = field(init=False)

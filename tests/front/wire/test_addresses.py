@@ -35,7 +35,7 @@ def test_where_a_server_listens(text: str, bound: str, loopback: bool | None, ne
 
 @pytest.mark.parametrize("text", ["tcp://127.0.0.1:*", "tcp://127.0.0.1:0"])
 def test_any_free_port_may_be_taken(text: str) -> None:
-    """A star or nought is whatever port is free; the address with the port that it got is another."""
+    """A star or zero is whatever port is free; the address with the port that it got is another."""
     address = listening(text, "bind")
     assert str(address) == "tcp://127.0.0.1:*"
     assert str(address.at(5)) == "tcp://127.0.0.1:5"

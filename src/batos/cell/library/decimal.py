@@ -334,7 +334,7 @@ def _divided(one: Decimal, other: Decimal) -> tuple[Decimal, Decimal]:
 
 
 def _difference(one: Any, other: Any) -> int:
-    """Above, at or below nought as one number is above, at or below another."""
+    """Return a number above, at or below zero as one number is above, at or below another."""
     one, other = Decimal(one), Decimal(other)
     e = min(one.e, other.e)
     return int(one.n * 10 ** (one.e - e) - other.n * 10 ** (other.e - e))

@@ -8,7 +8,7 @@ from batos.cell.library.decimal import ROUND_HALF_EVEN, Decimal, _difference, _p
 
 
 def _compared(one: Any, op: str, other: Any) -> bool:
-    """`one < other`, or whichever of the four `op` is."""
+    """Say whether `one < other`, or whichever of the four comparisons `op` is."""
     left, right = one, other
     if isinstance(one, Decimal) or isinstance(other, Decimal):
         if not isinstance(one, (Decimal, int, float)) or not isinstance(other, (Decimal, int, float)):
@@ -31,7 +31,7 @@ def _before(one: Any, other: Any) -> bool:
 
 
 def _ordered(values: Any, key: Any = None, reverse: bool = False) -> list[Any]:
-    """`sorted`, stable, for what may hold Decimals."""
+    """Do as `sorted` does, stably, for values that may be Decimals."""
     pairs = [(each if key is None else key(each), each) for each in values]
     if reverse:
         pairs.reverse()
@@ -57,12 +57,12 @@ def _ordered(values: Any, key: Any = None, reverse: bool = False) -> list[Any]:
 
 
 def _least(*values: Any, key: Any = None, default: Any = None) -> Any:
-    """`min`, for what may hold Decimals."""
+    """Do as `min` does, for values that may be Decimals."""
     return _picked(values, key, default, False)
 
 
 def _greatest(*values: Any, key: Any = None, default: Any = None) -> Any:
-    """`max`, for what may hold Decimals."""
+    """Do as `max` does, for values that may be Decimals."""
     return _picked(values, key, default, True)
 
 
@@ -81,7 +81,7 @@ def _picked(values: Any, key: Any, default: Any, greatest: bool) -> Any:
 
 
 def _shown(value: Any, spec: str) -> str:
-    """`format(value, spec)`."""
+    """Do as `format(value, spec)` does, for values that may be Decimals."""
     if not isinstance(value, Decimal):
         return format(value, spec)
     front, _, places = spec.partition(".")

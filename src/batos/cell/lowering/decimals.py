@@ -60,7 +60,7 @@ class _Lowered(ast.NodeTransformer):
 
 
 def _compared(one: ast.expr, op: ast.cmpop, other: ast.expr) -> ast.expr:
-    """`one < other` by ours; the left is computed first, as Python does."""
+    """Write `one < other` as a call of ours; the left is computed first, as in Python."""
     if type(op) not in _ORDERS:
         return ast.Compare(one, [op], [other])
     return ast.Call(ast.Name(_OURS + "compared", ast.Load()), [one, ast.Constant(_ORDERS[type(op)]), other], [])

@@ -17,7 +17,7 @@ from batos.objects.prototype import UvmObject, own_slots, reference
 
 
 def listing(root: Any, at: str, limit: int, status: str | None = None, user: str | None = None) -> dict[str, Any]:
-    """{approvals, waiting}: those that wait first, the oldest first, then the newest; and how many wait in all.
+    """Return {approvals, waiting}: those that wait, oldest first, then the newest; and how many wait in all.
 
     Where a user is named, only those that are of that user's missions alone are listed.
     """

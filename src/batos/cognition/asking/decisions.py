@@ -177,5 +177,5 @@ def decomposition(slots: tuple[str, ...]) -> Decision[BaseModel]:
 
 
 def sub_queries(value: BaseModel, question: str) -> Mapping[str, str]:
-    """Sub-query by slot; on one line; a pillar that was given none works on the question itself."""
+    """Return the sub-queries by slot, on one line each; a pillar that was given none gets the question itself."""
     return {slot: " ".join(text.split()) or question for slot, text in value.model_dump().items()}

@@ -20,7 +20,7 @@ class Approves(Protocol):
         ...
 
     def heed(self, candidate: Candidate) -> None:
-        """GenerationFailed: a person said no to exactly this source."""
+        """Raise GenerationFailed if a person said no to exactly this source."""
         ...
 
 

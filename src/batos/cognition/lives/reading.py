@@ -36,6 +36,6 @@ class LivesRead:
             return showing.whole(root, showing.found(root, name), revision)
 
     def history(self, name: str) -> dict[str, Any]:
-        """Every revision of `OBJECT.SELECTOR`, and why each came and went; NotFound."""
+        """Return every revision of `OBJECT.SELECTOR`, and why each came and went; NotFound."""
         with self._image.snapshot() as root:
             return showing.history(root, showing.found(root, name))

@@ -125,7 +125,7 @@ class MethodHost:
         return self._value(self._other(of), names.check_read(slot))
 
     def _other(self, ref: Ref) -> UvmObject:
-        """Another object that the method was shown; MethodFailed where it is made of another user's words."""
+        """Return another object that the method was shown; MethodFailed if it comes from another user's words."""
         running = self._errand.running
         found = self._view.table.object(ref)
         try:

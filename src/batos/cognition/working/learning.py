@@ -78,7 +78,7 @@ class Learning:
     """Makes what is to be made, unless somebody asks something; every method is called on the loop."""
 
     def __init__(self, parts: Parts, group: asyncio.TaskGroup, pause: float) -> None:
-        """`pause`: seconds until what cannot be made just now is tried again; twice as many each time Ollama fails."""
+        """Wait `pause` seconds before what cannot be made now is tried again; twice as many each time Ollama fails."""
         self._parts = parts
         self._group = group
         self._pause = self._patience = pause
@@ -102,7 +102,7 @@ class Learning:
     # -- working
 
     def keep(self) -> None:
-        """From now on make what there is whenever all rests: for a process that is there to work."""
+        """Begin to make all wishes whenever no mission runs: for a process that is there to work."""
         if self._keeping is None:
             self._wake.set()
             self._keeping = self._group.create_task(self._keep())
@@ -142,7 +142,7 @@ class Learning:
             return {"made": told, "left": len(root[roots.WISHES])}
 
     def wished(self) -> list[dict[str, Any]]:
-        """All that is to be made: the wishes, each with the mission that was the first to do without."""
+        """List all wishes, each with the mission that was the first to do without."""
         with self._parts.image.snapshot() as root:
             return wishes.listed(root)
 

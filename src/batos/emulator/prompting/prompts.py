@@ -66,7 +66,7 @@ def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
 
 
 def wanted_format(fields: Fields) -> Any:
-    """None (an empty one too), "json" or a schema; ApiError 500 for what is none of them."""
+    """Return None (for an empty one too), "json" or a schema; ApiError 500 for anything else."""
     value = fields.get("format")
     if value is None or value in ("", {}):
         return None

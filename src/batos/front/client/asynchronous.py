@@ -255,7 +255,7 @@ class AsyncClient:
         return await self.call("hello")
 
     async def watch(self, topics: Sequence[str] = ("",)) -> AsyncGenerator[Document, None]:
-        """Notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
+        """Yield notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
 
         Raises NoServer when the server is lost, or this client closed.
         """

@@ -64,7 +64,7 @@ class _Named(Document):
 
     @property
     def id(self) -> str:
-        """Its id, which stays valid."""
+        """Return its id, which stays valid."""
         return str(self["id"])
 
     @property

@@ -172,7 +172,7 @@ class Client:
         return self._portal.run(self._twin.hello)
 
     def watch(self, topics: Sequence[str] = ("",)) -> Generator[Document, None, None]:
-        """Notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
+        """Yield notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
 
         Raises NoServer when the server is lost, or this client closed.
         """

@@ -71,7 +71,7 @@ class Alongside:
     def __init__(
         self, opens: Callable[[], Opened], lends: Callable[[], Coroutine[Any, Any, object]] | None = None
     ) -> None:
-        """`opens` is called in the main thread; `lends` returns when another process wants the image."""
+        """Call `opens` in the main thread; `lends` returns when another process wants the image."""
         self._opens = opens
         self._lends = lends
         self._ready: Future[asyncio.AbstractEventLoop] = Future()

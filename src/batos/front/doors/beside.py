@@ -44,7 +44,7 @@ class Beside(Idle):
     served = False
 
     def __init__(self, looked: Looked, holder: str, since: float) -> None:
-        """`holder` is the process that has the image open, `since` when it opened it; "" and 0 if none has."""
+        """Look at an image; `holder` is the process that has it open, `since` when it opened it; "" and 0 if none."""
         self.holder = holder
         self._since = since
         self._looked = looked
@@ -58,7 +58,7 @@ class Beside(Idle):
         hear: Hear | None = None,
         acknowledged: Acknowledged | None = None,
     ) -> dict[str, Any]:
-        """As Door has it, for what only reads; NoServer for anything else."""
+        """Run a verb that only reads; NoServer for anything else."""
         given = read_args(verb, args or {})
         if verb not in self._verbs:
             raise NoServer(f"no server runs, and {verb} is more than a look")
@@ -69,7 +69,7 @@ class Beside(Idle):
         raise NoServer("no server runs, and files are handed over to be asked about")
 
     async def attends(self, mission: str) -> bool:
-        """As Door has it: a mission that began to run before the image was opened was left by a process that ended."""
+        """Say whether the image's holder runs it; a mission begun before the holder opened it was left by another."""
         return bool(self.holder) and await self._reader.read(self._runs, mission)
 
     def _runs(self, mission: str) -> bool:

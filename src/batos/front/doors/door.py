@@ -73,7 +73,7 @@ class Door(Protocol):
         ...
 
     async def keep_learning(self) -> None:
-        """From now on make methods in this process while nobody asks anything; a server does so by itself."""
+        """Begin to make methods in this process while nobody asks anything; a server does so by itself."""
         ...
 
     async def rest(self) -> None:

@@ -12,18 +12,18 @@ class Idle:
     __slots__ = ()
 
     async def left_behind(self) -> list[str]:
-        """As Door has it: nothing."""
+        """Return none: no mission is settled here."""
         return []
 
     async def afterwards(self, mission: str) -> None:
-        """As Door has it: nothing."""
+        """Do nothing: no work follows here."""
 
     async def learn(self, mission: str) -> Mapping[str, Any]:
-        """As Door has it: nothing."""
+        """Make no methods here."""
         return {"made": [], "left": 0, "new": 0}
 
     async def keep_learning(self) -> None:
-        """As Door has it: nothing."""
+        """Do nothing: no methods are made here."""
 
     async def rest(self) -> None:
-        """As Door has it: at once."""
+        """Return at once: no work goes on here."""

@@ -77,7 +77,7 @@ class LocalDoor:
         return [file.ref.model_dump() for file in files]
 
     async def attends(self, mission: str) -> bool:
-        """As Door has it."""
+        """Say whether this process runs the mission."""
         return mission in self._begun
 
     async def left_behind(self) -> list[str]:
@@ -97,7 +97,7 @@ class LocalDoor:
         return begun
 
     async def learn(self, mission: str) -> Mapping[str, Any]:
-        """As Door has it: within the setting `learn_seconds`, if a method fits into that at the mission's pace.
+        """Make methods within the setting `learn_seconds`, if one fits into that at the mission's pace.
 
         It ends sooner where another process waits for the image.
         """
@@ -108,11 +108,11 @@ class LocalDoor:
         return {**told, "new": sum(each["mission"] == mission for each in self.uvm.learning.wished())}
 
     async def keep_learning(self) -> None:
-        """As Door has it."""
+        """Begin to make methods in this process while nobody asks anything."""
         self.uvm.learning.keep()
 
     async def rest(self) -> None:
-        """As Door has it."""
+        """Wait until no mission runs here and what is to be learnt is learnt."""
         rested: set[str] = set()
         while going := {*self._begun, *self.uvm.workers.running} - rested:
             for mission in going:

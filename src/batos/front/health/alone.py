@@ -63,7 +63,7 @@ def _none() -> ImageError:
 
 
 def _running(root: Any) -> list[dict[str, Any]]:
-    """Missions that began to run and have not ended, whether or not their process lives; only it knows more of them."""
+    """List the missions that began to run and have not ended; only a living process knows more of them."""
     begun = ((name, root[roots.MISSIONS][name][1]) for name in root[roots.UNFOLDED])
     return [
         {

@@ -7,7 +7,7 @@ PAGES = "docs/operating.md"
 
 
 def topic(id_: str) -> str:
-    """By what word `batos help` explains a finding: `image-opens`."""
+    """Return the word by which `batos help` explains a finding: `image-opens`."""
     return page(id_).partition("#")[2]
 
 

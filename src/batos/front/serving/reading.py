@@ -92,7 +92,7 @@ class Reader:
         return await self.read(self._asked, given)
 
     def _asked(self, given: Approvals) -> dict[str, Any]:
-        """{approvals, waiting}, or one whole; NotFound."""
+        """Return {approvals, waiting}, or one approval whole; NotFound."""
         at = iso(self._of.clock())
         with self._of.image.snapshot() as root:
             if given.approval is not None:

@@ -121,7 +121,7 @@ class Console:
             self._put(f"{left}\n")
 
     def say(self, text: str, *, dim: bool = False, warn: bool = False) -> None:
-        """Progress, a note, a warning; silent where a program reads, on a terminal broken between words."""
+        """Tell progress, a note or a warning; silent where a program reads, on a terminal broken between words."""
         if not self.as_json:
             self.redraw([])
             shown, mark = laid(plain(text), columns(self.err)), 31 if warn else 2 if dim else 0

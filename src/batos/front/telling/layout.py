@@ -32,7 +32,7 @@ _POINT: Final = re.compile(r"[-*+\u2022]|\d{1,3}[.)]|\[\d{1,3}\]|(error|warning)
 
 
 def plain(text: str) -> str:
-    r"""Text of a model or a file without what moves a cursor, changes a colour or hides something.
+    r"""Strip a text of a model or a file of what moves a cursor, changes a colour or hides something.
 
     >>> plain("a\x1b[31mb\u200b\r\n")
     'a[31mb\n'
@@ -41,7 +41,7 @@ def plain(text: str) -> str:
 
 
 def revealed(text: str) -> str:
-    r"""Text with each sign named that `plain` leaves out: for whoever reads what a model was sent.
+    r"""Name each sign of a text that `plain` leaves out: for whoever reads what a model was sent.
 
     >>> revealed("pay\u200b him\r\n")
     'pay<U+200B> him\n'
@@ -186,7 +186,7 @@ def laid(text: str, width: int | None) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
-    """Columns under heads; on a terminal that is too narrow empty ones go, and the widest cells are shortened."""
+    """Lay rows out under heads; on a terminal too narrow, drop empty columns and shorten the widest cells."""
     shown = [[plain(cell).replace("\n", " ") for cell in row] for row in (heads, *rows)]
     widths = [max(cells(row[column]) for row in shown) for column in range(len(heads))]
     most = columns(sys.stdout)
@@ -218,7 +218,7 @@ def _padded(cell: str, width: int) -> str:
 
 
 def wrapped(text: str, indent: str = "  ") -> str:
-    """Paragraphs wrapped to the terminal and indented."""
+    """Wrap paragraphs to the terminal and indent them."""
     width = max(40, min(100, shutil.get_terminal_size().columns))
     paragraphs = plain(text).split("\n")
     return "\n".join(textwrap.fill(each, width, initial_indent=indent, subsequent_indent=indent) for each in paragraphs)

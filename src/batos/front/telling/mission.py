@@ -142,7 +142,7 @@ def placement_text(placement: Mapping[str, Any]) -> str:
 
 
 def placements(provenance: Mapping[str, Any], where: Collection[str] = ("spilled", "processor")) -> list[str]:
-    """Which models did not lie on the card whole, a line a runner: those of one base are in memory once."""
+    """Write which models did not lie on the card whole, a line a runner: those of one base are in memory once."""
     runners: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for each in provenance.get("placements", ()):
         if each["where"] in where:

@@ -46,7 +46,7 @@ def moment_text(at: str, now: datetime | None = None) -> str:
 
 
 def short(names: Sequence[str]) -> dict[str, str]:
-    """Each id by its shortest beginning that none of the others has; a verb takes that in its place."""
+    """Return each id's shortest beginning that none of the others has; a verb takes that in its place."""
     ordered = sorted(set(names))
     found = {}
     for place, name in enumerate(ordered):

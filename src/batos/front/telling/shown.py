@@ -127,7 +127,7 @@ def calls_named(calls: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[s
 
 
 def prompts_text(calls: Sequence[Mapping[str, Any]]) -> str:
-    """Every call's exact prompt; signs in it that cannot be seen are named."""
+    """Write every call's exact prompt; signs in it that cannot be seen are named."""
     lines = []
     for call in calls:
         lines.append(f"\n=== {call['path']} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")

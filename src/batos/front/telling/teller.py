@@ -70,7 +70,7 @@ class Teller:
             self.console.redraw([self.live.line()])
 
     def begin(self, stop: str) -> None:
-        """Another mission is waited for, and is stopped so."""
+        """Begin to wait for another mission; `stop` says how to stop it."""
         self._streamed = ""
         self.live = Live(self.live.clock, stop)
 
@@ -120,7 +120,7 @@ class Teller:
             self._waits(keys.get("reason") or {})
 
     def _step(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Each step, for whoever wants to see them all."""
+        """Tell each step, for whoever wants to see them all."""
         if event == "mission.accepted":
             self.console.say(f"{keys['mission']} accepted", dim=True)
         elif event == "mission.routed":
@@ -135,7 +135,7 @@ class Teller:
             self.console.say(f"    learning {keys['selector']} ...", dim=True)
 
     def _waits(self, reason: Mapping[str, Any]) -> None:
-        """Told behind the state FAILED, in which the attempt ended: the mission has not."""
+        """Tell, behind the state FAILED in which an attempt ended, that the mission waits and is tried again."""
         self._close_line()
         if reason.get("code") != ApprovalNeeded.code:  # that one ends the waiting for it, and is told then
             self.console.say(f"It waits, and is tried again: {reason.get('message', '')}")
@@ -185,7 +185,7 @@ class Teller:
         self._ended(mission)
 
     def _report(self, mission: Mapping[str, Any]) -> None:
-        """For programs: the document says what was wrong, and before it comes the mission whose status says so."""
+        """Give programs the mission, whose status says how it ended, before the document with the error."""
         if self.console.as_json and not self.quiet:
             self.console.event("mission.report", {"mission": mission})
 

@@ -38,7 +38,7 @@ def compacted_text(result: Mapping[str, Any], cost: str) -> str:
 
 
 def recalled_text(provenance: Mapping[str, Any], compaction: str | None) -> str:
-    """Which turns the last answer was shown, and as what."""
+    """Write which turns the last answer was shown, and in what form."""
     recalled = provenance["recalled"]
     turns = [str(each["turn"]) if each["turn"] else each["mission"] for each in recalled if "turn" in each]
     views = [each for each in recalled if "turns" in each]

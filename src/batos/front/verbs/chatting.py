@@ -73,7 +73,7 @@ class Chat:
     # -- turns
 
     def attach(self, paths: Sequence[str]) -> None:
-        """Files for the next question and all that follow; BriefError names the one that is no text."""
+        """Add files for the next question and all that follow; BriefError names the one that is no text."""
         self.coming += Wish(paths=tuple(paths)).files(self._settings, self._called.note)
 
     async def turn(self, door: Door, text: str) -> int:

@@ -15,7 +15,7 @@ _MAX_WIDTH = 100
 
 
 def _topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Pages and verbs that begin so."""
+    """Complete a topic: return the pages and verbs that begin so."""
     pages = [CompletionItem(each, help=manual.title(each)) for each in manual.pages()]
     verbs = [CompletionItem(name, help=what) for name, (_, what) in cli.VERBS.items()]
     return [each for each in (*pages, *verbs) if str(each.value).startswith(incomplete)]

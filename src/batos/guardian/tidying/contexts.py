@@ -27,7 +27,7 @@ def unfolded(tree: ast.Module) -> None:
 
 
 def _locks(tree: ast.Module, threads: dict[str, str]) -> set[str]:
-    """Variables that hold a lock and are used for nothing but `with`."""
+    """Return the variables that hold a lock and are used for nothing but `with`."""
     made = [
         node
         for node in ast.walk(tree)

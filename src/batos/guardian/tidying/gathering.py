@@ -72,7 +72,7 @@ def _fits(name: str, node: ast.stmt, beside: dict[str, ast.stmt], taken: set[str
 
 
 def _used(method: Def, moved: list[ast.stmt], beside: dict[str, ast.stmt], receiver: str) -> set[str]:
-    """Names that the method uses, itself or by what it uses: a second method that nothing calls is no helper."""
+    """Return the names that the method uses, itself or by others: a second method that nothing calls is no helper."""
     used: set[str] = set()
     todo: list[ast.AST] = [method, *(node for node in moved if not isinstance(node, Def))]
     while todo:

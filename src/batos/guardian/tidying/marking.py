@@ -65,7 +65,7 @@ def _swap(block: list[ast.stmt], new: list[ast.stmt], undo: list[Callable[[], No
 
 
 def _marked(rest: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
-    """Statements with the marker before each `return` of them and at their end."""
+    """Put the marker before each `return` of the statements and at their end."""
     found: list[ast.stmt] = []
     for node in rest:
         if isinstance(node, ast.Return):
@@ -131,7 +131,7 @@ class Flag:
         self.found = bool(self.name) and self._is_plain()
 
     def _guards(self, name: str) -> list[tuple[list[ast.stmt], ast.If]]:
-        """Every `if flag: marker`, also with a `return` behind the marker, each with its block."""
+        """Find every `if flag: marker`, also with a `return` behind the marker, each with its block."""
         return [
             (block, node)
             for block in names.blocks(self._method)
@@ -206,14 +206,14 @@ class Flag:
 
 
 def _unmarked(node: ast.stmt) -> ast.stmt:
-    """`if flag: marker` without the marker."""
+    """Remove the marker from `if flag: marker`."""
     assert isinstance(node, ast.If)
     rest = node.body[1:] or [ast.copy_location(ast.Pass(), node)]
     return ast.copy_location(ast.If(node.test, rest, []), node)
 
 
 def _marked_always(node: ast.If) -> ast.stmt:
-    """`if flag: marker` with the marker whatever the flag says."""
+    """Make `if flag: marker` come by the marker whatever the flag says."""
     marker, *rest = node.body
     return ast.copy_location(ast.If(node.test, node.body, [marker]), node) if rest else marker
 

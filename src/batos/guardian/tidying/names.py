@@ -11,7 +11,7 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def imported(tree: ast.AST, module: str) -> dict[str, str]:
-    """Local names of a module and of what is taken from it: name to member, "" for the module itself."""
+    """Return the local names of a module and of its imported members: name to member, "" for the module itself."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -22,7 +22,7 @@ def imported(tree: ast.AST, module: str) -> dict[str, str]:
 
 
 def member(node: ast.AST, known: dict[str, str]) -> str:
-    """Which member of the module an expression is, "" for none: `module.member`, or a name that was taken from it."""
+    """Return the module's member that an expression is, "" for none: `module.member`, or a name imported from it."""
     if isinstance(node, ast.Name):
         return known.get(node.id, "")
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and known.get(node.value.id) == "":
@@ -51,7 +51,7 @@ def unimport(tree: ast.AST, module: str, only: str = "") -> None:
 
 
 def blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Every list of statements; it may be changed while it is looked at."""
+    """Yield every list of statements; it may be changed meanwhile."""
     for node in list(ast.walk(tree)):
         for part in ("body", "orelse", "finalbody"):
             found = getattr(node, part, None)
@@ -91,7 +91,7 @@ def _binds(node: ast.AST) -> set[str]:
 
 
 def said(tree: ast.AST) -> set[str]:
-    """Every name, parameter and keyword that stands anywhere."""
+    """Return every name, parameter and keyword that stands anywhere."""
     found: set[str] = set()
     for node in ast.walk(tree):
         found |= _binds(node)
@@ -111,5 +111,5 @@ def only(tree: ast.AST, made: list[ast.Assign]) -> set[str]:
 
 
 def loaded(tree: ast.AST) -> set[str]:
-    """Every name that is looked up anywhere in it."""
+    """Return every name that is looked up anywhere in it."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

@@ -174,7 +174,7 @@ def _initialised(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | None:
 
 
 def _maker(name: str, fields: dict[str, ast.expr | None]) -> ast.FunctionDef:
-    """`def Row(x, tags=None)`: a dict of its fields. A default that is made anew each time is made there."""
+    """Write `def Row(x, tags=None)`, which returns a dict of its fields and makes defaults anew where need be."""
     args = [ast.arg(each) for each in fields]
     defaults: list[ast.expr] = []
     values: list[ast.expr] = []
@@ -201,7 +201,7 @@ def _given(value: ast.expr | None) -> ast.expr:
 
 
 def _stored(tree: ast.AST, receiver: str) -> set[str]:
-    """Attributes that something else than the receiver is given: those of a class without fields."""
+    """Return the attributes that are set on anything but the receiver: those of a class without fields."""
     return {
         node.attr
         for node in ast.walk(tree)
