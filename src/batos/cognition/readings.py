@@ -52,7 +52,7 @@ class Readings:
     def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
         """Show a conversation's turns by position (`last` is the newest), and the summaries of its older ones.
 
-        For its user alone: `user`, or who asks where none is named.
+        Only its user may see them: `user`, or whoever asks where none is named.
         """
         user = user or self.settings.asker
         with self.image.snapshot() as root:

@@ -15,8 +15,8 @@ from batos.objects.prototype import UvmObject, is_reserved, own_slots
 def protected(receiver: UvmObject) -> frozenset[str]:
     """Return the slots of an object that only the codex and the kernel write.
 
-    For what genesis made: all that it declares there. For a mission or a conversation: everything. For any other (a
-    clone, a tool): what is the kernel's anywhere.
+    These are, for what genesis made, all that it declares there; for a mission or a conversation, everything; for any
+    other (a clone, a tool), the kernel's slots.
     """
     return _protected(own_slots(receiver))
 

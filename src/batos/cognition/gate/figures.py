@@ -217,7 +217,7 @@ def is_known(figure: Figure, there: Known) -> bool:
 
 
 def rounds(shown: Iterable[Decimal], values: Iterable[Decimal]) -> bool:
-    """Whether one of the values is what is shown, rounded to its last digit that is not a zero."""
+    """Say whether one of the values is what is shown, rounded to its last digit that is not a zero."""
     steps = [(value, Decimal(5).scaleb(_exponent(value.normalize()) - 1)) for value in shown if value]
     return any(abs(value - each) <= step for each in values for value, step in steps)
 

@@ -27,7 +27,7 @@ class Door(Protocol):
 
     @property
     def served(self) -> bool:
-        """Whether a server stands behind it, which goes on with missions when this process ends."""
+        """Say whether a server stands behind it, which goes on with missions when this process ends."""
         ...
 
     @property
@@ -54,15 +54,15 @@ class Door(Protocol):
         ...
 
     async def left_behind(self) -> list[str]:
-        """The missions that nobody runs, settled and queued; none where a server runs them."""
+        """Settle and queue the missions that nobody runs, and return them; none where a server runs them."""
         ...
 
     async def begin(self, mission: str) -> None:
-        """Run a queued mission in this process; nothing where a server does."""
+        """Run a queued mission in this process; do nothing where a server runs it."""
         ...
 
     async def afterwards(self, mission: str) -> str | None:
-        """Begin in this process what an answered turn made due, and its id; a server sees to that by itself."""
+        """Begin in this process what an answered turn made due, and return its id; a server does so by itself."""
         ...
 
     async def learn(self, mission: str) -> Mapping[str, Any]:
@@ -199,11 +199,11 @@ class Served(Idle):
         hear: Hear | None = None,
         acknowledged: Acknowledged | None = None,
     ) -> dict[str, Any]:
-        """As Door has it."""
+        """Ask the server one thing."""
         return await self.client.call(verb, args, hear, acknowledged)
 
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
-        """As Door has it."""
+        """Hand the bytes of files over to the server."""
         return await self.client.attach(files)
 
     async def attends(self, mission: str) -> bool:

@@ -45,7 +45,7 @@ class LocalDoor:
         hear: Hear | None = None,
         acknowledged: Acknowledged | None = None,
     ) -> dict[str, Any]:
-        """As Door has it; NoServer for what only a server can do."""
+        """Ask one thing of the mind in this process; NoServer for what only a server can do."""
         if verb == "status":
             read_args(verb, args or {})
             raise NoServer("no server runs, so there is nothing under way")
@@ -67,7 +67,7 @@ class LocalDoor:
             )
 
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
-        """As Door has it."""
+        """Keep the bytes of files for the brief that names them."""
         for file in files:
             for offset in range(0, len(file.data), PIECE_BYTES):
                 piece = base64.b64encode(file.data[offset : offset + PIECE_BYTES]).decode()
@@ -81,16 +81,16 @@ class LocalDoor:
         return mission in self._begun
 
     async def left_behind(self) -> list[str]:
-        """As Door has it."""
+        """Settle and queue the missions that nobody runs, and return them."""
         return await self.uvm.recover()
 
     async def begin(self, mission: str) -> None:
-        """As Door has it."""
+        """Run a queued mission in this process."""
         self._begun.add(mission)
         await self.uvm.begin(mission)
 
     async def afterwards(self, mission: str) -> str | None:
-        """As Door has it."""
+        """Begin what an answered turn made due, and return its id."""
         begun = await self.uvm.afterwards.see_to(mission)
         if begun is not None:
             self._begun.add(begun)

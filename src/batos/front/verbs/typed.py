@@ -25,14 +25,14 @@ _LONGEST = 4 * TEXT_LIMIT + 2
 
 
 class Source(Protocol):
-    """Where messages come from."""
+    """A source of messages."""
 
     def read(self, prompt: str) -> str:
-        """The next message; EOFError at the end, KeyboardInterrupt on Ctrl-C, BriefError for what is no text."""
+        """Return the next message; EOFError at the end, KeyboardInterrupt on Ctrl-C, BriefError for what is no text."""
         ...
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Close it: nothing more is read."""
         ...
 
 
@@ -67,7 +67,7 @@ class Typed:
         return found[number] if number < len(found) else None
 
     def read(self, prompt: str) -> str:
-        """As Source has it."""
+        """Return the next message, which may have several lines."""
         lines = [input(prompt)]
         while True:
             if lines[-1].endswith("\\"):
@@ -83,7 +83,7 @@ class Typed:
         return "\n".join(lines)
 
     def close(self) -> None:
-        """As Source has it."""
+        """Give the completions back and keep the history."""
         if self._readline is None:
             return
         self._readline.set_completer(None)
@@ -100,7 +100,7 @@ class Piped:
         self._stream = stream
 
     def read(self, prompt: str) -> str:
-        """As Source has it; nothing prompts a pipe."""
+        """Return the next line that is not empty; a pipe gets no prompt."""
         while True:
             data = self._stream.readline(_LONGEST)
             if not data:
@@ -118,11 +118,11 @@ class Piped:
                 return text
 
     def close(self) -> None:
-        """As Source has it."""
+        """Do nothing: stdin stays open."""
 
 
 def source(history: Path, completions: Completions, *, interactive: bool) -> Source:
-    """The terminal where a person sits, else stdin as it comes; BriefError if it is closed."""
+    """Return the terminal where a person sits, else stdin as it comes; BriefError if it is closed."""
     if interactive:
         return Typed(history, completions)
     # Python has none when the process was started with it closed, whatever its types say.
