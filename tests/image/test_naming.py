@@ -49,6 +49,14 @@ def test_counting_back() -> None:
     assert [back(each) for each in ("last", "LAST-3", "last-", "last-x", "m-last", "lasting")] == [0, 3, *[None] * 4]
 
 
+@given(ids=IDS, length=st.integers(1, 26), data=st.data())
+def test_beginnings_of_others_ids_count_for_nothing(ids: set[str], length: int, data: st.DataObject) -> None:
+    """Whoever may see one id alone names it by any beginning, and is told of no other."""
+    own = f"a-{data.draw(st.sampled_from(sorted(ids)))}"
+    kept = OOBTree({f"a-{each}": each for each in ids})
+    assert begun(kept, own[: 2 + length].lower(), own.__eq__) == own
+
+
 def test_several_are_named_and_the_rest_counted() -> None:
     """Of many ids the three newest are named."""
     ids = {f"{number:026}" for number in range(5)}

@@ -1,9 +1,9 @@
-"""Missions and conversations as people name them: an id, the beginning of one, `last`, `last-1` for the one before."""
+"""Missions, conversations and approvals as people name them: an id, its beginning, `last`, `last-1` before that."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -11,6 +11,8 @@ from batos.errors import BriefError
 
 _BACK: Final = re.compile(r"last(?:-([0-9]{1,6}))?", re.IGNORECASE)
 _BEGINNING: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{1,26}")
+#: Ids begin with the first letter of their kind.
+_KINDS: Final = {"m": "mission", "c": "conversation", "a": "approval"}
 #: Ids that are named where a beginning is that of several.
 _SHOWN: Final = 3
 
@@ -38,24 +40,30 @@ def descending(tree: Any) -> Iterator[str]:
         upper = f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff"
 
 
-def begun(tree: Any, name: str) -> str:
+def begun(tree: Any, name: str, own: Callable[[str], bool] | None = None) -> str:
     """Return the one id of a tree that begins so, in capitals or not; the name as it is where none does.
 
+    With `own` only the ids that it accepts count: nobody is told of others.
     BriefError: it is the beginning of several, which are named, the newest first.
     """
     head, _, digits = name.rpartition("-")
     wanted = f"{head}-{digits.upper()}"
-    if head not in ("m", "c") or not _BEGINNING.fullmatch(digits.upper()):
+    if head not in _KINDS or not _BEGINNING.fullmatch(digits.upper()):
         return name
-    found = list(islice(tree.keys(wanted, f"{wanted}\U0010ffff"), 2))
+    found = list(islice(_between(tree, wanted, own), 2))
     if len(found) < 2:
         return str(found[0]) if found else name
-    every = list(tree.keys(wanted, f"{wanted}\U0010ffff"))
+    every = list(_between(tree, wanted, own))
     shown = ", ".join(reversed(every[-_SHOWN:]))
     more = f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
-    kind = "mission" if head == "m" else "conversation"
+    kind = _KINDS[head]
     raise BriefError(
         f"{name} is the beginning of {len(every):,} {kind}s: {shown}{more}",
         field=kind,
         remedy="Give more of its id; `last` is your newest, `last-1` the one before.",
     )
+
+
+def _between(tree: Any, wanted: str, own: Callable[[str], bool] | None) -> Iterator[str]:
+    found = tree.keys(wanted, f"{wanted}\U0010ffff")
+    return iter(found) if own is None else filter(own, found)

@@ -15,7 +15,7 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.cognition.approving import shown
-from batos.errors import NotFound
+from batos.errors import BriefError, NotFound
 from batos.image import approvals, roots
 from batos.image.classes import class_factory
 from batos.objects.method import Intent
@@ -75,6 +75,20 @@ def test_a_line_has_what_is_known(root: Any) -> None:
     assert (approved["by"], approved["answered_at"], approved["revision"]) == ("ada", LATER, 1)
     assert shown.line(root[roots.APPROVALS]["a-2"], LATER)["why"] == "too loud"
     assert not {"by", "why", "answered_at", "revision"} & shown.line(root[roots.APPROVALS]["a-0"], AT).keys()
+
+
+def test_which_is_meant(root: Any) -> None:
+    """Ids, beginnings that are one's alone, and those counted back from the newest, answered or not."""
+    assert shown.meant(root, ["a-1", "last", "LAST-3", "a-9"], None) == ["a-1", "a-3", "a-0", "a-9"]
+    root[roots.APPROVALS]["a-4Z"] = root[roots.APPROVALS]["a-0"]
+    assert shown.meant(root, ["a-4"], None) == ["a-4Z"]
+    root[roots.APPROVALS]["a-4Y"] = root[roots.APPROVALS]["a-1"]
+    with pytest.raises(BriefError, match="the beginning of 2 approvals: a-4Z, a-4Y"):
+        shown.meant(root, ["a-4"], None)
+    with pytest.raises(NotFound, match="no approval 'last-6'"):
+        shown.meant(root, ["last-6"], None)
+    with pytest.raises(NotFound, match="no approval 'last'"):
+        shown.meant(root, ["last"], "nobody of whom a mission waits")
 
 
 def test_one_whole_has_its_intent_while_that_stands(root: Any) -> None:

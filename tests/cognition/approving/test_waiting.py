@@ -104,7 +104,7 @@ async def test_what_waits_is_shown_to_the_user_whose_it_is_alone(uvm: UVM) -> No
             listed = shown.listing(root, iso(uvm.clock()), 9, user=user)["approvals"]
             matched = shown.matching(root, "*", iso(uvm.clock()), user)
             try:
-                shown.check(root, [asked["id"]], user)
+                shown.meant(root, [asked["id"]], user)
             except NotFound:
                 assert not listed
                 assert not matched

@@ -59,7 +59,9 @@ class Deciding(ABC):
             assert shown["verdict"]["accepted"]
             assert (len(shown["checks"]), shown["mutants"]["made"] > 0, shown["diff"]) == (2, True, None)
             assert shown["intent"]["name"] == "The Literal Engine"
-            told = await way.call("approve", {"approvals": [name], "user": "ada"})
+            for said in ("last", name[:14].lower()):
+                assert await way.call("approvals", {"approval": said}) == shown
+            told = await way.call("approve", {"approvals": ["last", name[:14]], "user": "ada"})
             assert told["woken"] == [found["id"]]
             assert told["approved"] == [
                 {
@@ -97,7 +99,7 @@ class Deciding(ABC):
         """What can be approved is, and what cannot is named with its reason; where nothing can, it is refused."""
         async with self.opened(tmp_path) as (way, _uvm):
             _, names = await self.waiting(way, CYCLE)
-            await way.call("reject", {"approval": names[0], "why": "no"})
+            await way.call("reject", {"approval": "last-2", "why": "no"})
             told = await way.call("approve", {"approvals": names})
             assert [each["id"] for each in told["approved"]] == names[1:]
             ((name, error),) = [(each["id"], each["error"]) for each in told["refused"]]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
+from contextlib import redirect_stdout
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,10 +100,28 @@ def test_a_list_has_a_line_for_each() -> None:
     """What waits with its time and who waits for it, what was answered with who said so."""
     done = {**LINE, "id": "a-2", "status": "approved", "by": "ada", "answered_at": "2026-11-23T10:00:00.000Z"}
     first, *lines = listing_text({"approvals": [LINE, done], "waiting": 1}).split("\n")
-    assert first.split() == ["approval", "status", "method", "source", "since"]
+    assert first.split() == ["approval", "method", "status", "since"]
     assert "2020-06-02, until 2020-06-09" in lines[0]
     assert "approved by ada" in lines[1]
-    assert all("0123456789ab" in line for line in lines)
+    assert "0123456789ab" not in "".join(lines)
+    assert all("0123456789ab" in line for line in listing_text({"approvals": [LINE, done]}, whole=True).split("\n")[1:])
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("width", ["20", "50", "80"])
+def test_ids_and_methods_are_never_cut(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow the terminal is: each id as short as it can be told from the others, the method whole."""
+    monkeypatch.setenv("COLUMNS", width)
+    ids = [f"a-01M8ABCDEFG{last}RSTVWXYZ0123" for last in "HJ"]
+    with redirect_stdout(Screen()):
+        _, *lines = listing_text({"approvals": [{**LINE, "id": each} for each in ids], "waiting": 2}).split("\n")
+    assert [line.split()[:2] for line in lines] == [[each[:14], "brick_prototype_obj.say_"] for each in ids]
 
 
 def test_a_yes_tells_what_it_was_to() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from batos.cognition.approving.reasons import no_such
 from batos.errors import NotFound
-from batos.image import approvals, methods, whose
+from batos.image import approvals, methods, naming, roots, whose
 from batos.image.approvals import Approval
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
@@ -22,17 +22,34 @@ def listing(root: Any, at: str, limit: int, status: str | None = None, user: str
     Where a user is named, only those that are of that user's missions alone are listed.
     """
     every = (each for each in chain(approvals.awaited(root), approvals.closed(root)) if _open_to(root, each, user))
-    meant = (line(each, at) for each in every if status in (None, each.standing(at)))
+    lines = (line(each, at) for each in every if status in (None, each.standing(at)))
     waiting = sum(1 for each in approvals.awaited(root) if each.standing(at) == "asked")
-    return {"approvals": list(islice(meant, limit)), "waiting": waiting}
+    return {"approvals": list(islice(lines, limit)), "waiting": waiting}
 
 
-def check(root: Any, names: Iterable[str], user: str | None) -> None:
-    """Raise NotFound for an approval that another user's mission waits for: what it says of it is that user's."""
-    for name in names:
-        found = approvals.named(root, name)
-        if found is not None and not _open_to(root, found, user):
+def meant(root: Any, names: Iterable[str], user: str | None) -> list[str]:
+    """Return the ids that are meant: any beginning that is one approval's alone, `last` for the newest, `last-1`, ...
+
+    NotFound: another user's mission waits for it, and what it says of it is that user's; or there are not so many.
+    BriefError: it is the beginning of several.
+    """
+    return [_meant(root, name, user) for name in names]
+
+
+def _meant(root: Any, name: str, user: str | None) -> str:
+    kept = root[roots.APPROVALS]
+    before = naming.back(name)
+    if before is not None:
+        own = (each for each in naming.descending(kept) if _open_to(root, kept[each], user))
+        newest = next(islice(own, before, None), None)
+        if newest is None:
             raise no_such(name)
+        return newest
+    found = naming.begun(kept, name, None if user is None else lambda each: _open_to(root, kept[each], user))
+    approval = approvals.named(root, found)
+    if approval is not None and not _open_to(root, approval, user):
+        raise no_such(name)
+    return found
 
 
 def _open_to(root: Any, approval: Approval, user: str | None) -> bool:

@@ -26,7 +26,7 @@ async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:
     if names is None:
         names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
     else:
-        await asyncio.to_thread(_check, uvm, names, of)
+        names = await asyncio.to_thread(_meant, uvm, names, of)
     answered = await uvm.approvals.approve(names, given.user or uvm.settings.asker)
     refused = [answer for answer in answered.answers if not _said(answer, "approved")]
     if len(refused) == len(answered.answers):
@@ -38,9 +38,9 @@ async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:
     }
 
 
-def _check(uvm: UVM, names: list[str], user: str | None) -> None:
+def _meant(uvm: UVM, names: list[str], user: str | None) -> list[str]:
     with uvm.image.snapshot() as root:
-        shown.check(root, names, user)
+        return shown.meant(root, names, user)
 
 
 def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
@@ -59,8 +59,8 @@ async def reject(uvm: UVM, given: Reject) -> dict[str, Any]:
     """Say no: {rejected, woken}. Refused: it was answered before, or its time is over."""
     if not given.why.strip():
         raise BriefError("why: there is nothing but blanks", field="why", remedy="Say why: who asked is told.")
-    await asyncio.to_thread(_check, uvm, [given.approval], given.user if given.mine else None)
-    answered: Answered = await uvm.approvals.reject(given.approval, given.user or uvm.settings.asker, given.why.strip())
+    (name,) = await asyncio.to_thread(_meant, uvm, [given.approval], given.user if given.mine else None)
+    answered: Answered = await uvm.approvals.reject(name, given.user or uvm.settings.asker, given.why.strip())
     answer = answered.answers[0]
     if not _said(answer, "rejected"):
         raise refusal(answer)

@@ -96,8 +96,8 @@ class Reader:
         at = iso(self._of.clock())
         with self._of.image.snapshot() as root:
             if given.approval is not None:
-                shown.check(root, [given.approval], given.user)
-                return shown.whole(root, given.approval, at)
+                (name,) = shown.meant(root, [given.approval], given.user)
+                return shown.whole(root, name, at)
             return shown.listing(root, at, given.limit, given.status, given.user)
 
     async def _methods(self, given: MethodList, *_told: object) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from batos.front.telling.console import counted
 from batos.front.telling.layout import JOINERS, plain, table, wrapped
-from batos.front.telling.names import when
+from batos.front.telling.names import short, when
 
 #: Characters of a digest that people compare.
 _DIGEST: Final = 12
@@ -20,12 +20,20 @@ _VALUE: Final = 200
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 
 
-def listing_text(found: Mapping[str, Any]) -> str:
-    """A list; what it says of those that are answered stands in their status."""
-    rows = [
-        [each["id"], _status(each), _slot(each), each["digest"][:_DIGEST], _when(each)] for each in found["approvals"]
-    ]
-    return table(rows, ("approval", "status", "method", "source", "since"))
+def listing_text(found: Mapping[str, Any], *, whole: bool = False) -> str:
+    """A list; what it says of those that are answered stands in their status. `whole` are ids in full, and sources.
+
+    Ids and methods are never shortened to the terminal: they are what the answer is given by.
+    """
+    names = short([each["id"] for each in found["approvals"]])
+    rows = [[names[each["id"]], _slot(each), _status(each), _when(each)] for each in found["approvals"]]
+    heads = ["approval", "method", "status", "since"]
+    if whole:
+        rows = [
+            [each["id"], *row[1:], each["digest"][:_DIGEST]] for each, row in zip(found["approvals"], rows, strict=True)
+        ]
+        heads.append("source")
+    return table(rows, heads, whole=(0, 1))
 
 
 def _status(found: Mapping[str, Any]) -> str:
@@ -133,7 +141,7 @@ def approved_text(told: Mapping[str, Any], *, served: bool) -> str:
     rows = [
         [each["id"], _slot(each), str(each.get("revision", "")), each["digest"][:_DIGEST]] for each in told["approved"]
     ]
-    lines = [table(rows, ("approved", "method", "revision", "source"))] if rows else []
+    lines = [table(rows, ("approved", "method", "revision", "source"), whole=(0,))] if rows else []
     lines += [f"not approved: {each['error']['message']}" for each in told["refused"]]
     return "\n".join([*lines, *woken_lines(told["woken"], served=served)])
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, TextIO
 
 #: What could move a cursor, change a colour or hide text: C0 but newline and tab, C1, controls of direction, what has
@@ -185,24 +185,26 @@ def laid(text: str, width: int | None) -> str:
     return flow.feed(text) + flow.end()
 
 
-def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
-    """Lay rows out under heads; on a terminal too narrow, drop empty columns and shorten the widest cells."""
+def table(rows: Sequence[Sequence[str]], heads: Sequence[str], whole: Collection[int] = ()) -> str:
+    """Lay rows out under heads; on a terminal too narrow, drop empty columns and shorten the widest cells.
+
+    The columns that are to stay `whole`, by number, never are shortened: what is to be copied from them.
+    """
     shown = [[plain(cell).replace("\n", " ") for cell in row] for row in (heads, *rows)]
     widths = [max(cells(row[column]) for row in shown) for column in range(len(heads))]
     most = columns(sys.stdout)
     if most is not None and sum(widths) + 2 * (len(widths) - 1) > most:
         told = [column for column in range(len(heads)) if any(row[column] for row in shown[1:])]
         shown, widths = [[row[column] for column in told] for row in shown], [widths[column] for column in told]
-        _fit(widths, most - 2 * (len(widths) - 1))
+        _fit(widths, most - 2 * (len(widths) - 1), [place for place, column in enumerate(told) if column not in whole])
         shown = [[_shortened(cell, width) for cell, width in zip(row, widths, strict=True)] for row in shown]
     return "\n".join("  ".join(map(_padded, row, widths)).rstrip() for row in shown)
 
 
-def _fit(widths: list[int], room: int) -> None:
-    """Take columns from the widest, one by one, the last of them first; narrow ones keep theirs."""
-    while sum(widths) > room and max(widths) > _CELL:
-        widest = max(widths)
-        widths[len(widths) - 1 - widths[::-1].index(widest)] -= 1
+def _fit(widths: list[int], room: int, yielding: Sequence[int]) -> None:
+    """Take columns from the widest that yield, one by one, the last of them first; narrow ones keep theirs."""
+    while sum(widths) > room and any(widths[place] > _CELL for place in yielding):
+        widths[max(yielding, key=lambda place: (widths[place], place))] -= 1
 
 
 def _shortened(cell: str, width: int) -> str:

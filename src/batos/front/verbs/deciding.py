@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -26,7 +27,8 @@ def approvals(called: Called, approval: str | None, limit: int, status: str | No
     """List the methods that wait for your yes, then what was answered. With APPROVAL show one whole.
 
     Whole is: its source, the guardian's verdict, its checks and how many broken variants they find, and the difference
-    to the revision that it would take the place of.
+    to the revision that it would take the place of. APPROVAL is its id, a beginning of it that is no other's, or `last`
+    for the newest, `last-1` for the one before. -v lists ids in full, with the digests of the sources.
     """
     if approval is not None:
         found = run(asked(door(called, reads=True), "approvals", {"approval": approval}))
@@ -35,7 +37,7 @@ def approvals(called: Called, approval: str | None, limit: int, status: str | No
     args = {"limit": limit, **({} if status is None else {"status": status})}
     found = run(asked(door(called, reads=True), "approvals", args))
     if found["approvals"] or called.console.as_json:
-        _write(called, found, listing_text)
+        _write(called, found, partial(listing_text, whole=called.verbose))
     else:
         called.console.say("There is no such approval." if status else "Nothing waits for approval.")
     return 0
@@ -56,7 +58,7 @@ def _write(called: Called, found: Mapping[str, Any], text: Any) -> None:
 )
 @reaching
 def approve(called: Called, names: tuple[str, ...], every: bool, matching: str | None) -> int:
-    """Approve methods by their APPROVAL ids, or --all --matching PATTERN: exactly the sources that were asked about.
+    """Approve methods by APPROVAL (an id, its beginning, `last`), or --all --matching PATTERN: as they were asked.
 
     They are installed at once, and missions that wait for them go on. What was approved is shown; exit 4 when one of
     them could not be, because it was answered before, has expired, or its slot has changed.
@@ -81,7 +83,7 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
 @click.option("--why", required=True, metavar="TEXT", help="What its missions are told.")
 @reaching
 def reject(called: Called, approval: str, why: str) -> int:
-    """Reject a method by its APPROVAL id: it is not installed, and what waits for it fails with your reason."""
+    """Reject a method by APPROVAL (an id, its beginning, `last`): what waits for it fails with your reason."""
     args = {"approval": approval, "why": why, "user": called.settings.asker}
     told, served = run(_decided(door(called), "reject", args))
     if called.console.as_json:

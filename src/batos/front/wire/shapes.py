@@ -154,7 +154,8 @@ class Approvals(Shape):
     """The methods that wait for a person, then what was answered; or one whole."""
 
     approval: _Name | None = Field(
-        default=None, description="An id: that one, with its source and what is known of it."
+        default=None,
+        description="One with its source and what is known of it: its id, a beginning of it, `last`, `last-1`.",
     )
     limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
     status: Literal["asked", "approved", "rejected", "expired", "outdated"] | None = Field(
@@ -166,7 +167,9 @@ class Approvals(Shape):
 class Approve(Shape):
     """Let methods be installed, exactly as they were asked about."""
 
-    approvals: list[_Name] | None = Field(default=None, min_length=1, max_length=1_000, description="Their ids.")
+    approvals: list[_Name] | None = Field(
+        default=None, min_length=1, max_length=1_000, description="Their ids, beginnings of them, `last`, `last-1`."
+    )
     matching: _Name | None = Field(
         default=None, description="Or all that wait for an OBJECT.SELECTOR like this: `*.*`."
     )
@@ -177,7 +180,7 @@ class Approve(Shape):
 class Reject(Shape):
     """Let a method not be installed."""
 
-    approval: _Name = Field(description="Its id.")
+    approval: _Name = Field(description="Its id, a beginning of it, `last` or `last-1`.")
     why: str = Field(min_length=1, max_length=1_000, description="What its missions are told.")
     user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
     mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
