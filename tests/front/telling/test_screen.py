@@ -49,6 +49,14 @@ def test_what_a_person_is_to_know_stands_under_the_answer() -> None:
     assert not screen_lines(mission(provenance=provenance(citations=[])), voices=False)
 
 
+def test_however_many_methods_wait_they_are_one_line() -> None:
+    """Three are counted, and the list that has them all is named."""
+    asked = [{"outcome": "asked", "selector": f"{each}_facet_", "approval": f"a-{each}"} for each in "xyz"]
+    assert screen_lines(mission(provenance=provenance(citations=[], generated=asked)), voices=False) == [
+        "3 methods wait for your approval: batos approvals"
+    ]
+
+
 def test_voices_that_were_asked_for() -> None:
     """Each part with its answer stands above the footnotes."""
     lines = screen_lines(mission(), voices=True)

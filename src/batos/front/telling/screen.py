@@ -22,12 +22,16 @@ def screen_lines(mission: Mapping[str, Any], *, voices: bool) -> list[str]:
     gate = provenance["gate"]
     if not gate["ok"]:
         lines += [f"The gate still finds a fault in this: {fault['what']}" for fault in gate["faults"]]
-    lines += [
-        f"{each['selector']} waits for your approval: batos approvals {each['approval']}"
-        for each in provenance.get("generated", ())
-        if each["outcome"] == "asked"
-    ]
-    return lines + placements(provenance, ("spilled",))
+    return [*lines, *_waiting(provenance), *placements(provenance, ("spilled",))]
+
+
+def _waiting(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one line, however many methods wait for a person."""
+    asked = [each for each in provenance.get("generated", ()) if each["outcome"] == "asked"]
+    if len(asked) == 1:
+        yield f"{asked[0]['selector']} waits for your approval: batos approvals {asked[0]['approval']}"
+    elif asked:
+        yield f"{counted(len(asked), 'method')} wait for your approval: batos approvals"
 
 
 def footnotes(provenance: Mapping[str, Any]) -> Iterator[str]:
