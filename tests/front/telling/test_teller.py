@@ -34,6 +34,21 @@ def test_a_mission_that_failed() -> None:
     ]
 
 
+def test_what_met_nobody_is_asked_again_with_few_words() -> None:
+    """Where the same can work later the verb that asks it again is named; where it cannot, there is none."""
+    for retry in (True, False):
+        told, said = teller()
+        unpaid = {**COST, "prompt_tokens": 0, "answer_tokens": 0}
+        reason = {
+            "code": "ollama_unreachable",
+            "message": "nothing listens there",
+            "remedy": "Start it.",
+            "retry": retry,
+        }
+        told.failed({**ended("failed"), "cost": unpaid, "reason": reason}, Refused("nothing listens there"))
+        assert ("\n`batos retry last` asks it again" in said.getvalue()) == retry
+
+
 def test_a_mission_that_was_cancelled() -> None:
     """What it is and what it cost; where nothing was paid there is nothing to save."""
     told, said = teller()

@@ -199,3 +199,5 @@ class Teller:
         paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
         if mission["status"] in ("failed", "cancelled") and paid:
             self.console.say(f"`batos retry {mission['id']}` asks it again, and pays for nothing twice.")
+        elif mission["status"] == "failed" and (mission.get("reason") or {}).get("retry"):
+            self.console.say("`batos retry last` asks it again, once that is mended.")
