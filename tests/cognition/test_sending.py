@@ -111,7 +111,7 @@ async def test_infer_takes_a_text_as_a_reflex_of_its_persona(mind: Mind) -> None
     mind.script.woven = {"answer": "It burns.", "unanswered": []}
     told = await sent(mind, "robin_prototype_obj", "infer_", "Why does it burn?")
     assert (told["answer"], told["cost"]["calls"], told["route"]["personas"]) == ("It burns.", 1, ["ROBIN"])
-    with pytest.raises(ObjectError, match="has no voice"):
+    with pytest.raises(ObjectError, match=r"^pLLM_obj has no voice"):
         await sent(mind, "pLLM_obj", "infer_", "Why?")
 
 
@@ -186,8 +186,10 @@ async def test_a_step_of_the_machine_is_refused(mind: Mind, selector: str) -> No
     oid = mind.uvm.inspect("orchestrator_obj.idle_state_obj")["value"]
     other = mind.uvm.inspect("orchestrator_obj.failed_state_obj")["value"]
     receiver = oid if selector.startswith("synthesize") else other
-    with pytest.raises(ObjectError, match="kernel's own"):
+    with pytest.raises(ObjectError, match=f"of {receiver} is the kernel's own"):
         await sent(mind, receiver, selector, "x")
+    with pytest.raises(ObjectError, match=r"^brick_prototype_obj does not understand 'nobody_'"):
+        await sent(mind, "brick_prototype_obj", "nobody_")
 
 
 async def test_a_method_needs_a_cell(mind: Mind) -> None:

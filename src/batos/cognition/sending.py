@@ -130,7 +130,7 @@ async def _answered(sent: _Sent) -> _Result | None:
     answer = await send(sent.interpreter, sent.receiver, selector, *args)
     kept = None if args else Sheet(user=sent.running.brief.user).find(sent.receiver, selector)
     if not args and kept is None:
-        raise MessageNotUnderstood(label(sent.receiver), selector)
+        raise MessageNotUnderstood(sent.message.receiver, selector)
     return _Result(shown(answer if kept is None else kept.value), trust_of(own_slots(sent.found.holder), selector))
 
 
@@ -199,13 +199,13 @@ async def _recalled(sent: _Sent, text: str, task: str, decision: Decision[Any]) 
 
 async def _run(sent: _Sent, name: str) -> _Result | None:
     """A kernel function, with arguments that make sense to it."""
-    checked = ARGUMENTS.get(name)
+    message, checked = sent.message, ARGUMENTS.get(name)
     if checked is None:
         raise ObjectError(
-            f"{sent.message.selector!r} of {label(sent.receiver)} is the kernel's own ({name}) and takes no plain data",
+            f"{message.selector!r} of {message.receiver} is the kernel's own ({name}) and takes no plain data",
             remedy="It is a step of a cycle: ask a question, and the cycle takes it.",
         )
-    answer = await sent.interpreter.primitive(sent.receiver, name, checked(sent.message))
+    answer = await sent.interpreter.primitive(sent.receiver, name, checked(message))
     if name == _START:
         return None
     if isinstance(answer, Evidence):
@@ -237,7 +237,7 @@ async def _write(running: Running, synthesis: Synthesis, result: _Result) -> Non
 def _need_persona(sent: _Sent) -> None:
     if not preparing.is_persona(sent.receiver):
         raise ObjectError(
-            f"{label(sent.receiver)} has no voice to answer {sent.message.selector!r} with",
+            f"{sent.message.receiver} has no voice to answer {sent.message.selector!r} with",
             remedy="Send it to a persona, as brick_prototype_obj is one.",
         )
 
@@ -254,7 +254,7 @@ def _found(receiver: UvmObject, message: Message) -> Found:
     selector = message.selector
     found = lookup(receiver, selector)
     if found is None:
-        error = MessageNotUnderstood(label(receiver), selector)
+        error = MessageNotUnderstood(message.receiver, selector)
         known = {name for holder in delegation(receiver) for name in own_slots(holder) if not is_reserved(name)}
         near = difflib.get_close_matches(selector, sorted(known), 3, 0.5)
         listed = f"`batos inspect {message.receiver}` lists what it has; what it inherits is its parents'."

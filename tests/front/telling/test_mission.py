@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.front.telling.missions import BRIEF, ended, mission, placed, teller
+from tests.front.telling.missions import BRIEF, COST, ended, mission, placed, teller
 
 from batos.front.telling.mission import (
     cost_text,
@@ -119,6 +119,9 @@ def test_states_of_what_was_cancelled() -> None:
 def test_nothing_spent() -> None:
     """A mission that never began has no cost to tell."""
     assert cost_text({"id": "m-1"}) == "nothing was spent"
+    assert cost_text({"cost": dict.fromkeys(COST, 0)}) == "nothing was spent"
+    assert cost_text({"cost": {**dict.fromkeys(COST, 0), "calls": 1, "loads": 1}}) == "1 call, 1 load"
+    assert cost_text({"cost": {**dict.fromkeys(COST, 0), "from_journal": 1}}) == "1 answer from the journal"
 
 
 def test_states_and_parts_of_minds_within_a_mind() -> None:

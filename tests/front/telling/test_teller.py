@@ -54,7 +54,7 @@ def test_a_mission_that_was_cancelled() -> None:
     told, said = teller()
     told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 0, "from_journal": 2}})
     assert said.getvalue() == (
-        "m-1 was cancelled; 0 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama, 2 answers from the journal.\n"
+        "m-1 was cancelled; 900 prompt and 120 answer tokens, 2.2 s in Ollama, 2 answers from the journal.\n"
     )
     told, said = teller()
     told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 1, "prompt_tokens": 0, "answer_tokens": 0}})

@@ -93,17 +93,22 @@ def who(route: Mapping[str, Any]) -> str:
 
 
 def cost_text(mission: Mapping[str, Any]) -> str:
-    """What it cost."""
-    cost = mission.get("cost")
-    if not cost:
-        return "nothing was spent"
-    waited = f", {cost['waited']:.1f} s of waiting there" if cost.get("waited", 0) >= _NOTICED else ""
-    loads = f", {counted(cost['loads'], 'load')}" if cost.get("loads") else ""
-    served = f", {counted(cost['from_journal'], 'answer')} from the journal" if cost["from_journal"] else ""
-    return (
-        f"{counted(cost['calls'], 'call')}, {cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens, "
-        f"{cost['seconds']:.1f} s in Ollama{waited}{loads}{served}{_learning_text(cost.get('learning') or {})}"
-    )
+    """Write what it cost; of what was not spent nothing is said."""
+    cost = mission.get("cost") or {}
+    told = []
+    if cost.get("calls"):
+        told.append(counted(cost["calls"], "call"))
+    if cost.get("prompt_tokens") or cost.get("answer_tokens"):
+        told.append(f"{cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens")
+    if cost.get("seconds", 0) >= _NOTICED:
+        told.append(f"{cost['seconds']:.1f} s in Ollama")
+    if cost.get("waited", 0) >= _NOTICED:
+        told.append(f"{cost['waited']:.1f} s of waiting there")
+    if cost.get("loads"):
+        told.append(counted(cost["loads"], "load"))
+    if cost.get("from_journal"):
+        told.append(f"{counted(cost['from_journal'], 'answer')} from the journal")
+    return f"{', '.join(told) or 'nothing was spent'}{_learning_text(cost.get('learning') or {})}"
 
 
 def _learning_text(learning: Mapping[str, Any]) -> str:
