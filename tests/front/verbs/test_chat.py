@@ -346,8 +346,10 @@ def test_a_file_is_at_hand_until_it_is_dropped(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="takes a file's name"):
             typed(way, chat, "drop")
         typed(way, chat, "file", str(lamp))
-        assert "From the next question on: lamp.txt." in out.getvalue()
+        assert out.getvalue().endswith("In this conversation: lamp.txt.\n")
         assert (asked(), asked()) == (["lamp.txt"], ["lamp.txt"])
+        typed(way, chat, "files")
+        assert out.getvalue().endswith("\nIn this conversation: lamp.txt.\n")
         lamp.write_text("The lamp is wound every five hours.")
         for path in (lamp, oil):
             typed(way, chat, "file", str(path))
@@ -356,7 +358,7 @@ def test_a_file_is_at_hand_until_it_is_dropped(tmp_path: Path) -> None:
             with pytest.raises(UsageError):
                 typed(way, chat, "drop", wrong)
         typed(way, chat, "drop", "lamp.txt")
-        assert out.getvalue().endswith("At hand for every question: oil.txt.\n")
+        assert out.getvalue().endswith("In this conversation: oil.txt.\n")
         assert asked() == ["oil.txt"]
         typed(way, chat, "file", str(lamp))
         typed(way, chat, "drop", "all")

@@ -180,9 +180,9 @@ async def _file(chat: Chat, door: Door, rest: str) -> int:
 async def _files(chat: Chat, door: Door, rest: str) -> int:
     kept = await _kept(chat, door)
     coming = [file.ref.name for file in chat.coming]
-    lines = [f"At hand for every question: {', '.join(each['name'] for each in kept)}."] if kept else []
-    lines += [f"From the next question on: {', '.join(coming)}."] if coming else []
-    chat.tell({"files": kept, "coming": coming}, "\n".join(lines) or "There is no file; /file PATH attaches one.")
+    names = dict.fromkeys([*(str(each["name"]) for each in kept), *coming])
+    text = f"In this conversation: {', '.join(names)}." if names else "There is no file; /file PATH attaches one."
+    chat.tell({"files": kept, "coming": coming}, text)
     return 0
 
 
