@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.front.telling.missions import CALL, COST, LIFE, ended, mission, placed, teller
 
-from batos.errors import ApprovalNeeded, Refused
+from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid, Refused, Runaway
 from batos.front.telling.console import Console
 from batos.front.telling.layout import plain
 from batos.front.telling.mission import (
@@ -32,6 +32,20 @@ def test_a_mission_that_failed() -> None:
         "m-1 failed; 5 calls, 900 prompt and 120 answer tokens, 2.2 s in Ollama.",
         "`batos retry m-1` asks it again, and pays for nothing twice.",
     ]
+
+
+def test_a_failure_that_the_journal_repeats_is_no_advice_to_retry() -> None:
+    """What failed by answers that were paid for fails by them again; one that was never kept can go better."""
+    faults: tuple[tuple[BatosError, bool], ...] = (
+        (DecisionInvalid("it is no JSON"), True),
+        (AnswerCut(900, 100, 1000, 200), True),
+        (Runaway("blanks", 64), False),
+    )
+    for error, repeats in faults:
+        told, said = teller()
+        told.failed({**ended("failed"), "reason": error.as_dict()}, error)
+        assert ("`batos retry m-1` reads the same answers" in said.getvalue()) == repeats
+        assert ("pays for nothing twice" in said.getvalue()) != repeats
 
 
 def test_what_met_nobody_is_asked_again_with_few_words() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.errors import ApprovalNeeded, BatosError
+from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
 from batos.front.telling.console import Console
 from batos.front.telling.learning import learnt_lines
 from batos.front.telling.live import Live
@@ -25,6 +25,8 @@ from batos.front.telling.screen import screen_lines, summary_line, unseen_lines
 
 #: Events that a program is told of while a mission runs.
 _TOLD = frozenset({"mission", "inference", "vram", "connection", "guardian", "cell", "method", "approval"})
+#: What answers failed by that are in the journal: the same question reads them there, and fails the same.
+_REPEATED = frozenset({AnswerCut.code, DecisionInvalid.code})
 
 
 @dataclass(slots=True)
@@ -195,9 +197,12 @@ class Teller:
             for line in learnt_lines(mission.get("provenance") or {}):
                 self.console.say(line)
         # What stands still goes on as it is: only what has ended needs another mission for what it paid for.
-        cost = mission.get("cost", {})
+        cost, reason = mission.get("cost", {}), mission.get("reason") or {}
         paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
-        if mission["status"] in ("failed", "cancelled") and paid:
+        if mission["status"] == "failed" and paid and reason.get("code") in _REPEATED:
+            same = "reads the same answers in the journal and fails the same"
+            self.console.say(f"`batos retry {mission['id']}` {same}, until what the error names is changed.")
+        elif mission["status"] in ("failed", "cancelled") and paid:
             self.console.say(f"`batos retry {mission['id']}` asks it again, and pays for nothing twice.")
-        elif mission["status"] == "failed" and (mission.get("reason") or {}).get("retry"):
+        elif mission["status"] == "failed" and reason.get("retry"):
             self.console.say("`batos retry last` asks it again, once that is mended.")
