@@ -7,11 +7,12 @@ from typing import Any, Protocol, TypeAlias
 
 from batos.cognition.approving.reasons import needed
 from batos.errors import GenerationFailed, ProtocolError, Refused
+from batos.front.wire.calls import Hear
 from batos.front.wire.shapes import MethodMake, MethodRedefine, MethodRollback
 from batos.uvm import UVM
 
-#: What a verb does with what it was given; who asked hears nothing before the result.
-Verb: TypeAlias = Callable[[Any, object, object], Awaitable[dict[str, Any]]]
+#: What a verb does with what it was given; who asked hears of each method that is begun, before the result.
+Verb: TypeAlias = Callable[[Any, Hear, object], Awaitable[dict[str, Any]]]
 
 
 class Whole(Protocol):
@@ -25,8 +26,16 @@ class Whole(Protocol):
 def verbs(uvm: UVM, whole: Whole) -> Mapping[str, Verb]:
     """Return the verbs that change methods, by name."""
 
-    async def made(_given: MethodMake, *_told: object) -> dict[str, Any]:
-        return await uvm.learning.some()
+    async def made(_given: MethodMake, hear: Hear, *_told: object) -> dict[str, Any]:
+        def tell(event: str, keys: Mapping[str, Any]) -> None:
+            if event == "method.generating":
+                hear(event, keys)
+
+        leave = uvm.events.subscribe(tell)
+        try:
+            return await uvm.learning.some()
+        finally:
+            leave()
 
     async def rolled_back(given: MethodRollback, *_told: object) -> dict[str, Any]:
         found: dict[str, Any] = await whole(roll_back(uvm, given))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -72,7 +72,11 @@ def make(called: Called) -> int:
     A server and a chat make them by themselves while nobody asks. Exit 0 also where nothing acceptable was written:
     the intent goes on being interpreted.
     """
-    found = run(asked(door(called), "method_make", {}))
+
+    def hear(_event: str, keys: Mapping[str, Any]) -> None:
+        called.note(f"Making {keys['receiver']}.{keys['selector']} ...")
+
+    found = run(asked(door(called), "method_make", {}, hear))
     return _told(called, found, lambda told: "\n".join(after_lines(told)) or "Nothing is to be made.")
 
 

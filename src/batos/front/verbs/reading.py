@@ -18,6 +18,7 @@ from batos.front.telling.shown import calls_named, mission_text, prompts_text
 from batos.front.telling.turns import history_text
 from batos.front.verbs.completion import mission_ids, object_names
 from batos.front.verbs.following import follow
+from batos.front.wire.calls import Hear
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
 #: Who has the image where a server has it.
@@ -138,7 +139,7 @@ async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any
         return await way.call("inspect", {"object": name, "user": user} if name else {})
 
 
-async def asked(opened: Opened, verb: str, args: Mapping[str, Any]) -> dict[str, Any]:
+async def asked(opened: Opened, verb: str, args: Mapping[str, Any], hear: Hear | None = None) -> dict[str, Any]:
     """One thing asked at a door that is closed after it."""
     async with opened as way:
-        return await way.call(verb, args)
+        return await way.call(verb, args, hear)
