@@ -11,7 +11,7 @@ from persistent.mapping import PersistentMapping
 
 from batos.genesis import options
 from batos.genesis.codex import Codex, IntentText, Persona, digest_of
-from batos.image import methods, roots, tools
+from batos.image import methods, organisation, roots, tools
 from batos.image.records import DIGESTS
 from batos.objects.method import Intent, IntentKind, Method, Primitive
 from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_of, reparent
@@ -81,7 +81,7 @@ def build(root: Any, codex: Codex, profile: str = "default", declared: Declared 
         prototype = _ensure(root, name, changes, genesis)
         _delegate(root, name, prototype, (root["pLLM_obj"], traits), changes)
         _persona(prototype, name, codex, persona, profile, changes)
-    _record(root[roots.GENESIS], codex, profile, changes)
+    _record(root[roots.GENESIS], organisation.identities(root), codex, profile, changes)
     return changes
 
 
@@ -256,7 +256,12 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
     slots.declare(declared)
 
 
-def _record(kept: Any, codex: Codex, profile: str, changes: _Changes) -> None:
+def _record(kept: Any, identities: Mapping[str, str], codex: Codex, profile: str, changes: _Changes) -> None:
+    # In the same commit as the identities themselves: no other commit may leave one that is not recorded here.
+    if kept.get(organisation.IDENTITIES) != identities:
+        kept[organisation.IDENTITIES] = identities
+        if kept.get("codex_digest") == codex.digest:  # an image from before identities were recorded
+            changes.append("genesis.identities recorded")
     if kept.get("codex_digest") != codex.digest or dict(kept.get("codex_texts", {})) != dict(codex.texts):
         kept["codex_digest"] = codex.digest
         kept["codex_texts"] = PersistentMapping(codex.texts)

@@ -14,6 +14,7 @@ from ZODB.utils import before2at, z64
 from batos.errors import InternalError
 from batos.image.commits import CommitThread
 from batos.image.damage import as_damage
+from batos.image.organisation import changed_in, uphold
 from batos.objects.prototype import UvmObject
 
 #: Checks an invariant of the state that is about to be committed; raises to veto. Deterministic, fast, no model.
@@ -50,11 +51,12 @@ class MissionTransaction:
         return value
 
     def changed(self) -> tuple[Any, ...]:
-        """The objects that this thought has changed so far, and those that it gave an identity.
+        """The objects that this thought has changed so far, and those that it gave an identity."""
+        return changed_in(self._connection)
 
-        There is no public way to ask: ZODB's connection keeps what has registered with it.
-        """
-        return (*self._connection._registered_objects, *self._connection._added.values())
+    def uphold_organisation(self) -> None:
+        """Refuse the commit if the organisation were another one after it."""
+        uphold(self._connection, self.changed(), thought=True)
 
     def committed_slots(self, changed: UvmObject) -> Mapping[str, Any] | None:
         """Return the committed slots of an object, its parents among them; None: it is new."""

@@ -58,4 +58,9 @@ def leaves_the_kernels_slots(transaction: MissionTransaction) -> None:
             raise Refused(what, remedy="Please report this.")
 
 
-VOTERS = (has_provenance, has_trust, makes_no_behaviour, leaves_the_kernels_slots)
+def keeps_the_organisation(transaction: MissionTransaction) -> None:
+    """Veto a thought after which the personas, their identities, the charter or the journal's bond are not the same."""
+    transaction.uphold_organisation()
+
+
+VOTERS = (has_provenance, has_trust, makes_no_behaviour, leaves_the_kernels_slots, keeps_the_organisation)

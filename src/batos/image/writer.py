@@ -12,6 +12,7 @@ from ZODB.DB import DB
 
 from batos.errors import InternalError
 from batos.image.commits import CommitThread, settled
+from batos.image.organisation import changed_in, uphold
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ class Writer:
     """The only writer of what missions share: briefs, statuses, projections; or of the journal.
 
     A change is a function of the database's root. It may run twice (a batch that fails is taken apart and each change
-    is tried alone), so it must do nothing but change objects.
+    is tried alone), so it must do nothing but change objects. A batch that would undo the organisation is refused.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Writer:
             root = self._connection.root()
             for waiting in batch:
                 waiting.result = waiting.change(root)
+            uphold(self._connection, changed_in(self._connection), thought=False)
             self._manager.commit()
             self.commits += 1
         except BaseException:

@@ -1,0 +1,95 @@
+"""The organisation of the image, which no commit may undo: its personas, its charter, its bond with its journal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ZODB.Connection import Connection
+from ZODB.utils import z64
+
+from batos.errors import Refused
+from batos.image import roots
+from batos.objects.prototype import UvmObject, own_slots
+
+#: The slots that say who an object of the organisation is, by its name in the root.
+IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {
+    "orchestrator_obj": ("charter", "house_rules"),
+    **{name: ("name", "core_identity") for name in roots.OBJECTS if name.endswith("_prototype_obj")},
+}
+
+#: The key in the root's `genesis` under which genesis keeps the digest of each identity.
+IDENTITIES: Final = "identities"
+
+#: What stays in the root of the image, or of its journal, once it was committed there.
+_LASTING: Final = (roots.GENESIS, *IDENTITY, roots.PAIR, roots.MISSIONS)
+
+_REMEDY: Final = "Nothing was written. Change who a persona is in the codex, then run `batos genesis`."
+
+
+def changed_in(connection: Connection) -> tuple[Any, ...]:
+    """Return the objects that a connection would commit: those that were changed, and those that got an identity.
+
+    There is no public way to ask: ZODB's connection keeps what has registered with it.
+    """
+    return (*connection._registered_objects, *connection._added.values())
+
+
+def identities(root: Any) -> dict[str, str]:
+    """Return the digest of who each object of the organisation is; one that is missing has none."""
+    return {
+        name: _digest(root[name], slots) for name, slots in IDENTITY.items() if isinstance(root.get(name), UvmObject)
+    }
+
+
+def uphold(connection: Connection, changed: Iterable[object], *, thought: bool) -> None:
+    """Refuse a commit after which the organisation would not be the one that genesis last recorded.
+
+    Genesis writes identities and their record in one commit; a thought may do neither. Nothing is compared unless the
+    root, what genesis recorded, or an object of the organisation is among the changed.
+    """
+    root = connection.root()
+    watched = {id(root), *(id(root[name]) for name in (roots.GENESIS, *IDENTITY) if name in root)}
+    if not any(id(each) in watched for each in changed):
+        return
+    before = _committed(connection, root)
+    lost = [name for name in _LASTING if name in before and name not in root]
+    if lost:
+        raise Refused(f"a commit was to take {', '.join(lost)} out of the root", remedy=_REMEDY)
+    if roots.GENESIS in root:
+        known = _committed(connection, before[roots.GENESIS]) if roots.GENESIS in before else {}
+        _uphold_identities(root, known, thought)
+
+
+def _uphold_identities(root: Any, known: Mapping[str, Any], thought: bool) -> None:
+    kept = root[roots.GENESIS]
+    lost = [key for key in (roots.PAIR, IDENTITIES) if key in known and key not in kept]
+    if lost or (thought and kept.get(IDENTITIES) != known.get(IDENTITIES)):
+        what = f"a commit was to change {lost[0] if lost else IDENTITIES} of what genesis recorded"
+        raise Refused(what, remedy=_REMEDY)
+    if IDENTITIES not in kept:
+        return  # no genesis yet: who the personas are is not said
+    found, recorded = identities(root), kept[IDENTITIES]
+    wrong = [name for name in IDENTITY if name not in found or found[name] != recorded.get(name)]
+    if wrong:
+        what = f"a commit would leave {', '.join(wrong)} with another identity than the codex's, or none"
+        raise Refused(what, remedy=_REMEDY)
+
+
+def _committed(connection: Connection, mapping: Any) -> Mapping[str, Any]:
+    """Return a mapping as it was committed last; one that is new had nothing."""
+    mapping._p_activate()  # what is not loaded has no serial
+    if mapping._p_serial == z64:
+        return {}
+    if not mapping._p_changed:
+        return dict(mapping)
+    found: Mapping[str, Any] = connection.oldstate(mapping, mapping._p_serial)["data"]
+    return found
+
+
+def _digest(obj: UvmObject, slots: tuple[str, ...]) -> str:
+    own = own_slots(obj)
+    written = json.dumps([own.get(slot) for slot in slots], ensure_ascii=False, default=str)
+    return hashlib.sha256(written.encode()).hexdigest()
