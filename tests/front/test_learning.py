@@ -175,6 +175,7 @@ def test_what_is_made_after_the_answer_outlives_its_process(learner: User, daemo
     assert "Making brick_prototype_obj.tamland_facet_ ..." in again.err.splitlines()
     assert "Methods now: " in again.out
     assert "tamland_facet_" in again.out
+    assert data(learner.run("method", "make", "--json")) == {"made": [], "left": 0}
     assert daemon.written() - before == Counter({**dict.fromkeys(FACETS, 1), "tamland_facet_": 2})
     shown = data(learner.run("show", "last", "--json"))
     assert {each["outcome"] for each in shown["provenance"]["generated"]} == {"installed"}

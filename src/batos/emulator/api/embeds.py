@@ -27,7 +27,7 @@ _NOTHING_LEFT = "input after truncation exceeds maximum context length"
 _NO_SHORTER = "input exceeds maximum context length and cannot be truncated further"
 _BATCH = 2048  # tokens that are read at once, if nobody says otherwise
 _MOST_NUMBERS = 1 << 21  # of all vectors of one reply: 5,461 texts of 384 numbers each
-_AT_ONCE = 8  # texts until others get their turn, and it is seen that a client has left
+_AT_ONCE = 2  # texts until others get their turn, and it is seen that a client has left
 _UNASKED = 512  # and where the runner itself is not asked for a number
 
 
