@@ -43,6 +43,13 @@ class RawServer:
     left: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
 
+    def play(self, *scripts: Script) -> None:
+        """Begin anew with other scripts, and with nothing asked."""
+        self.scripts[:] = scripts
+        self.asked.clear()
+        self.came.clear()
+        self.left.clear()
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
         self.connections += 1

@@ -37,38 +37,6 @@ def test_every_exchange_has_a_rule_and_every_rule_an_exchange() -> None:
     assert set(held) == set(RULES)
 
 
-@pytest.mark.parametrize("framing", FRAMINGS)
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda each: f"{each.file}-{each.number}-{each.kind}")
-async def test_exchange(bridge_to: MakeBridge, tmp_path: Path, exchange: Exchange, framing: Framing) -> None:
-    """However its bytes are framed and cut, the answer is its value, or its error with advice, retry and field."""
-    rule = rule_for(exchange.said)
-    silent = framed(exchange, framing) is HOLD
-    file = _upload(tmp_path)
-    async with serving(*scripts(exchange, framing)) as server:
-        bridge = bridge_to(server.url, deadlines=SHORT if silent else Deadlines(drain=0.05))
-        if rule.kind is None:
-            met = await meet(exchange, bridge, file)
-            await asyncio.to_thread(VALUES[exchange.kind], exchange, met, file)
-            return
-        with pytest.raises(BatosError) as failed:
-            await meet(exchange, bridge, file)
-    error = failed.value
-    assert type(error) is rule.kind
-    assert error.message
-    assert (error.retry, error.as_dict()["retry"]) == (rule.retry, rule.retry)
-    assert re.search(rule.remedy, error.remedy), error.remedy
-    if rule.field is not None and rule.field.endswith("."):
-        assert (error.field or "").startswith(rule.field)
-    else:
-        assert error.field == rule.field
-    if isinstance(error, ContextOverflow) and "n_ctx" in exchange.said:
-        counts = json.loads(json.loads(exchange.row["response"]["text"])["error"])["error"]
-        assert (error.prompt_tokens, error.window) == (counts["n_prompt_tokens"], counts["n_ctx"])
-    if isinstance(error, RequestRejected):
-        streamed = exchange.lines is not None
-        assert error.status == (None if streamed else exchange.row["response"]["status"])
-
-
 def test_what_the_bridge_would_not_ask() -> None:
     """Names without a model, and those that the daemon takes for another source, are refused before they are sent."""
     given: list[Any] = [exchange.asked.get("model") for exchange in EXCHANGES]
@@ -176,6 +144,48 @@ VALUES: dict[str, Callable[[Exchange, Met, Path], None]] = {
     "upload": _uploaded,
     "version": _version,
 }
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+@pytest.mark.parametrize("kind", VALUES)
+async def test_exchanges(
+    bridge_to: MakeBridge, tmp_path: Path, subtests: pytest.Subtests, kind: str, framing: Framing
+) -> None:
+    """However its bytes are framed and cut, each answer is its value, or its error with advice, retry and field."""
+    file = _upload(tmp_path)
+    async with serving() as server:
+        heard, unheard = (bridge_to(server.url, deadlines=each) for each in (Deadlines(drain=0.05), SHORT))
+        for exchange in (each for each in EXCHANGES if each.kind == kind):
+            server.play(*scripts(exchange, framing))
+            bridge = unheard if framed(exchange, framing) is HOLD else heard
+            with subtests.test(f"{exchange.file}-{exchange.number}"):
+                await _meets_its_rule(exchange, bridge, file)
+
+
+async def _meets_its_rule(exchange: Exchange, bridge: Bridge, file: Path) -> None:
+    rule = rule_for(exchange.said)
+    if rule.kind is None:
+        met = await meet(exchange, bridge, file)
+        await asyncio.to_thread(VALUES[exchange.kind], exchange, met, file)
+        return
+    with pytest.raises(BatosError) as failed:
+        await meet(exchange, bridge, file)
+    error = failed.value
+    assert type(error) is rule.kind
+    assert error.message
+    assert (error.retry, error.as_dict()["retry"]) == (rule.retry, rule.retry)
+    assert re.search(rule.remedy, error.remedy), error.remedy
+    if rule.field is not None and rule.field.endswith("."):
+        assert (error.field or "").startswith(rule.field)
+    else:
+        assert error.field == rule.field
+    if isinstance(error, ContextOverflow) and "n_ctx" in exchange.said:
+        counts = json.loads(json.loads(exchange.row["response"]["text"])["error"])["error"]
+        assert (error.prompt_tokens, error.window) == (counts["n_prompt_tokens"], counts["n_ctx"])
+    if isinstance(error, RequestRejected):
+        streamed = exchange.lines is not None
+        assert error.status == (None if streamed else exchange.row["response"]["status"])
+
 
 #: One of each kind of answer: what is drawn from when bytes are damaged.
 KINDS = list({(rule_for(each.said), each.kind): each for each in EXCHANGES}.values())
