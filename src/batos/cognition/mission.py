@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import structlog
 from ZODB.POSException import ConflictError
 
-from batos.cognition import preparing, provenance, sending, summoning
+from batos.cognition import earlier, preparing, provenance, sending, summoning
 from batos.cognition.conversing import conversations
 from batos.cognition.decided import Decided
 from batos.cognition.evidence import Evidence
@@ -256,7 +256,8 @@ class Conductor:
         route = route or await routed.decide(self.router, brief, root, decided.notes())
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
         persona = preparing.persona_of(root, route.personas[0])
-        session = self._session(root, asked, attempt, decided if again else None)
+        failures = preparing.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
+        session = self._session(root, asked, attempt, decided if again else None, earlier.warning(failures))
         session.cost.embeds += route.embeds
         ratios = preparing.ratios_of(root, decided.notes() if session.earlier else ())
         reached = conversations.reach(root, brief, decided.notes())
@@ -289,14 +290,16 @@ class Conductor:
             ratios=ratios,
             decided=decided,
             question=brief.text,
-            failures=preparing.failures_of(self.journal, (*([mission] if again else []), *asked.retried)),
+            failures=failures,
             name=council.NAME if route.effort == "council" else persona.name.lower(),
             craft=self.craft,
             generated=before.generated if before else {},
             learned=before.learned if before else rounds.told(decided.mine()),
         )
 
-    def _session(self, root: Any, asked: preparing.Asked, attempt: Attempt, before: Decided | None) -> Session:
+    def _session(
+        self, root: Any, asked: preparing.Asked, attempt: Attempt, before: Decided | None, warning: str
+    ) -> Session:
         # A mission that begins for the first time has nothing of its own to be served from, and has spent nothing.
         own = () if before is None else self.journal.sound([attempt.mission])
         notes = () if before is None else before.mine()
@@ -315,6 +318,7 @@ class Conductor:
             watch=self.watch,
             turns=Turns(self.parallel),
             hold=attempt.hold,
+            warning=warning,
         )
         if attempt.running is not None:
             session.follow(attempt.running.session)

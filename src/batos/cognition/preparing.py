@@ -25,6 +25,8 @@ from batos.objects.prototype import UvmObject, lookup
 
 #: The journal note of an attempt's beginning has the ratios under this name.
 RATIO_NOTE = "tokens_per_byte"
+#: What is told of an attempt's error.
+_TOLD = ("code", "field", "message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def ratio_of(root: Any, model: str) -> float:
 def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, Any], ...]:
     """Why these missions' attempts failed, as the journal has it; of each the newest first."""
     return tuple(
-        {"mission": mission, "at": note["at"], **{key: note["failed"][key] for key in ("code", "message")}}
+        {"mission": mission, "at": note["at"], **{key: note["failed"][key] for key in _TOLD if key in note["failed"]}}
         for mission in attempts
         for note in reversed(journal.notes(mission))
         if "failed" in note

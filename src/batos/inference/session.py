@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from batos.errors import BatosError, ModelMissing, Refused, TimedOut
+from batos.errors import BatosError, ContextOverflow, ModelMissing, Refused, TimedOut
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import marks
@@ -21,6 +21,8 @@ from batos.inference.turns import Turns
 
 #: How often the unfinished text of an answer is saved, in seconds.
 PARTIAL_EVERY: Final = 2.0
+#: The field of a journaled request that was asked with a warning: the key of the same without it.
+PLAIN_KEY: Final = "plain_key"
 
 
 class Thinks(Protocol):
@@ -89,8 +91,11 @@ class Session:
     turns: Turns = field(default_factory=Turns)
     #: Called before each call is paid: may raise to keep the mission from it, when those under way are journaled.
     hold: Callable[[], None] = _go_on
-    #: The same for whole minds within the mission: one that has begun is not interrupted by the next.
+    #: What the prompts of calls that no attempt has paid for say beside: why an earlier attempt failed.
+    warning: str = ""
+    #: The same as `turns` for whole minds within the mission: one that has begun is not interrupted by the next.
     minds: Turns = field(init=False)
+    #: What was paid for, by its key without a warning.
     _paid: dict[str, Record] = field(init=False)
     #: The digests that each model had when something was paid, oldest first; under "" those of the mission's own
     #: answers: what it paid for is its own also when the model that it thinks with is another by now, or has another
@@ -111,7 +116,7 @@ class Session:
         self._paid, self._former = {}, {}
         for record in self.earlier:
             if record.state == "done":
-                self._paid[record.key] = record
+                self._paid[_plain_key(record)] = record
                 former = self._former.setdefault("" if record.mission == self.mission else record.model, [])
                 if record.digest not in former:
                     former.append(record.digest)
@@ -138,14 +143,26 @@ class Session:
             await asyncio.wait({self._flying[key]})
         if key in self._paid:
             return self._served(self._paid[key], step)
-        record = Record(key, self.mission, step.path, request.model, digest, shown, "open", iso(self.clock()))
         landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
             async with self.turns.turn(request.messages):
-                return await self._paying(request, step, record)
+                return await self._warned(request, step, key, digest)
         finally:
             del self._flying[key]
             landed.set_result(None)
+
+    async def _warned(self, request: ChatRequest, step: Step, key: str, digest: str) -> Answer:
+        """Pay for a call that says why an earlier attempt failed; where that does not fit, for the plain call."""
+        plain = Record(key, self.mission, step.path, request.model, digest, _shown(request), "open", iso(self.clock()))
+        if not self.warning:
+            return await self._paying(request, step, plain)
+        told = replace(request, messages=_with_warning(request.messages, self.warning))
+        shown = {**_shown(told), PLAIN_KEY: key}
+        try:
+            record = replace(plain, key=journal_key(digest, shown, step.path), request=shown)
+            return await self._paying(told, step, record)
+        except ContextOverflow:
+            return await self._paying(request, step, plain)
 
     def follow(self, earlier: Session) -> None:
         """Go on with what an earlier session of the same run spent: its calls and its time count against the limits."""
@@ -243,9 +260,9 @@ class Session:
         except asyncio.CancelledError as cancelled:
             # The write was waited for: unless it failed itself, the answer is there for whoever asks again.
             if cancelled.__cause__ is None:
-                self._paid[record.key] = done
+                self._paid[_plain_key(done)] = done
             raise
-        self._paid[record.key] = done
+        self._paid[_plain_key(done)] = done
         self._used(done, answer)
         self._ended(step.path, request.model, answer, from_journal=False)
         # Only now: what was paid for is written down, however long the daemon takes to say where it lies.
@@ -351,6 +368,17 @@ def _shown(request: ChatRequest) -> dict[str, Any]:
         "think": request.think,
         "options": dict(request.options),
     }
+
+
+def _plain_key(record: Record) -> str:
+    """Return the key under which later attempts look a record up, whatever warning it was asked with."""
+    return str(record.request.get(PLAIN_KEY, record.key))
+
+
+def _with_warning(messages: Sequence[dict[str, str]], warning: str) -> tuple[dict[str, str], ...]:
+    """Say the warning last, behind all that calls have in common."""
+    *before, last = messages
+    return (*before, {**last, "content": f"{last['content']}\n\n{warning}"})
 
 
 def _prompt_bytes(shown: Mapping[str, Any]) -> int:

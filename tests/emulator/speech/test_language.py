@@ -204,6 +204,13 @@ def test_how_to_reply_is_not_what_is_talked_about() -> None:
     assert "stay open" not in language.answer(gathered) + gathered.question
 
 
+def test_what_failed_before_is_not_talked_about() -> None:
+    """The line of BAT OS that says why an earlier attempt failed is no question and never quoted."""
+    told = 'An earlier attempt at this failed.\n<failure digest="0badf00d">\nthe time was over\n</failure 0badf00d>'
+    gathered = gather([{"role": "user", "content": f"hi\n\nAsked at 2026-01-02T03:04:05.678Z.\n\n{told}"}], ())
+    assert not {"earlier", "time", "over"} & set((language.answer(gathered) + gathered.question).split())
+
+
 def test_a_follow_up_is_answered_from_what_the_person_said() -> None:
     """By a word that both have, the newest first; no line of a persona, no earlier question and no answer is said."""
     told = [
