@@ -13,8 +13,9 @@ from typing import Any
 
 from batos.cognition.generating.request import HEAD
 from batos.config import Settings
+from batos.emulator.errors import OptionError
 from batos.emulator.serve import Emulator, Options
-from batos.errors import BatosError, ModelMissing, ModelUnsuitable, OllamaUnreachable
+from batos.errors import BatosError, ConfigError, ModelMissing, ModelUnsuitable, OllamaUnreachable
 from batos.events import Events
 from batos.genesis import codex as codices
 from batos.inference import blobs
@@ -241,7 +242,10 @@ async def emulated_uvm(
     emulator tells what it was asked (`requests`), takes faults (`faults.add({...})`) and has its store and scheduler to
     look at. ConfigError for options that cannot be.
     """
-    emulator = Emulator(options)
+    try:
+        emulator = Emulator(options)
+    except OptionError as error:
+        raise ConfigError(error.message, field=error.field, remedy=error.remedy) from error
     async with emulator.serving() as url:
         image = "memory://image" if memory else ""
         usual = {"home": home, "user": "tester", "image": image, "ollama_host": url, "install": "never"}

@@ -13,10 +13,10 @@ import pytest
 from tests.emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start
 
 from batos.emulator.clocks import ManualClock
+from batos.emulator.errors import OptionError
 from batos.emulator.faults import KINDS, Fault, Faults
 from batos.emulator.pulling.registry import Entry, read
 from batos.emulator.serve import Emulator, Options
-from batos.errors import ConfigError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "emulator.md"
 
@@ -213,7 +213,7 @@ async def test_a_file_of_faults(start: Start, tmp_path: Path) -> None:
     async with start(faults=file) as client:
         assert (await client.http.post("/api/chat", json=WHOLE)).status_code == 418
     file.write_text('[{"do": "dance"}]')
-    with pytest.raises(ConfigError, match='is "dance", not a fault'):
+    with pytest.raises(OptionError, match='is "dance", not a fault'):
         async with start(faults=file):
             pass
 
@@ -243,7 +243,7 @@ async def test_a_file_of_faults(start: Start, tmp_path: Path) -> None:
 )
 def test_a_wrong_fault_is_refused_with_its_field_and_a_remedy(described: Any, field: str, remedy: str) -> None:
     """Nothing is guessed, and nothing that nobody knows is passed over."""
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(OptionError) as refused:
         Fault.of(described)
     assert refused.value.field == field
     assert remedy in refused.value.remedy
@@ -252,7 +252,7 @@ def test_a_wrong_fault_is_refused_with_its_field_and_a_remedy(described: Any, fi
 def test_a_list_with_a_wrong_fault_adds_none() -> None:
     """The place in the list is told."""
     faults = Faults()
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(OptionError) as refused:
         faults.add([{"do": "cut"}, {"do": "cut", "after": "x"}])
     assert refused.value.field == "fault[1].after"
     assert faults.orders == []
@@ -263,7 +263,7 @@ def test_a_file_that_is_no_list_of_faults_is_refused(tmp_path: Path, text: str) 
     """Before anything listens."""
     file = tmp_path / "faults.json"
     file.write_text(text)
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(OptionError) as refused:
         Emulator(Options(faults=file))
     assert refused.value.remedy
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from batos.emulator.errors import OptionError
 from batos.emulator.options import FOR_EVER, Options, Settings
-from batos.errors import ConfigError
 
 SECOND = 10**9
 FIVE_MINUTES = 300 * SECOND
@@ -65,7 +65,7 @@ def test_parallel_is_at_least_one_and_the_option_goes_first() -> None:
     """OLLAMA_NUM_PARALLEL=0 is one; --parallel is refused below one."""
     assert _settings(NUM_PARALLEL="0").parallel == 1
     assert Settings.read(Options(parallel=3, environ={"OLLAMA_NUM_PARALLEL": "5"})).parallel == 3
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(OptionError) as refused:
         Settings.read(Options(parallel=0))
     assert refused.value.field == "parallel"
 
@@ -74,9 +74,9 @@ def test_parallel_is_at_least_one_and_the_option_goes_first() -> None:
 @pytest.mark.parametrize("name", ["vram", "load_s", "tok_s", "latency_ms", "pull_s"])
 def test_sizes_and_times_are_numbers_from_zero(name: str, value: Any) -> None:
     """What is none is refused with its name."""
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(OptionError) as refused:
         Settings.read(replace(Options(), **{name: value}))
-    assert (refused.value.field, refused.value.remedy) == (name, "See `batos emulator --help`.")
+    assert (refused.value.field, refused.value.remedy) == (name, "The option --help lists what can be given.")
 
 
 def test_the_type_of_the_cache_is_not_looked_at() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.emulator.replies import ApiError
+from batos.emulator.errors import ApiError
 from batos.emulator.requests import STRUCTS, Fields, read
 
 _INTO = "json: cannot unmarshal"

@@ -16,21 +16,16 @@ import httpx
 import pytest
 from tests.emulator.clients import until
 
+from batos.emulator.errors import OptionError
 from batos.emulator.serve import Emulator, Options
-from batos.errors import ConfigError
 
-_START = """
-import asyncio, sys
-from pathlib import Path
-from batos.emulator.serve import Options, serve
-sys.exit(asyncio.run(serve(Options(log=Path(sys.argv[1]), models=("llama3.2:1b",)))))
-"""
+_FREE_PORT = ("--port", "0", "--model", "llama3.2:1b")
 
 
 @contextmanager
 def _process(log: Path, **environ: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(
-        [sys.executable, "-c", _START, str(log)],
+        [sys.executable, "-m", "batos.emulator", *_FREE_PORT, "--log", str(log)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -91,7 +86,7 @@ async def test_a_request_is_in_the_log_before_it_is_answered(tmp_path: Path) -> 
 
 def test_a_log_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """With the field, before anything listens."""
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(OptionError) as refused:
         Emulator(Options(log=tmp_path / "nowhere" / "log"))
     assert refused.value.field == "log"
 
@@ -111,5 +106,5 @@ def test_what_the_environment_says_wrong_is_told(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_impossible_settings_are_refused(options: Options) -> None:
     """An address that others can reach, a model that nobody serves, no slot at all."""
-    with pytest.raises(ConfigError):
+    with pytest.raises(OptionError):
         Emulator(options)

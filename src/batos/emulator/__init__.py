@@ -1,1 +1,1 @@
-"""A stand-in for the Ollama daemon that speaks its wire: no model is behind it, and it says so."""
+"""A stand-in for the Ollama daemon that speaks its wire: no model is behind it, and its answers say so."""

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from batos.emulator import faults as orders
 from batos.emulator.clocks import Clock, SystemClock
+from batos.emulator.errors import ApiError, Begun, Cut, OptionError
 from batos.emulator.faults import Asked, Fault, Faults
 from batos.emulator.go import json as gojson
 from batos.emulator.http.server import Request
@@ -24,11 +25,10 @@ from batos.emulator.machine.scheduler import KILLED, NO_MEMORY, Scheduler, Troub
 from batos.emulator.options import Options, Settings
 from batos.emulator.pulling import registry
 from batos.emulator.pulling.registry import Registry
-from batos.emulator.replies import BARE_JSON, JSON, ApiError, Begun, Cut, Reply, Stream
+from batos.emulator.replies import BARE_JSON, JSON, Reply, Stream
 from batos.emulator.requests import Fields
 from batos.emulator.speech.authoring.authors import Roster
 from batos.emulator.speech.authoring.orders import wanted
-from batos.errors import ConfigError
 
 REMEMBERED = 2_000
 REMEMBERED_BYTES = 32 << 20  # of the bodies that are kept whole; of older and of longer ones the short fields stay
@@ -72,7 +72,7 @@ class Daemon:
 
     @classmethod
     def of(cls, options: Options, clock: Clock | None = None) -> Daemon:
-        """A daemon with an empty store, or one kept in a folder. ConfigError for a setting that is impossible."""
+        """A daemon with an empty store, or one kept in a folder. OptionError for a setting that is impossible."""
         clock = clock or SystemClock()
         settings = Settings.read(options)
         scheduler = Scheduler(settings, clock, int(options.vram * GIB), options.load_s)
@@ -203,7 +203,7 @@ def _appending(path: Path) -> TextIO:
     try:
         return path.open("a", encoding="utf-8")
     except OSError as error:
-        raise ConfigError(
+        raise OptionError(
             f"the log {path} cannot be written: {error.strerror}",
             field="log",
             remedy="Name a file in a folder of yours.",

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batos.emulator.errors import OptionError
 from batos.emulator.speech.authoring.authors import AUTHORS
-from batos.errors import ConfigError
 
 _ANSWERS = ("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions")
 _LOADS = (*_ANSWERS, "/api/embed", "/api/embeddings", "/v1/embeddings")
@@ -145,7 +145,7 @@ class Fault:
 
     @classmethod
     def of(cls, described: Any, where: str = "fault") -> Fault:
-        """From its JSON; ConfigError when it is no fault, with the field below `where` and what is allowed there."""
+        """From its JSON; OptionError when it is no fault, with the field below `where` and what is allowed there."""
         if not isinstance(described, dict):
             raise _wrong(where, described, "an object", 'Write {"do": "status"}, for instance.')
         kind = KINDS.get(described.get("do", "")) if isinstance(described.get("do"), str) else None
@@ -207,19 +207,19 @@ class Fault:
 
 
 def _check(given: Mapping[str, Any], takes: Mapping[str, Value], where: str, who: str) -> None:
-    """ConfigError for a key that nobody knows or a value that does not fit."""
+    """OptionError for a key that nobody knows or a value that does not fit."""
     for key, value in given.items():
         allowed = takes.get(key)
         if allowed is None:
             words = f"takes {', '.join(takes)}" if takes else "takes nothing"
-            raise ConfigError(f"{where}.{key} is not known", field=f"{where}.{key}", remedy=f"{who} {words}.")
+            raise OptionError(f"{where}.{key} is not known", field=f"{where}.{key}", remedy=f"{who} {words}.")
         if not allowed.fits(value):
             raise _wrong(f"{where}.{key}", value, allowed.words, f"Write {allowed.words}.")
 
 
-def _wrong(where: str, value: Any, wanted: str, remedy: str) -> ConfigError:
+def _wrong(where: str, value: Any, wanted: str, remedy: str) -> OptionError:
     shown = json.dumps(value, ensure_ascii=False)
-    return ConfigError(f"{where} is {shown[:60]}, not {wanted}", field=where, remedy=remedy)
+    return OptionError(f"{where} is {shown[:60]}, not {wanted}", field=where, remedy=remedy)
 
 
 @dataclass(slots=True)
@@ -229,7 +229,7 @@ class Faults:
     orders: list[Fault] = field(default_factory=list)
 
     def add(self, described: Any, where: str = "fault") -> None:
-        """One more fault, or a list of them, as JSON; ConfigError for a wrong one, and then none is added."""
+        """One more fault, or a list of them, as JSON; OptionError for a wrong one, and then none is added."""
         if isinstance(described, list):
             self.orders += [Fault.of(one, f"{where}[{at}]") for at, one in enumerate(described)]
         else:
@@ -248,14 +248,14 @@ class Faults:
 
 
 def read(path: Path | None) -> Faults:
-    """The faults of a JSON file: a list, or {"faults": [...]}. ConfigError when it cannot be used."""
+    """The faults of a JSON file: a list, or {"faults": [...]}. OptionError when it cannot be used."""
     faults = Faults()
     if path is None:
         return faults
     try:
         document = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as fault:
-        raise ConfigError(
+        raise OptionError(
             f"the faults file {path} cannot be read: {fault}",
             field="faults",
             remedy='It holds JSON: a list of faults, or {"faults": [...]}.',

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from batos.emulator.errors import OptionError
 from batos.emulator.go.json import duration
 from batos.emulator.http.server import Limits
 from batos.emulator.speech.authoring.authors import AUTHORS, GOOD
-from batos.errors import ConfigError
 
 DEFAULT_PORT = 11434
 VERSION = "0.33.0"
@@ -18,7 +18,6 @@ FOR_EVER = 2**63 - 1
 _FIVE_MINUTES = 300 * 10**9
 _MEASURES = ("vram", "load_s", "tok_s", "latency_ms", "pull_s")
 _MOST = 1e9
-_HELP = "See `batos emulator --help`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +72,18 @@ class Settings:
 
     @classmethod
     def read(cls, options: Options) -> Settings:
-        """From the options' environment; ConfigError for an impossible parallelism, a size or time that is none."""
+        """From the options' environment; OptionError for an impossible parallelism, a size or time that is none."""
         for name in _MEASURES:
             if not 0 <= getattr(options, name) <= _MOST:
                 flag = "--" + name.replace("_", "-")
-                raise ConfigError(f"{flag} is a number from 0 to {_MOST:g}", field=name, remedy=_HELP)
+                raise OptionError(f"{flag} is a number from 0 to {_MOST:g}", field=name)
         for author in options.authors or ("",):
             if author not in AUTHORS:
-                raise ConfigError(
+                raise OptionError(
                     f"there is no author {author[:60]!r}", field="author", remedy=f"There are {', '.join(AUTHORS)}."
                 )
         if options.parallel is not None and options.parallel < 1:
-            raise ConfigError("--parallel is at least 1", field="parallel", remedy=_HELP)
+            raise OptionError("--parallel is at least 1", field="parallel")
         found = _Variables(options.environ or {})
         parallel = max(1, found.count("OLLAMA_NUM_PARALLEL", 1))
         return cls(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import keep_alive, quote
 from batos.emulator.go.scan import EMPTY, GoError, exact, plain, quick
 from batos.emulator.go.types import (
@@ -25,7 +26,6 @@ from batos.emulator.go.types import (
     decode,
     kind_of,
 )
-from batos.emulator.replies import ApiError
 
 _LEVELS = ("high", "medium", "low", "max")
 _ALLOWED = '"high", "medium", "low", "max", true, or false'

@@ -16,26 +16,29 @@ from batos.emulator.api import routes
 from batos.emulator.api.pull import install
 from batos.emulator.clocks import Clock
 from batos.emulator.daemon import Daemon
+from batos.emulator.errors import ApiError, OptionError
 from batos.emulator.faults import Faults
 from batos.emulator.http.server import Server
 from batos.emulator.library.names import parse
 from batos.emulator.library.store import Store
 from batos.emulator.machine.scheduler import Scheduler
 from batos.emulator.options import DEFAULT_PORT, Options, process_environ
-from batos.emulator.replies import ApiError
-from batos.errors import ConfigError
 
 __all__ = ["DEFAULT_PORT", "Emulator", "Options", "serve"]
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Emulator:
-    """One emulated daemon. ConfigError for an impossible setting, a file that cannot be read, a foreign address."""
+    """One emulated daemon. OptionError for an impossible setting, a file that cannot be read, a foreign address."""
 
     def __init__(self, options: Options | None = None, clock: Clock | None = None) -> None:
         self.options = options or Options()
         if self.options.host not in _LOOPBACK:
-            raise ConfigError("the emulator asks nobody for a token, so it listens on loopback only", field="host")
+            raise OptionError(
+                "the emulator asks nobody for a token, so it listens on loopback only",
+                field="host",
+                remedy="Use 127.0.0.1, ::1 or localhost.",
+            )
         self.daemon = Daemon.of(self.options, clock)
         self._server = Server(partial(routes.handle, self.daemon), routes.streams, self.options.limits)
         for text in self.options.models:
@@ -45,7 +48,7 @@ class Emulator:
                     raise ApiError(400, "invalid model name")
                 install(self.daemon, name)
             except ApiError as fault:
-                raise ConfigError(f"the model {text!r} cannot be there: {fault}", field="models") from None
+                raise OptionError(f"the model {text!r} cannot be there: {fault}", field="models") from None
 
     @property
     def requests(self) -> deque[dict[str, Any]]:
@@ -91,7 +94,10 @@ class Emulator:
 
 
 async def serve(options: Options) -> int:
-    """Serve until SIGINT or SIGTERM, then 0; says one line on standard output once it accepts. OSError: port taken."""
+    """Serve until SIGINT or SIGTERM, then return 0; one line on standard output says that it accepts.
+
+    Raises: OptionError: an impossible option, or an address that cannot be listened at.
+    """
     if options.environ is None:
         options = replace(options, environ=process_environ())
     emulator = Emulator(options)
@@ -101,8 +107,15 @@ async def serve(options: Options) -> int:
         loop.add_signal_handler(number, stop.set)
     for warning in emulator.daemon.settings.warnings:
         sys.stderr.write(f"emulator: {warning}\n")
-    async with emulator.serving() as url:
-        sys.stdout.write(f"emulator listening on {url} (not a model: its answers are cut from the prompt)\n")
-        sys.stdout.flush()
-        await stop.wait()
+    try:
+        async with emulator.serving() as url:
+            sys.stdout.write(f"emulator listening on {url} (not a model: its answers are cut from the prompt)\n")
+            sys.stdout.flush()
+            await stop.wait()
+    except OSError as error:
+        raise OptionError(
+            f"port {options.port} of {options.host} cannot be used: {error.strerror}",
+            field="port",
+            remedy="Another daemon may be there; take another port, or --port 0.",
+        ) from error
     return 0

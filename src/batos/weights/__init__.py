@@ -1,1 +1,1 @@
-"""Headers of weights files, read without the weights: what the emulator stores and genesis checks."""
+"""Headers of files of weights (GGUF, safetensors), read without the weights."""

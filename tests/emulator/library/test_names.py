@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.emulator.clients import CHAT_MODEL, Client
 
+from batos.emulator.errors import ApiError
 from batos.emulator.library.names import parse, select, stored
-from batos.emulator.replies import ApiError
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from tests.emulator.clients import CHAT_MODEL, Client, Start, until
 
 from batos.emulator.clocks import ManualClock
-from batos.errors import ConfigError
+from batos.emulator.errors import OptionError
 
 
 async def _upload(client: Client, data: bytes) -> str:
@@ -178,7 +178,7 @@ async def test_a_registry_file_adds_and_forbids(start: Start, tmp_path: Path) ->
         assert (await client.lines("/api/pull", model="late:1b"))[-1] == {"status": "success"}
         assert (await client.lines("/api/pull", model="gone:1b"))[-1]["error"].endswith("no longer here")
     file.write_text('{"models": [{"name": "x", "colour": "red"}]}')
-    with pytest.raises(ConfigError, match="registry file"):
+    with pytest.raises(OptionError, match="registry file"):
         async with start(registry=file):
             pass
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from batos.emulator.errors import ApiError
 from batos.emulator.library.models import Model
 from batos.emulator.library.names import parse
 from batos.emulator.machine.memory import Footprint
 from batos.emulator.machine.runners import Ask, Runner
-from batos.emulator.replies import ApiError
 from batos.emulator.serve import Emulator, Options
 
 CHAT, EMBEDDER = "llama3.2:3b", "all-minilm"

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from batos.emulator.clocks import ManualClock
+from batos.emulator.errors import ApiError
 from batos.emulator.library.models import Model
 from batos.emulator.library.names import parse
 from batos.emulator.machine.runners import Runner
 from batos.emulator.machine.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
 from batos.emulator.options import FOR_EVER, Settings
-from batos.emulator.replies import ApiError
 from batos.emulator.serve import Emulator, Options
 
 GIB = 1 << 30

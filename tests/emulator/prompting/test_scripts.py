@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from batos.emulator.errors import ApiError
 from batos.emulator.prompting.scripts import Script
-from batos.emulator.replies import ApiError
 from batos.emulator.tokenizers.vocabulary import Guessed
 
 _TURNS = "{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }} | {% endfor %}"

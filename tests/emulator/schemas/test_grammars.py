@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from batos.emulator.replies import ApiError
+from batos.emulator.errors import ApiError
 from batos.emulator.schemas import grammars
 
 _OBJECT = {"type": "object"}

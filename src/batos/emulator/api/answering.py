@@ -9,6 +9,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from batos.emulator.daemon import INJECTED, Daemon, Lines, stream
+from batos.emulator.errors import ApiError, Cut
 from batos.emulator.faults import Fault
 from batos.emulator.go import json as gojson
 from batos.emulator.go.json import encode
@@ -20,7 +21,7 @@ from batos.emulator.machine.runners import Ask, Runner
 from batos.emulator.prompting import prompts, rendering, sampling
 from batos.emulator.prompting.prompts import Manner, Turn
 from batos.emulator.prompting.rendering import Prompt
-from batos.emulator.replies import JSON, ApiError, Cut, Reply, Stream
+from batos.emulator.replies import JSON, Reply, Stream
 from batos.emulator.requests import Fields
 from batos.emulator.speech import logprobs
 

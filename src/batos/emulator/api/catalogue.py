@@ -5,12 +5,13 @@ from __future__ import annotations
 from batos.emulator.api import create as making
 from batos.emulator.api import pull as pulls
 from batos.emulator.daemon import Daemon, Lines, reply, said, stream, whole
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import quote
 from batos.emulator.http.server import Answer, Request
 from batos.emulator.library import models, names
 from batos.emulator.library.names import Name
 from batos.emulator.library.store import digest_in
-from batos.emulator.replies import ApiError, Reply
+from batos.emulator.replies import Reply
 
 
 async def version(daemon: Daemon, request: Request) -> Answer:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 from batos.emulator.daemon import Daemon, reply
+from batos.emulator.errors import ApiError, OptionError
 from batos.emulator.http.server import Answer, Request
-from batos.emulator.replies import ApiError
-from batos.errors import ConfigError
 
 
 async def fault(daemon: Daemon, request: Request) -> Answer:
@@ -20,7 +19,7 @@ async def fault(daemon: Daemon, request: Request) -> Answer:
         return reply({"faults": 0})
     try:
         faults.add(json.loads(request.body))
-    except ConfigError as wrong:
+    except OptionError as wrong:
         raise ApiError(400, f"{wrong.message}. {wrong.remedy}") from None
     except (ValueError, RecursionError) as wrong:
         raise ApiError(400, f"a fault is a JSON object: {wrong}") from None
@@ -59,7 +58,7 @@ async def registry(daemon: Daemon, request: Request) -> Answer:
     if request.method == "POST":
         try:
             daemon.registry.lay(json.loads(request.body))
-        except ConfigError as wrong:
+        except OptionError as wrong:
             raise ApiError(400, wrong.message) from None
         except (ValueError, RecursionError) as wrong:
             raise ApiError(400, f"a registry is a JSON object: {wrong}") from None

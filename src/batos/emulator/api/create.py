@@ -12,6 +12,7 @@ from batos.emulator.api import importing
 from batos.emulator.api.importing import Files, Part
 from batos.emulator.api.pull import pulling
 from batos.emulator.daemon import Daemon, Lines, said
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import layer_text, quote
 from batos.emulator.go.scan import GoError
 from batos.emulator.go.types import STRINGS, decode
@@ -19,7 +20,6 @@ from batos.emulator.library import adapters, store
 from batos.emulator.library.cards import Card
 from batos.emulator.library.names import INVALID, Name, Reference, parse, refer
 from batos.emulator.library.store import Layer
-from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
 from batos.emulator.templating.templates import fault as template_fault
 

@@ -9,6 +9,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from batos.emulator.daemon import Daemon, reply, written
+from batos.emulator.errors import ApiError
 from batos.emulator.go import json as gojson
 from batos.emulator.http.server import Answer, Request
 from batos.emulator.library import names
@@ -16,7 +17,6 @@ from batos.emulator.library.models import Model
 from batos.emulator.library.names import Name
 from batos.emulator.machine.runners import Ask
 from batos.emulator.prompting import rendering, sampling
-from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
 from batos.emulator.speech import embedding
 from batos.emulator.tokenizers.vocabulary import BYTES_A_TOKEN, Guessed, Vocabulary

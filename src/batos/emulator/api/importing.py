@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from batos.emulator.daemon import Lines, said
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import layer_text
 from batos.emulator.library import adapters, cards, rewriting, store
 from batos.emulator.library.cards import NOT_GGUF, Card
 from batos.emulator.library.store import Blob, Layer, Store, digest_in
-from batos.emulator.replies import ApiError
 from batos.emulator.templating import templates
 from batos.weights import gguf, safetensors
 from batos.weights.bounded import NotWeights

@@ -22,9 +22,10 @@ from batos.emulator.api.openai_saying import (
     whole,
 )
 from batos.emulator.daemon import Daemon
+from batos.emulator.errors import ApiError
 from batos.emulator.http.server import Answer, Request
 from batos.emulator.library import models, names
-from batos.emulator.replies import ApiError, Reply, Stream
+from batos.emulator.replies import Reply, Stream
 from batos.emulator.requests import read
 
 _MODELS = "/v1/models/"

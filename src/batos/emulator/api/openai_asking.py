@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import interface
 from batos.emulator.go.types import BASE64
-from batos.emulator.replies import ApiError
 
 _BAD_MESSAGE = "invalid message format"
 _BAD_ARGUMENTS = "invalid tool call arguments"

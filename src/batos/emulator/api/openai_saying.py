@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import encode
-from batos.emulator.replies import BARE_JSON, JSON, ApiError, Reply, Stream
+from batos.emulator.replies import BARE_JSON, JSON, Reply, Stream
 
 EVENTS = "text/event-stream"
 _DONE = b"data: [DONE]\n\n"

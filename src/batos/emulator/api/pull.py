@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from batos.emulator.daemon import Daemon, Lines, line, said
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import layer_text
 from batos.emulator.library import cards, store
 from batos.emulator.library.names import Name
@@ -14,7 +15,6 @@ from batos.emulator.pulling import registry, remote, transfer
 from batos.emulator.pulling.fetching import Broken, near
 from batos.emulator.pulling.registry import Entry
 from batos.emulator.pulling.remote import Source
-from batos.emulator.replies import ApiError
 
 _LAST_SHARE = 0.98  # the last progress line is short of the total
 _TOLD_BYTES = 100_000  # layers below this size are down before there is progress to tell of

@@ -12,9 +12,10 @@ from urllib.parse import quote, unquote
 
 from batos.emulator.api import answering, catalogue, control, embeds, openai
 from batos.emulator.daemon import Daemon, refusal
+from batos.emulator.errors import ApiError
 from batos.emulator.http.server import Answer, Request, plain
 from batos.emulator.remembering import short
-from batos.emulator.replies import ApiError, Reply
+from batos.emulator.replies import Reply
 
 Handler = Callable[[Daemon, Request], Awaitable[Answer]]
 _ORIGINS = ("app://", "file://", "tauri://", "vscode-webview://", "vscode-file://")

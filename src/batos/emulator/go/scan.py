@@ -46,7 +46,7 @@ def _replaced(fault: UnicodeError) -> tuple[str, int]:
     return "\ufffd" * (fault.end - fault.start), fault.end
 
 
-codecs.register_error("batos-go", _replaced)
+codecs.register_error("go-replacement", _replaced)
 
 
 class _Unusual(Exception):
@@ -289,7 +289,7 @@ class _Scanner:
             if byte != ord("\\"):
                 raise self._wrong("in string literal")
             self._escape()
-        text = self._data[start : self._at].decode("utf-8", "batos-go")
+        text = self._data[start : self._at].decode("utf-8", "go-replacement")
         self._at += 1
         return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
 

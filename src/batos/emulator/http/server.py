@@ -16,9 +16,10 @@ from typing import Any
 
 import h11
 
+from batos.emulator.errors import Cut
 from batos.emulator.http import heads
 from batos.emulator.http.uploads import Upload
-from batos.emulator.replies import TEXT, Cut, Reply, Stream
+from batos.emulator.replies import TEXT, Reply, Stream
 
 AHEAD_BYTES = 64 * 1024  # what a client may send beyond the request that is being answered
 Answer = Reply | Stream

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from batos.emulator.errors import ApiError
 from batos.emulator.go.scan import GoError, exact
 from batos.emulator.go.types import FLOAT32, Scalar, Struct, decode
 from batos.emulator.library import lora, store
 from batos.emulator.library.cards import Card
 from batos.emulator.library.store import Blob, Layer, Store, digest_in
-from batos.emulator.replies import ApiError
 from batos.weights import safetensors
 from batos.weights.bounded import NotWeights
 

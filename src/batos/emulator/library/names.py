@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import quote
-from batos.emulator.replies import ApiError
 
 HOST = "registry.ollama.ai"
 NAMESPACE = "library"

@@ -14,11 +14,11 @@ from pathlib import Path
 from time import time
 from typing import IO, Any, TypeVar
 
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import encode
 from batos.emulator.library import cards
 from batos.emulator.library.cards import Card
 from batos.emulator.library.names import Name, parse
-from batos.emulator.replies import ApiError
 from batos.weights import gguf
 from batos.weights.bounded import NotWeights
 
@@ -218,7 +218,7 @@ class Store:
         if self.folder is not None:
             return self.folder / "blobs"
         if self._scratch is None:
-            self._scratch = tempfile.TemporaryDirectory(prefix="batos-emulator-")
+            self._scratch = tempfile.TemporaryDirectory(prefix="ollama-emulator-")
         return Path(self._scratch.name)
 
     def partial(self, digest: str, part: int | None = None) -> Path:

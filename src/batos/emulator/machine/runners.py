@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from batos.emulator.errors import ApiError
 from batos.emulator.library.models import Model
 from batos.emulator.machine import memory
 from batos.emulator.machine.memory import Footprint
 from batos.emulator.machine.pacing import Prefixes
-from batos.emulator.replies import ApiError
 
 NOT_RUNNING = "llama-server process no longer running: -1 "
 _LEAST = 4  # tokens of a window

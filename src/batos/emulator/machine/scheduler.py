@@ -10,13 +10,13 @@ from types import TracebackType
 from typing import Any
 
 from batos.emulator.clocks import Clock
+from batos.emulator.errors import ApiError
 from batos.emulator.go.json import stamp
 from batos.emulator.library.models import Model
 from batos.emulator.machine import memory
 from batos.emulator.machine.memory import Footprint, OutOfMemory
 from batos.emulator.machine.runners import Ask, Runner
 from batos.emulator.options import FOR_EVER, Settings
-from batos.emulator.replies import ApiError
 
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
 GONE = "llama-server process has terminated: exit status 1"

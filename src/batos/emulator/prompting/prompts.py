@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, cycle, islice
 from typing import Any
 
+from batos.emulator.errors import ApiError
 from batos.emulator.faults import Fault
 from batos.emulator.go import json as gojson
 from batos.emulator.library.models import Model
 from batos.emulator.machine.runners import Ask
 from batos.emulator.prompting import rendering, sampling
 from batos.emulator.prompting.rendering import Prompt, Read
-from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
 from batos.emulator.schemas import grammars, instances, schema
 from batos.emulator.speech import language, sources, tokens

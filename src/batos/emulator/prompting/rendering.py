@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from batos.emulator.errors import ApiError
 from batos.emulator.faults import Fault
 from batos.emulator.go.lex import Malformed
 from batos.emulator.go.values import marshalled
@@ -14,7 +15,6 @@ from batos.emulator.library.models import PROMPT_ALONE, Model
 from batos.emulator.machine.runners import Ask
 from batos.emulator.prompting import sampling
 from batos.emulator.prompting.scripts import Script
-from batos.emulator.replies import ApiError
 from batos.emulator.requests import Fields
 from batos.emulator.schemas import schema
 from batos.emulator.templating import templates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batos.emulator.replies import ApiError
+from batos.emulator.errors import ApiError
 from batos.emulator.schemas import schema
 
 _BEYOND = 2**63  # what does not fit into Go's int becomes the least of them

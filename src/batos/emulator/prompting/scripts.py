@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batos.emulator.replies import ApiError
+from batos.emulator.errors import ApiError
 from batos.emulator.schemas import schema
 from batos.emulator.templating import chattemplate
 from batos.emulator.templating.bounding import NotRendered

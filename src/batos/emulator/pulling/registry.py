@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batos.emulator.errors import OptionError
 from batos.emulator.library.cards import Card
 from batos.emulator.library.names import HOST, Name, parse
-from batos.errors import ConfigError
 
 _KEYS = ("models", "offline", "only")
-_PAGE = "See `batos help emulator#the-registry`."
+_PAGE = "The emulator's manual says under 'The registry' which keys it has."
 ABSENT = "pull model manifest: file does not exist"
 LLAMA = (
     "{{- if .Tools }}<|start_header_id|>system<|end_header_id|>\n\n{{ .Tools }}<|eot_id|>{{ end }}"
@@ -183,11 +183,11 @@ class Registry:
         """Serve one more model, replacing one of that name."""
         name = parse(alias or entry.name)
         if name is None:
-            raise ConfigError(f"{alias or entry.name!r} is not a model name", field="registry")
+            raise OptionError(f"{alias or entry.name!r} is not a model name", field="registry")
         self.entries[name.key] = entry
 
     def lay(self, document: Any) -> None:
-        """Lay a document over the registry; `read` says what is in it. ConfigError when it is wrong, nothing changed.
+        """Lay a document over the registry; `read` says what is in it. OptionError when it is wrong, nothing changed.
 
         A model that is given anew may be cut anew.
         """
@@ -201,7 +201,7 @@ class Registry:
                 made.add(_entry(self, dict(described)))
         except (ValueError, TypeError, AttributeError, KeyError) as fault:
             what = f"the registry's description cannot be used: {fault}"
-            raise ConfigError(what, field="registry", remedy=_PAGE) from fault
+            raise OptionError(what, field="registry", remedy=_PAGE) from fault
         self.entries, self.offline = made.entries, made.offline
         for described in document.get("models", []):
             self.cut.pop(made.entries[_key(described["name"])].digest, None)
@@ -218,7 +218,7 @@ class Registry:
 
 
 def shipped() -> Registry:
-    """The registry that knows the models the codex names, and a few of their kind."""
+    """The registry that knows the models that BAT OS names by default, and a few of their kind."""
     registry = Registry()
     for entry in _SHIPPED:
         registry.add(entry)
@@ -231,16 +231,16 @@ def read(path: Path | None) -> Registry:
     """The shipped registry with a JSON file laid over it.
 
     The file: {"models": [{"name": ..., any field of Entry}], "only": bool (forget the shipped ones), "offline": bool}.
-    A model may say "like": NAME and change some fields. ConfigError when the file is wrong.
+    A model may say "like": NAME and change some fields. OptionError when the file is wrong.
     """
     registry = shipped()
     if path is None:
         return registry
     try:
         registry.lay(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, ConfigError) as fault:
+    except (OSError, ValueError, OptionError) as fault:
         what = f"the registry file {path} cannot be used: {fault}"
-        raise ConfigError(what, field="registry", remedy=_PAGE) from fault
+        raise OptionError(what, field="registry", remedy=_PAGE) from fault
     return registry
 
 
@@ -258,7 +258,7 @@ def _refuse_unknown(document: Any) -> None:
 def _key(text: str) -> str:
     name = parse(text)
     if name is None:
-        raise ConfigError(f"{text!r} is not a model name", field="registry")
+        raise OptionError(f"{text!r} is not a model name", field="registry")
     return name.key
 
 

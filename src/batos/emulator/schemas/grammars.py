@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from batos.emulator.errors import ApiError
 from batos.emulator.go import json as gojson
 from batos.emulator.remembering import short
-from batos.emulator.replies import ApiError
 from batos.emulator.schemas import schema
 from batos.emulator.schemas.schema import SchemaRefused
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batos.emulator.replies import ApiError
+from batos.emulator.errors import ApiError
 from batos.emulator.schemas import matching
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")

@@ -14,11 +14,11 @@ from tests.emulator.clients import CHAT_MODEL, Client, Start
 from tests.emulator.speech.authoring.ordering import FORM, FORM_OF_MANY, GUIDE, MOST, asking, decoded
 from tests.emulator.speech.authoring.test_orders import API
 
+from batos.emulator.errors import OptionError
 from batos.emulator.options import Options, Settings
 from batos.emulator.speech.authoring import authors, hostile, orders
 from batos.emulator.speech.authoring.authors import AUTHORS, Roster, write
 from batos.emulator.speech.language import NOTICE
-from batos.errors import ConfigError
 
 PLAIN = {
     "count_words_(self, text)": ("Count the words of a text.", "len(text.split())"),
@@ -167,7 +167,7 @@ def test_a_roster_is_used_up_to_its_last_name() -> None:
 @pytest.mark.parametrize("names", [(), ("good", "genius")])
 def test_an_author_that_there_is_not_is_refused(names: tuple[str, ...]) -> None:
     """With the names of those that there are."""
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(OptionError) as refused:
         Settings.read(Options(authors=names))
     assert refused.value.field == "author"
     assert "no_marker" in refused.value.remedy
