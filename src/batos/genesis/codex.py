@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from batos import private_files
 from batos.errors import CodexError, UsageError
 from batos.genesis import absent, codexfiles, codexrules, modelname, options, prompts, when
 from batos.genesis.absent import AbsentObject
@@ -198,7 +199,7 @@ def install(folder: Path) -> list[str]:
         copied = [name for name in _file_names() if not codexfiles.there(folder / name)]
         texts = shipped() if copied else {}
         for name in copied:
-            codexfiles.put(folder / name, texts[name])
+            private_files.write_shared(folder / name, texts[name])
     except OSError as error:
         remedy = "Make it a folder that you may write, with room on its disk."
         raise CodexError(f"the codex cannot be put there: {error.strerror}", file=str(folder), remedy=remedy) from error

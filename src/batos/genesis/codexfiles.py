@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,16 +21,6 @@ def there(path: Path) -> bool:
     except OSError:
         return True
     return True
-
-
-def put(path: Path, text: str) -> None:
-    """Write a file that is not there, whole or not at all: what a full disk cut short would be read as the codex."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def texts(folder: Path, names: Sequence[str]) -> tuple[dict[str, str], list[CodexError]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from batos import private_files
 from batos.errors import CodexError, UsageError
 from batos.genesis.adapters.shelf import Adapter
 from batos.genesis.codex import PILLARS, Codex, digest_of
@@ -128,12 +129,9 @@ def matches(folder: Path, made: Recipe) -> bool:
 
 
 def _replaced(path: Path, content: str) -> bool:
-    data = content.encode()
-    if path.is_file() and path.read_bytes() == data:
+    if path.is_file() and path.read_bytes() == content.encode():
         return False
-    beside = path.with_suffix(".new")
-    beside.write_bytes(data)
-    beside.replace(path)
+    private_files.write_shared(path, content)
     return True
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from batos.disk_full import disk_full, no_room
 from batos.errors import BriefError, Busy, ImageError
 from batos.front.wire import note
 from batos.front.wire.shapes import PIECE_BYTES
-from batos.image.room import disk_full, no_room
 
 if TYPE_CHECKING:
     from hashlib import _Hash

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from batos import private_files
 from batos.config import Settings
 from batos.errors import ConfigError, UsageError
 from batos.front.options import Called, common
 from batos.front.shared import file_names
 from batos.front.telling.layout import table
-from batos.front.wire import note
 from batos.front.wire.addresses import listening, reaching
 from batos.front.wire.keys import KeyFile, Keyring
 
@@ -105,7 +105,7 @@ def new(called: Called, name: str, address: str | None, out: str | None) -> int:
 
 def _write(settings: Settings, target: Path, key: KeyFile) -> None:
     try:
-        note.place(target.absolute(), key.text(), new=True)
+        private_files.write(target.absolute(), key.text(), new=True)
     except OSError as error:
         Keyring(settings.home).revoke(key.name)
         raise UsageError(

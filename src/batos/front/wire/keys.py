@@ -15,8 +15,8 @@ from typing import Any
 import zmq
 from zmq.utils import z85
 
+from batos import private_files
 from batos.errors import ConfigError, NotFound, UsageError
-from batos.front.wire.note import held, place
 
 #: The user of PLAIN: there is one token, and it is the password.
 USERNAME = "batos"
@@ -103,7 +103,7 @@ class Keyring:
         """The token, made now if there was none."""
         path = self._home / "token"
         if not path.exists():
-            place(path, _new_token(), new=True)  # another process may be quicker: then its is the token
+            private_files.write(path, _new_token(), new=True)  # another process may be quicker: then its is the token
         found = _text(path)
         if not found and path.stat().st_size:
             raise ConfigError(f"{path} holds no token", field="token", remedy=f"Remove {path}: a new one is made.")
@@ -111,7 +111,7 @@ class Keyring:
 
     def renew_token(self) -> str:
         """Another token from now on."""
-        place(self._home / "token", _new_token())
+        private_files.write(self._home / "token", _new_token())
         return self.token()
 
     def is_token(self, given: bytes) -> bool:
@@ -137,9 +137,9 @@ class Keyring:
         if not path.exists():
             for folder in (self._folder, self._clients):  # mkdir gives its mode to the last folder only
                 folder.mkdir(mode=0o700, exist_ok=True)
-            place(path, json.dumps(asdict(_made())) + "\n", new=True)
+            private_files.write(path, json.dumps(asdict(_made())) + "\n", new=True)
         try:
-            found = json.loads(held(path))
+            found = json.loads(private_files.read(path))
             pair = Pair(str(found["public"]), str(found["secret"]))
             if zmq.curve_public(pair.secret.encode()).decode() != pair.public:
                 raise ValueError("its halves do not belong together")
@@ -156,7 +156,7 @@ class Keyring:
     def _read(self) -> Iterator[ClientKey]:
         for path in self._clients.glob("*.json") if self._clients.is_dir() else ():
             try:
-                found = json.loads(held(path))
+                found = json.loads(private_files.read(path))
                 yield ClientKey(path.stem, str(found["public"]), str(found["made"]))
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # no key, or revoked just now: nobody comes in by it
@@ -170,7 +170,7 @@ class Keyring:
         server, pair = self.server(), _made()
         made = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         text = json.dumps({"public": pair.public, "made": made}) + "\n"
-        if not place(self._clients / f"{name}.json", text, new=True):
+        if not private_files.write(self._clients / f"{name}.json", text, new=True):
             raise UsageError(
                 f"there is a key {name!r} already", field="name", remedy=f"Revoke it first: batos keys revoke {name}"
             )
@@ -212,7 +212,7 @@ def _changed(path: Path) -> int:
 
 def _text(path: Path) -> str:
     try:
-        found = held(path).decode("utf-8").strip()
+        found = private_files.read(path).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
     return found if found.isprintable() and len(found) <= 255 else ""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,12 +11,11 @@ from typing import Any
 
 import structlog
 
+from batos import private_files
 from batos.errors import ConfigError
 from batos.front.wire.addresses import reaching
 
 NAME = "server.json"
-#: Bytes of a token, a key or a note that are still read.
-_LONGEST = 65_536
 
 _log = structlog.get_logger("batos")
 
@@ -42,53 +38,7 @@ class Note:
 
 def write(home: Path, note: Note) -> None:
     """Leave the note, whole or not at all, for its owner's eyes."""
-    place(home / NAME, json.dumps({"v": 1, **asdict(note)}, indent=2) + "\n")
-
-
-def place(path: Path, text: str, *, new: bool = False) -> bool:
-    """Write a file for its owner alone, whole or not at all; with `new` one that is there stays. Whether it is ours.
-
-    DiskFull: there is no room for it.
-    """
-    try:
-        return _placed(path, text, new=new)
-    except OSError as error:
-        from batos.image.room import disk_full, no_room  # not at the top: who only reads a note needs no database
-
-        if no_room(error):
-            raise disk_full(error, path) from error
-        raise
-
-
-def _placed(path: Path, text: str, *, new: bool) -> bool:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if new:
-            os.link(name, path)
-        else:
-            Path(name).replace(path)
-    except FileExistsError:
-        return False
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return True
-
-
-def held(path: Path) -> bytes:
-    """A small file of a home. OSError: none, no file, a long one, or one that a stranger has put there."""
-    # A pipe is not waited for.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        found, trusted = os.fstat(descriptor), {0, os.geteuid(), path.parent.stat().st_uid}
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST:
-            raise OSError(errno.EINVAL, "it is no small file", str(path))
-        if found.st_uid not in trusted:
-            raise PermissionError(errno.EPERM, f"it belongs to the user {found.st_uid}", str(path))
-        return file.read(_LONGEST)
+    private_files.write(home / NAME, json.dumps({"v": 1, **asdict(note)}, indent=2) + "\n")
 
 
 def remove(home: Path, note: Note) -> None:
@@ -100,7 +50,7 @@ def remove(home: Path, note: Note) -> None:
 def read(home: Path) -> Note | None:
     """What is noted; None where there is no note, or none that can be understood."""
     try:
-        found = json.loads(held(home / NAME))
+        found = json.loads(private_files.read(home / NAME))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict):

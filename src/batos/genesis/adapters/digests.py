@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from time import time_ns
 from typing import Any
 
+from batos import private_files
 from batos.genesis.stamps import Mark, mark
 
 #: A file changed within this time may change again without its mark telling; its digest is not written down.
@@ -58,12 +58,10 @@ class Digests:
             return
         files = {key: [*seen, digest] for key, (seen, digest) in sorted(self._known.items())
                  if key in self._wanted and settled(seen)}  # fmt: skip
-        beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        text = json.dumps({"v": 1, "files": files}, indent=1)
         try:
-            beside.write_text(json.dumps({"v": 1, "files": files}, indent=1), encoding="utf-8")
-            beside.replace(self._path)
+            private_files.write_shared(self._path, text)
         except OSError:
-            beside.unlink(missing_ok=True)
             return
         self._changed = False
 
