@@ -15,7 +15,7 @@ from batos.cognition.hold import Held
 from batos.cognition.machine import FOLLOWS, begin, state_of
 from batos.cognition.running import Synthesis
 from batos.errors import BatosError, InternalError, ObjectError
-from batos.genesis import graph
+from batos.genesis import graph_names
 from batos.objects.method import Primitive
 from batos.objects.prototype import own_slots, parents_of
 
@@ -93,8 +93,8 @@ def _behave(state: str, behaviour: object) -> Callable[[Any], None]:
     """A change of the image: what the state answers to its message."""
 
     def redefine(root: Any) -> None:
-        prototype = getattr(root["orchestrator_obj"], graph.state_slot(state))
-        setattr(prototype, graph.STATES[state], behaviour)
+        prototype = getattr(root["orchestrator_obj"], graph_names.state_slot(state))
+        setattr(prototype, graph_names.STATES[state], behaviour)
 
     return redefine
 
@@ -191,7 +191,7 @@ async def test_a_failed_state_that_fails_itself_still_dooms(mind: Mind) -> None:
 
 async def test_a_state_that_is_no_object_fails_the_mission(mind: Mind) -> None:
     """A state's prototype replaced by a plain value is refused with a remedy, and the thought is doomed."""
-    await change(mind.uvm, lambda root: setattr(root["orchestrator_obj"], graph.state_slot("DELEGATING"), "gone"))
+    await change(mind.uvm, lambda root: setattr(root["orchestrator_obj"], graph_names.state_slot("DELEGATING"), "gone"))
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         with pytest.raises(ObjectError, match="DELEGATING") as raised:
             await opened.machine.run(opened.cycle)

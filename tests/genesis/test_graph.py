@@ -10,7 +10,7 @@ from tests.image.installing import install
 from ZODB.Connection import Connection
 
 from batos.genesis import codex as codices
-from batos.genesis import graph
+from batos.genesis import graph, graph_names
 from batos.genesis.codex import Codex
 from batos.image import methods, roots
 from batos.image.records import DIGESTS
@@ -46,7 +46,7 @@ def test_personas_delegate(connection: Connection, codex: Codex) -> None:
     root = connection.root()
     graph.build(root, codex)
     for name in codex.personas:
-        persona = root[graph.prototype_name(name)]
+        persona = root[graph_names.prototype_name(name)]
         assert [one is other for one, other in zip(parents_of(persona), (root["pLLM_obj"], root["traits_obj"]),
                                                    strict=True)] == [True, True]  # fmt: skip
         assert (persona.name, persona.infer_, persona.log_) == (
@@ -62,7 +62,7 @@ def test_slots_of_a_persona(connection: Connection, codex: Codex) -> None:
     graph.build(root, codex)
     commit(connection)
     for name, persona in codex.personas.items():
-        slots = own_slots(root[graph.prototype_name(name)])
+        slots = own_slots(root[graph_names.prototype_name(name)])
         assert slots["core_identity"] == persona.core_identity
         assert slots["prompts"] == dict(persona.prompts)
         assert slots["options"] == codex.options_for(name)
@@ -82,8 +82,8 @@ def test_state_machine(connection: Connection, codex: Codex) -> None:
     root = connection.root()
     graph.build(root, codex)
     orchestrator = root["orchestrator_obj"]
-    for state, selector in graph.STATES.items():
-        prototype = getattr(orchestrator, graph.state_slot(state))
+    for state, selector in graph_names.STATES.items():
+        prototype = getattr(orchestrator, graph_names.state_slot(state))
         assert prototype.name == state
         assert getattr(prototype, selector) == Primitive(f"psm.{state.lower()}")
     cycle = orchestrator.cognitive_cycle_obj.clone()
@@ -220,7 +220,7 @@ def test_profile_is_written(connection: Connection, codex: Codex) -> None:
     graph.build(root, codex)
     changes = graph.build(root, codex, "small")
     assert "genesis.profile recorded" in changes
-    assert {root[graph.prototype_name(name)].model for name in codex.personas} == {"llama3.2:3b-instruct-q4_K_M"}
+    assert {root[graph_names.prototype_name(name)].model for name in codex.personas} == {"llama3.2:3b-instruct-q4_K_M"}
     assert root["pLLM_obj"].coder == "llama3.2:3b-instruct-q4_K_M"
 
 

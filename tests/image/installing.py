@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from batos.image import methods
+from batos.image.candidates import Candidate
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
 
 AT = "2026-11-22T10:00:00.000Z"
 CODER = "c0de" * 16
-
-
-@dataclass(frozen=True)
-class Made:
-    """Everything that `methods.Candidate` asks for."""
-
-    holder: str
-    selector: str
-    intent: str
-    source: str
-    digest: str
-    verdict: Mapping[str, Any]
-    provenance: Mapping[str, Any]
-    checks: Sequence[Mapping[str, Any]] = ({"call": "self.say_()", "result": 1},)
-    wish: Mapping[str, Any] | None = field(default=None)
 
 
 def provenance(**also: Any) -> dict[str, Any]:
@@ -36,19 +20,19 @@ def provenance(**also: Any) -> dict[str, Any]:
     return {**known, "at": AT, "trust": "model", **also}
 
 
-def candidate(holder: UvmObject | str, selector: str, intent: Intent, source: str, /, **also: Any) -> Made:
+def candidate(holder: UvmObject | str, selector: str, intent: Intent, source: str, /, **also: Any) -> Candidate:
     """A candidate that is accepted; `also` replaces any of its fields."""
     digest = hashlib.sha256(source.encode()).hexdigest()
-    fields = {
+    fields: dict[str, Any] = {
         "holder": holder if isinstance(holder, str) else reference(holder),
         "selector": selector,
         "intent": methods.digest_of(intent),
         "source": source,
-        "digest": digest,
         "verdict": {"accepted": True, "faults": [], "policy": "test", "digest": digest},
+        "checks": ({"call": "self.say_()", "result": 1},),
         "provenance": provenance(),
     }
-    return Made(**{**fields, **also})
+    return Candidate(**{**fields, **also})
 
 
 def standing(root: Any, holder: UvmObject, selector: str) -> Intent:

@@ -100,7 +100,7 @@ def test_the_same_method_twice_is_one_revision(root: Any) -> None:
     ("also", "why", "field"),
     [
         ({"verdict": {"accepted": False, "digest": None}}, "another source", "digest"),
-        ({"digest": "0" * 64}, "another source", "digest"),
+        ({"verdict": {"accepted": True, "digest": "0" * 64}}, "another source", "digest"),
         ({"provenance": {"trust": "model"}}, "lacks generation, missions", "provenance"),
         ({"provenance": provenance(trust="friendly")}, "a trust class", "provenance"),
         ({"provenance": provenance(trust="external")}, "nobody approved", "trust"),

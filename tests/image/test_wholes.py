@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import transaction
-from tests.image.installing import AT, Made, candidate, provenance
+from tests.image.installing import AT, candidate, provenance
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.errors import Refused
 from batos.image import approvals, methods, roots, tools, wholes
+from batos.image.candidates import Candidate
 from batos.image.classes import class_factory
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
@@ -25,23 +26,6 @@ WISHES = {
     "halve_": Intent("halves", "halve_(self, a)", may_learn=True, kind="tool"),
 }
 SOURCES = {selector: f"def {wish.signature}:\n    return a\n" for selector, wish in WISHES.items()}
-
-
-@dataclass(frozen=True)
-class Several(Made):
-    """A candidate of several methods."""
-
-    methods: tuple[Made, ...] = ()
-    mutants: Any = None
-    former: Any = None
-
-
-@dataclass(frozen=True)
-class One(Made):
-    """One of them, as an approval keeps it."""
-
-    mutants: Any = None
-    former: Any = None
 
 
 @pytest.fixture
@@ -61,22 +45,20 @@ def root() -> Iterator[Any]:
     database.close()
 
 
-def part(selector: str, **also: Any) -> Any:
+def part(selector: str, **also: Any) -> Candidate:
     """One method of the agent."""
     wish = WISHES[selector]
-    made = candidate(NAME, selector, wish, SOURCES[selector], wish=wish.as_dict(), **also)
-    return One(**vars(made))
+    return candidate(NAME, selector, wish, SOURCES[selector], wish=wish.as_dict(), **also)
 
 
-def whole(root: Any, *parts: Any, **also: Any) -> Any:
+def whole(root: Any, *parts: Candidate, **also: Any) -> Candidate:
     """All of them, under the intent that is declared."""
     intent = own_slots(root[roots.TOOLS])[NAME]
     source = "\n".join(each.source for each in parts)
-    made = candidate(roots.TOOLS, NAME, intent, source, **also)
-    return Several(**vars(made), methods=parts)
+    return candidate(roots.TOOLS, NAME, intent, source, methods=parts, **also)
 
 
-def both(root: Any) -> Any:
+def both(root: Any) -> Candidate:
     """A candidate that is accepted."""
     return whole(root, part("add_"), part("halve_"))
 
@@ -105,7 +87,7 @@ def test_the_object_takes_its_declarations_place(root: Any) -> None:
 def test_one_method_that_may_be_none_leaves_nothing(root: Any) -> None:
     """Whichever of them it is, and whatever is wrong with it."""
     wrong: list[dict[str, Any]] = [
-        {"digest": "0" * 64},
+        {"verdict": {"accepted": True, "digest": "0" * 64}},
         {"verdict": {}},
         {"provenance": {}},
         {"provenance": provenance(trust="external")},
@@ -137,8 +119,7 @@ def test_one_yes_is_for_all(root: Any) -> None:
     """A person is asked once; who approved it stands in the provenance of each method."""
     made = both(root)
     external = tuple(replace(each, provenance=provenance(trust="external")) for each in made.methods)
-    kept = approvals.kept(replace(made, methods=external))
-    asked = approvals.ask(root, approvals.Question("a-1", kept, AT, "2027", "m-1"))
+    asked = approvals.ask(root, approvals.Question("a-1", replace(made, methods=external), AT, "2027", "m-1"))
     assert (asked.word, asked.object, asked.selector) == ("asked", roots.TOOLS, NAME)
     assert untouched(root)
     answer = approvals.approve(root, "a-1", "ada", AT)
@@ -151,7 +132,7 @@ def test_one_yes_is_for_all(root: Any) -> None:
 
 def test_a_yes_that_comes_too_late_makes_nothing(root: Any) -> None:
     """The API is another by now: what was asked about is outdated."""
-    approvals.ask(root, approvals.Question("a-1", approvals.kept(both(root)), AT, "2027"))
+    approvals.ask(root, approvals.Question("a-1", both(root), AT, "2027"))
     tools.declare(root, {NAME: f"{API}\nBoth are quick."}, lambda holder, slot, intent: 0)
     answer = approvals.approve(root, "a-1", "ada", AT)
     assert answer is not None

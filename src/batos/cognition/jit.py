@@ -9,7 +9,6 @@ from typing import Any
 
 from batos.cognition.generating import rounds
 from batos.cognition.generating import wanted as wants
-from batos.cognition.generating.candidate import Candidate
 from batos.cognition.generating.checks import Check
 from batos.cognition.generating.generations import Asks, Generations
 from batos.cognition.generating.handwritten import handwritten
@@ -25,6 +24,7 @@ from batos.errors import (
     Refused,
 )
 from batos.image import methods, tools, wishes
+from batos.image.candidates import Candidate
 from batos.image.commits import settled
 from batos.image.image import LivingImage
 from batos.objects.method import Intent, Method

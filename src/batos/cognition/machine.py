@@ -8,7 +8,7 @@ from typing import Any, Final
 from batos.cognition.hold import Held
 from batos.cognition.running import Running
 from batos.errors import InternalError, ObjectError
-from batos.genesis import graph
+from batos.genesis import graph_names
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject, become, parents_of
 
@@ -24,7 +24,7 @@ FOLLOWS: Final = {
 
 def begin(orchestrator: UvmObject) -> UvmObject:
     """A cycle: a clone of the prototype, in the state IDLE."""
-    cycle: UvmObject = getattr(orchestrator, graph.CYCLE).clone()
+    cycle: UvmObject = getattr(orchestrator, graph_names.CYCLE).clone()
     become(cycle, _prototype(orchestrator, "IDLE"))
     return cycle
 
@@ -73,7 +73,7 @@ class Machine:
     async def _next(self, cycle: UvmObject, state: str) -> str:
         """Let the state do its work; the name of the one that follows."""
         args: tuple[Any, ...] = (self._running.question,) if state == "IDLE" else ()
-        after = await send(self._interpreter, cycle, graph.STATES[state], *args)
+        after = await send(self._interpreter, cycle, graph_names.STATES[state], *args)
         if not isinstance(after, str) or after not in FOLLOWS[state]:
             raise InternalError(f"the state {state} named {after!r} as the next")
         return after
@@ -82,7 +82,7 @@ class Machine:
         """Enter FAILED; the thought is doomed whatever that state does, also if it fails itself."""
         try:
             self._enter(cycle, "FAILED")
-            await send(self._interpreter, cycle, graph.STATES["FAILED"])
+            await send(self._interpreter, cycle, graph_names.STATES["FAILED"])
         finally:
             self._running.doom()
 
@@ -98,7 +98,7 @@ class Machine:
 
 
 def _prototype(orchestrator: UvmObject, state: str) -> UvmObject:
-    prototype = getattr(orchestrator, graph.state_slot(state))
+    prototype = getattr(orchestrator, graph_names.state_slot(state))
     if not isinstance(prototype, UvmObject):
         raise ObjectError(f"the state {state} is no object", remedy="Run `batos genesis`.")
     return prototype

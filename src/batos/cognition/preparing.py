@@ -14,7 +14,7 @@ from batos.cognition.evidence import Passage, passages
 from batos.cognition.prompt import Voice
 from batos.cognition.running import Running, Thinking, ratio
 from batos.errors import NotFound
-from batos.genesis import graph, measures
+from batos.genesis import graph_names, measures
 from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
@@ -71,7 +71,7 @@ def _record(root: Any, mission: str) -> Brief:
 
 def persona_of(root: Any, persona: str) -> UvmObject:
     """The prototype of a persona; NotFound."""
-    name = graph.prototype_name(persona)
+    name = graph_names.prototype_name(persona)
     try:
         found: UvmObject = root[name]
     except KeyError as error:
@@ -116,7 +116,7 @@ def ratios_of(root: Any, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]
     made; else what was measured with the model so far.
     """
     noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
-    personas = (root[name] for name in map(graph.prototype_name, PILLARS) if name in root)
+    personas = (root[name] for name in map(graph_names.prototype_name, PILLARS) if name in root)
     models = [thinking_of(persona).model for persona in personas]
     return {model: noted.get(model) or ratio_of(root, model) for model in models}
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Any
-
-from ZODB.POSException import POSKeyError
 
 from batos.cognition.generating import rounds
 from batos.errors import NotFound
@@ -16,6 +13,7 @@ from batos.genesis import ledger
 from batos.genesis.absent import api_of
 from batos.image import naming, roots, tools, whose, wishes
 from batos.image.ids import tid_text
+from batos.image.lookup import by_name, find_object
 from batos.image.records import Brief, Status
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record
@@ -207,33 +205,6 @@ def root_names(root: Any) -> dict[str, Any]:
     }
 
 
-def find_object(root: Any, name: str) -> UvmObject:
-    """An object by root name, declared name, mission, conversation or oid; raises NotFound."""
-    found = _by_name(root, name)
-    if found is None:
-        if tools.absent(root, name) is not None:
-            raise _absent(name)
-        short = {each.removesuffix("_obj").removesuffix("_prototype"): each for each in roots.OBJECTS}
-        if not any(each in root for each in roots.OBJECTS):
-            raise NotFound("the image is empty yet", field="object", remedy="Run `batos genesis` first.")
-        near = difflib.get_close_matches(name.lower().removesuffix("_obj").removesuffix("_prototype"), short, 1)
-        raise NotFound(
-            f"there is no object {name!r}{f'; did you mean {short[near[0]]}?' if near else ''}",
-            field="object",
-            remedy="Name a root object (`batos inspect` lists them), a mission, a conversation or oid:0x2a; "
-            "add .SLOT for one slot.",
-        )
-    return found
-
-
-def _absent(name: str) -> NotFound:
-    return NotFound(
-        f"{name} is declared and does not exist yet",
-        field="object",
-        remedy=f"`batos send {name} SELECTOR ARGUMENTS` makes it; `batos inspect {name}` shows its messages.",
-    )
-
-
 def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
     """An object as `find_object` finds it, or one of its slots (`OBJECT.SLOT`, split at the last dot).
 
@@ -242,7 +213,7 @@ def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
     Of one that is declared and does not exist: its API, and the methods that it would have. NotFound: there is no such
     object or slot.
     """
-    found = _by_name(root, name)
+    found = by_name(root, name)
     if found is not None:
         whose.check(root, found, user or (whose.owner(root, found) or ""))
         described = _with_names(root, {"object": name, **Mirror(found).describe()})
@@ -253,7 +224,7 @@ def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
         methods = [asdict(each) for each in api_of(intent.text)[0]]
         return {"object": name, "state": "declared, absent", "api": intent.text, "methods": methods}
     holder_name, dot, slot = name.rpartition(".")
-    holder = _by_name(root, holder_name) if dot else None
+    holder = by_name(root, holder_name) if dot else None
     if holder is None:
         holder = find_object(root, name)
     whose.check(root, holder, user or (whose.owner(root, holder) or ""))
@@ -272,27 +243,3 @@ def _with_names(root: Any, described: dict[str, Any]) -> dict[str, Any]:
     for key in ("parents", "lineage"):
         described[key] = [names.get(each, each) for each in described[key]]
     return described
-
-
-def _by_name(root: Any, name: str) -> UvmObject | None:
-    if name in roots.OBJECTS:
-        found = root.get(name)
-    elif name.startswith("m-"):
-        missions = root[roots.MISSIONS]
-        _, _, found = missions.get(naming.begun(missions, name), (None, None, None))
-    elif name.startswith("c-"):
-        conversations = root[roots.CONVERSATIONS]
-        found = conversations.get(naming.begun(conversations, name))
-    elif name.startswith("oid:0x"):
-        found = _by_oid(root, name)
-    else:
-        found = tools.made(root, name)
-    return found if isinstance(found, UvmObject) else None
-
-
-def _by_oid(root: Any, name: str) -> object:
-    try:
-        oid = int(name.removeprefix("oid:"), 16).to_bytes(8, "big")
-        return root._p_jar.get(oid)
-    except (ValueError, OverflowError, POSKeyError):
-        return None  # no such number, or nothing by it

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeGuard
 
 from pydantic import JsonValue
 
-from batos.cognition import preparing, prompt, provenance, report, states, summoning
+from batos.cognition import preparing, prompt, provenance, states, summoning
 from batos.cognition.asking import answering, decisions
 from batos.cognition.asking.calls import Question, room_for_evidence
 from batos.cognition.brief import TEXT_LIMIT, Message, MissionBrief
@@ -26,6 +26,7 @@ from batos.cognition.routing.router import Route
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.errors import MessageNotUnderstood, ObjectError
 from batos.image import roots, whose
+from batos.image.lookup import find_object
 from batos.image.records import least_trusted
 from batos.inference.schema import Decision
 from batos.objects.message import send
@@ -244,7 +245,7 @@ def _need_persona(sent: _Sent) -> None:
 
 def _receiver(root: Any, message: Message, user: str) -> UvmObject:
     """Find the object that a message is for; NotFound if there is none, or it comes from another user's words."""
-    found = report.find_object(root, message.receiver)
+    found = find_object(root, message.receiver)
     whose.check(root, found, user)
     return found
 

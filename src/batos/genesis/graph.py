@@ -11,6 +11,7 @@ from persistent.mapping import PersistentMapping
 
 from batos.genesis import options
 from batos.genesis.codex import Codex, IntentText, Persona, digest_of
+from batos.genesis.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.image import methods, organisation, roots, tools
 from batos.image.records import DIGESTS
 from batos.objects.method import Intent, IntentKind, Method, Primitive
@@ -24,18 +25,6 @@ PRIMITIVES: Mapping[str, Mapping[str, str]] = {
     "knowledge_catalog_obj": {"search_": "catalog.search"},
 }
 
-#: Each state of the Prototypal State Machine with the message on which it does its work.
-STATES: Mapping[str, str] = {
-    "IDLE": "synthesize_response_for_",
-    "DECOMPOSING": "_process_synthesis_",
-    "DELEGATING": "_process_synthesis_",
-    "SYNTHESIZING": "_process_synthesis_",
-    "COMPLETE": "_process_synthesis_",
-    "FAILED": "_process_synthesis_",
-}
-
-CYCLE = "cognitive_cycle_obj"
-
 #: What conversations understand beside what all objects do.
 CONVERSATION: Mapping[str, str] = {
     "turns_": "conversation.turns",
@@ -45,16 +34,6 @@ CONVERSATION: Mapping[str, str] = {
 
 #: Told of an intent before its slot changes (None: it goes): who had a method there takes it out of use.
 Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
-
-
-def state_slot(state: str) -> str:
-    """The orchestrator's slot that holds a state's prototype: IDLE is in `idle_state_obj`."""
-    return f"{state.lower()}_state_obj"
-
-
-def prototype_name(persona: str) -> str:
-    """The root name of a persona's prototype: ROBIN is `robin_prototype_obj`."""
-    return f"{persona.lower()}_prototype_obj"
 
 
 def build(root: Any, codex: Codex, profile: str = "default", declared: Declared | None = None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from batos.genesis import ledger, measures, modelname
 from batos.genesis.codex import PILLARS, Codex, Persona
-from batos.genesis.graph import CYCLE, STATES, prototype_name, state_slot
+from batos.genesis.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.plan import Plan, pruned
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots

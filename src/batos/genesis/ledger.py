@@ -8,7 +8,7 @@ from typing import Any
 
 from batos.genesis.adapters import repository
 from batos.genesis.codex import PILLARS
-from batos.genesis.graph import prototype_name
+from batos.genesis.graph_names import prototype_name
 from batos.genesis.modelfile import Recipe
 from batos.image import roots
 from batos.inference.catalogue import ModelRow

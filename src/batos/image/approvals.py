@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 from persistent import Persistent
 
@@ -18,6 +18,7 @@ from batos.errors import NotFound, Refused
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
 from batos.image import methods, roots, wholes
+from batos.image.candidates import Candidate
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, reference
 
@@ -28,66 +29,18 @@ Word: TypeAlias = Literal["asked", "approved", "rejected", "expired", "outdated"
 NEEDED = "approval_needed"
 
 
-class Candidate(methods.Candidate, Protocol):
-    """A method that is not one yet, with what a person wants to know of it beside what installs it."""
-
-    @property
-    def mutants(self) -> Mapping[str, Any]:
-        """{made, killed}: how many changed versions of it there were, and how many of them its checks found."""
-
-    @property
-    def former(self) -> Mapping[str, Any] | None:
-        """{revision, source} of what it would take the place of; None: it is the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A candidate as plain data: what an approval holds, and what is installed from it."""
-
-    holder: str
-    selector: str
-    intent: str
-    source: str
-    digest: str
-    verdict: Mapping[str, Any] = field(default_factory=dict)
-    checks: Sequence[Mapping[str, Any]] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    wish: Mapping[str, Any] | None = None
-    mutants: Mapping[str, Any] = field(default_factory=dict)
-    former: Mapping[str, Any] | None = None
-    #: Of a whole object: its methods, installed together or not at all.
-    methods: tuple[Kept, ...] = ()
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Kept:
-        """The candidate that this plain data is."""
-        return cls(**{**data, "methods": tuple(map(cls.read, data.get("methods", ())))})
-
-    def approved(self, said: Mapping[str, Any]) -> Kept:
-        """The same with who approved it and when, in each provenance of it."""
-        parts = tuple(each.approved(said) for each in self.methods)
-        return replace(self, provenance={**self.provenance, **said}, methods=parts)
-
-
-def kept(candidate: Candidate) -> Kept:
-    """The plain data of a candidate, copied."""
-    given = {each.name: getattr(candidate, each.name) for each in fields(Kept) if each.name != "methods"}
-    copied = Kept(**asdict(Kept(**given)))
-    return replace(copied, methods=tuple(map(kept, getattr(candidate, "methods", ()))))
-
-
 class Approval(Persistent):
     """A question to a person, and what was answered.
 
-    `candidate` is a `Kept` as plain data, `object` how people call its holder, `former` the revision that was active
-    (0: none), `until` when the question lapses (of a rejected one: until when the no stands for whoever asks the same
-    again), `missions` those that wait or waited. `by`, `why`, `answered_at`, `revision` (what it became) are None until
-    they are known.
+    `candidate` is a `Candidate` as plain data, `object` how people call its holder, `former` the revision that was
+    active (0: none), `until` when the question lapses (of a rejected one: until when the no stands for whoever asks the
+    same again), `missions` those that wait or waited. `by`, `why`, `answered_at`, `revision` (what it became) are None
+    until they are known.
     """
 
-    def __init__(self, name: str, candidate: Kept, object: str, former: int, moments: tuple[str, str]) -> None:
+    def __init__(self, name: str, candidate: Candidate, object: str, former: int, moments: tuple[str, str]) -> None:
         self.name = name
-        self.candidate: dict[str, Any] = asdict(candidate)
+        self.candidate: dict[str, Any] = candidate.as_dict()
         self.object = object
         self.former = former
         self.asked_at, self.until = moments
@@ -112,7 +65,7 @@ class Question:
     """A candidate that is asked about: under which id if nobody asked before, when, until when, for which mission."""
 
     name: str
-    candidate: Kept
+    candidate: Candidate
     at: str
     until: str
     mission: str | None = None
@@ -209,12 +162,12 @@ def _join(approval: Approval, mission: str | None) -> None:
         approval.missions = (*approval.missions, mission)
 
 
-def _same(active: Method, candidate: Kept) -> bool:
+def _same(active: Method, candidate: Candidate) -> bool:
     made = active.provenance
     return candidate.wish is None and (made["digest"], made["intent"]) == (candidate.digest, candidate.intent)
 
 
-def _given(root: Any, active: Method, candidate: Kept, at: str) -> Answer:
+def _given(root: Any, active: Method, candidate: Candidate, at: str) -> Answer:
     """What is active already needs no answer any more, whoever gave it."""
     approval = named(root, str(active.provenance.get("approval", "")))
     if approval is not None:
@@ -237,7 +190,7 @@ def approve(root: Any, name: str, by: str, at: str) -> Answer | None:
     if approval.standing(at) != "asked":
         _lapse(root, approval, at)
         return _answer(approval, at)
-    candidate = _judged(Kept.read(approval.candidate))
+    candidate = _judged(Candidate.from_dict(approval.candidate))
     why = _outdated(root, approval, candidate)
     if why is None:
         approved = candidate.approved({"approval": name, "approved_by": by, "approved_at": at})
@@ -253,7 +206,7 @@ def approve(root: Any, name: str, by: str, at: str) -> Answer | None:
     return _answer(approval, at, changed=True)
 
 
-def _alone(root: Any, candidate: Kept, at: str) -> list[Method]:
+def _alone(root: Any, candidate: Candidate, at: str) -> list[Method]:
     return [methods.install(root, candidate, at)]
 
 
@@ -289,7 +242,7 @@ def _close(root: Any, approval: Approval, word: Word, at: str, by: str | None, w
     root[roots.AWAITED].remove(approval.name)
 
 
-def _judged(candidate: Kept) -> Kept:
+def _judged(candidate: Candidate) -> Candidate:
     """It as today's guardian sees it, where its verdict is of another policy: a yes is no word against that one."""
     if candidate.methods:
         return replace(candidate, methods=tuple(map(_judged, candidate.methods)))
@@ -298,9 +251,9 @@ def _judged(candidate: Kept) -> Kept:
     return replace(candidate, verdict=audit(candidate.source, Context(candidate.selector)).as_dict())
 
 
-def _outdated(root: Any, approval: Approval, candidate: Kept) -> str | None:
+def _outdated(root: Any, approval: Approval, candidate: Candidate) -> str | None:
     """Why it cannot be installed any more; None: nothing is known against it."""
-    if hashlib.sha256(candidate.source.encode("utf-8", "surrogatepass")).hexdigest() != candidate.digest:
+    if _altered(candidate, approval.candidate):
         return "the source is not the one that was asked about"
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
     if refused:
@@ -314,6 +267,11 @@ def _outdated(root: Any, approval: Approval, candidate: Kept) -> str | None:
     if now != approval.former:
         return f"revision {now} is active, and revision {approval.former} was when it was asked"
     return None
+
+
+def _altered(candidate: Candidate, kept: Mapping[str, Any]) -> bool:
+    parts = zip(candidate.methods, kept.get("methods", ()), strict=True)
+    return candidate.digest != kept["digest"] or any(_altered(each, part) for each, part in parts)
 
 
 # -- reading
@@ -373,7 +331,7 @@ def _slot(root: Any, holder: UvmObject, selector: str, intent: str) -> str:
     return f"{reference(holder)} {selector} {0 if active is None else active.revision} {intent} "
 
 
-def _digest(candidate: Kept) -> str:
+def _digest(candidate: Candidate) -> str:
     """What one question about a slot is told from another by; a person's own wish is a part of it."""
     if candidate.wish is None:
         return candidate.digest

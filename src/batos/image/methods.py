@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from BTrees.IOBTree import IOBTree
 from persistent import Persistent
@@ -17,6 +17,7 @@ from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound, Refused
 from batos.image import roots, tools, uses
+from batos.image.candidates import Candidate
 from batos.image.records import TRUST
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots, reference
@@ -27,46 +28,6 @@ PROVENANCE: Final = ("generation", "missions", "model", "model_digest", "prompt_
 #: Why a method goes for the codex' sake.
 ANEW: Final = "the codex declares it anew"
 NO_MORE: Final = "the codex declares it no more"
-
-
-class Candidate(Protocol):
-    """A method that is not one yet: what a generation or a person made, with everything that is known about it."""
-
-    @property
-    def holder(self) -> str:
-        """The object whose slot it is for: a root name or `oid:0x2a`."""
-
-    @property
-    def selector(self) -> str:
-        """The slot."""
-
-    @property
-    def intent(self) -> str:
-        """`digest_of` the Intent that it was made from."""
-
-    @property
-    def source(self) -> str:
-        """The method's text."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the source in UTF-8, in hex."""
-
-    @property
-    def verdict(self) -> Mapping[str, Any]:
-        """The guardian's, as plain data."""
-
-    @property
-    def checks(self) -> Sequence[Mapping[str, Any]]:
-        """What it passed."""
-
-    @property
-    def provenance(self) -> Mapping[str, Any]:
-        """The keys of `PROVENANCE`; `approval` (an id) where a person said yes; what else is known."""
-
-    @property
-    def wish(self) -> Mapping[str, Any] | None:
-        """The fields of the Intent that takes the declared one's place with it; None: as declared."""
 
 
 class Lineage(Persistent):
@@ -284,8 +245,7 @@ def use(lineage: Lineage, entry: Mapping[str, Any]) -> None:
 def check(candidate: Candidate) -> None:
     """Raise Refused unless this may be a method: an accepted verdict on its source, and a whole provenance."""
     verdict, provenance = candidate.verdict, candidate.provenance
-    found = hashlib.sha256(candidate.source.encode("utf-8", "surrogatepass")).hexdigest()
-    if not found == candidate.digest == verdict.get("digest"):
+    if candidate.digest != verdict.get("digest"):
         raise _refused(candidate, "the guardian's verdict is on another source", "digest")
     if verdict.get("accepted") is not True:
         raise _refused(candidate, "the guardian did not accept it", "verdict")

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeGuard
+from typing import Any
 
 from batos.errors import Refused
 from batos.image import methods, tools
+from batos.image.candidates import Candidate
 from batos.objects.method import Intent, Method
-
-
-class Candidate(methods.Candidate, Protocol):
-    """Several methods under one intent of kind `prototype`; each one's `wish` is what its own slot is declared as."""
-
-    @property
-    def methods(self) -> Sequence[Any]:
-        """A candidate (a dataclass) for each method; none: it is a method alone."""
-
-
-def is_whole(candidate: methods.Candidate) -> TypeGuard[Candidate]:
-    """Whether it is of several methods."""
-    return bool(getattr(candidate, "methods", ()))
 
 
 def install(root: Any, candidate: Candidate, at: str) -> list[Method]:
@@ -30,7 +17,7 @@ def install(root: Any, candidate: Candidate, at: str) -> list[Method]:
     return [methods.install(root, each, at) for each in parts(candidate)]
 
 
-def parts(candidate: Candidate) -> list[Any]:
+def parts(candidate: Candidate) -> list[Candidate]:
     """The candidates of the methods, to be installed once the object is there."""
     return [replace(each, wish=None) for each in candidate.methods]
 
@@ -48,7 +35,7 @@ def make(root: Any, candidate: Candidate) -> None:
         raise Refused(f"{name} {what}", field="intent", remedy="Send your message again.")
     for each in candidate.methods:
         methods.check(each)
-    intents = {each.selector: Intent(**each.wish) for each in candidate.methods}
+    intents = {each.selector: Intent(**(each.wish or {})) for each in candidate.methods}
     other = [each.selector for each in candidate.methods if methods.digest_of(intents[each.selector]) != each.intent]
     if other or not intents:
         what = f"{other[0]!r} was made from another intent than its own" if other else f"{name} has no methods"

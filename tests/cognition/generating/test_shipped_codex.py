@@ -7,7 +7,7 @@ from typing import Any
 
 from batos.emulator.options import Options
 from batos.genesis.codex import PILLARS
-from batos.genesis.graph import prototype_name
+from batos.genesis.graph_names import prototype_name
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
 from batos.testing import emulated_uvm

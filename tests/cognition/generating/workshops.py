@@ -13,13 +13,13 @@ from ZODB.DB import DB
 from batos.cell.cell import Cell
 from batos.cognition.generating import rounds
 from batos.cognition.generating.budget import Allowance
-from batos.cognition.generating.candidate import Candidate
 from batos.cognition.generating.making import Workshop
 from batos.cognition.generating.rehearsal import LIMITS
 from batos.cognition.generating.wanted import Coder, Wanted
 from batos.errors import BatosError
 from batos.events import Events
 from batos.guardian import dialect
+from batos.image.candidates import Candidate
 from batos.image.commits import CommitThread
 from batos.image.writer import Writer
 from batos.inference.bridge import ChatRequest

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tests.image.installing import Made, candidate, standing
+from tests.image.installing import candidate, standing
 from tests.image.living import living
 
 from batos.cognition.lives.choosing import Rules
@@ -16,6 +16,7 @@ from batos.cognition.lives.lives import Lives
 from batos.errors import CovenantViolation
 from batos.events import Events
 from batos.guardian.audit import Context, audit
+from batos.image.candidates import Candidate
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.objects.method import Intent
@@ -43,7 +44,7 @@ class Receiver:
 
         await self.image.writer.apply(change)
 
-    def candidate(self, selector: str, source: str = "", **also: Any) -> Made:
+    def candidate(self, selector: str, source: str = "", **also: Any) -> Candidate:
         """A method for a slot, as a generation would hand it in."""
         with self.image.snapshot() as root:
             wish = standing(root, root[NAME], selector)
@@ -104,7 +105,7 @@ async def receiver(**rules: int) -> AsyncIterator[Receiver]:
         yield made
 
 
-def seeded(uvm: UVM, holder: str, selector: str, source: str) -> Made:
+def seeded(uvm: UVM, holder: str, selector: str, source: str) -> Candidate:
     """A method for a slot of a mind, with the guardian's own verdict; `SELECTOR` in it is the slot."""
     text = source.replace("SELECTOR", selector)
     with uvm.image.snapshot() as root:

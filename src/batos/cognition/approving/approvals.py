@@ -17,7 +17,8 @@ from batos.cognition.working.alarms import Alarms
 from batos.errors import BatosError, Refused
 from batos.events import Events
 from batos.image import approvals
-from batos.image.approvals import Answer, Candidate, Question
+from batos.image.approvals import Answer, Question
+from batos.image.candidates import Candidate
 from batos.image.ids import approval_id, iso
 from batos.image.image import LivingImage
 
@@ -91,8 +92,7 @@ class Approvals:
         nobody answered the mission in time. NotFound: there is no such object.
         """
         now = self._clock()
-        given = approvals.kept(candidate)
-        question = Question(approval_id(now), given, iso(now), iso(now + self._period), mission)
+        question = Question(approval_id(now), candidate, iso(now), iso(now + self._period), mission)
         answer = await self._image.writer.apply(lambda root: approvals.ask(root, question))
         if answer.changed:
             self._alarms.set(answer.name, answer.until)

@@ -11,7 +11,6 @@ from typing import Any, Final
 from batos.cognition.approving import reasons
 from batos.cognition.generating import rounds
 from batos.cognition.generating.budget import Purse
-from batos.cognition.generating.candidate import Candidate
 from batos.cognition.generating.declined import Declined
 from batos.cognition.generating.flights import Flight, Flights
 from batos.cognition.generating.making import Spent, Workshop, spent
@@ -19,6 +18,7 @@ from batos.cognition.generating.parties import Approves, Installs
 from batos.cognition.generating.rounds import Round
 from batos.cognition.generating.wanted import Wanted
 from batos.errors import BatosError, CovenantViolation, GenerationFailed, MethodFailed, Refused
+from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.inference.turns import Turns
 from batos.objects.method import Method

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batos.cognition.generating.candidate import Candidate
 from batos.cognition.generating.checks import Check
 from batos.cognition.generating.making import Workshop
 from batos.cognition.generating.trial import cleaned
 from batos.cognition.generating.wanted import Wanted
 from batos.errors import CovenantViolation, GenerationFailed, UsageError
+from batos.image.candidates import Candidate
 
 _REMEDY = (
     "Correct it, or bring checks of your own with --checks FILE: `batos method show NAME --checks` prints those that "

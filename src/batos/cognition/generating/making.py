@@ -11,7 +11,6 @@ from typing import Any
 from batos.cell.cell import Cell
 from batos.cognition.generating import request, whole
 from batos.cognition.generating.budget import Allowance
-from batos.cognition.generating.candidate import Candidate
 from batos.cognition.generating.dialogue import Dialogue
 from batos.cognition.generating.reply import REPLY
 from batos.cognition.generating.rounds import Round
@@ -19,6 +18,7 @@ from batos.cognition.generating.trial import Judged, Trial
 from batos.cognition.generating.wanted import Wanted
 from batos.cognition.generating.whole import Whole, WholeTrial
 from batos.events import Events
+from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.inference.journal import Journal, canonical
 from batos.inference.session import Session, Thinks

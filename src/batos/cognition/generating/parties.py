@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from batos.cognition.generating.candidate import Candidate
+from batos.image.candidates import Candidate
 from batos.objects.method import Method
 
 

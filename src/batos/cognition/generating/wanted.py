@@ -16,7 +16,7 @@ from batos.cognition.generating.checks import Check
 from batos.cognition.methods import sheets
 from batos.cognition.running import ratio
 from batos.errors import NotFound, ObjectError, Refused
-from batos.genesis import graph, measures, modelname, options
+from batos.genesis import graph_names, measures, modelname, options
 from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots, tools
@@ -185,7 +185,7 @@ def coder(root: Any, digests: Mapping[str, str]) -> Coder:
     if found is None or not isinstance(found.value, str):
         raise ObjectError("pLLM_obj names no coder", remedy="Run `batos genesis`.")
     name = modelname.with_tag(found.value)
-    personas = [root[each] for each in map(graph.prototype_name, PILLARS) if each in root]
+    personas = [root[each] for each in map(graph_names.prototype_name, PILLARS) if each in root]
     beside = next((dict(each.options) for each in personas if modelname.same(each.model, name)), None)
     declared = lookup(model, "coder_options")
     chosen = beside or (dict(declared.value) if declared else dict(options.DEFAULTS))
@@ -211,7 +211,7 @@ def type_name(value: object) -> str:
 
 def _owner(root: Any, holder: UvmObject, intent: Intent) -> str:
     """Describe the object: its persona's identity and method, a tool's those of who wished for it; else the charter."""
-    persona = root.get(graph.prototype_name(intent.inspiration)) if intent.kind == "tool" else None
+    persona = root.get(graph_names.prototype_name(intent.inspiration)) if intent.kind == "tool" else None
     given = _given(holder if persona is None else persona)
     texts = [given[slot].strip() for slot in IDENTITY[1:] if slot in given]
     if not texts:

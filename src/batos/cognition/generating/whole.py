@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field, create_model
 
 from batos.cognition.generating import checks as checking
 from batos.cognition.generating import request
-from batos.cognition.generating.candidate import Candidate, digest_of_source
 from batos.cognition.generating.reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
 from batos.cognition.generating.trial import Judged, Trial, cleaned
 from batos.cognition.generating.wanted import Wanted
@@ -20,6 +19,7 @@ from batos.cognition.prompt import Message, with_guide
 from batos.errors import DecisionInvalid
 from batos.genesis.absent import Declared, api_of
 from batos.image import methods
+from batos.image.candidates import Candidate, digest_of_source
 from batos.inference.schema import Decision
 from batos.objects.method import Intent
 

@@ -9,7 +9,8 @@ from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.ledger import Gone
 from batos.errors import Refused
 from batos.image import methods, roots
-from batos.image.methods import Candidate, Lineage
+from batos.image.candidates import Candidate
+from batos.image.methods import Lineage
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 

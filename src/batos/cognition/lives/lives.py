@@ -14,9 +14,10 @@ from batos.cognition.lives.reading import LivesRead
 from batos.cognition.methods.programs import program_of
 from batos.events import Events
 from batos.image import methods, roots, tools, wholes
+from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-from batos.image.methods import Candidate, Lineage
+from batos.image.methods import Lineage
 from batos.image.publisher import Telling
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
@@ -72,7 +73,7 @@ class Lives(LivesRead):
 
         One of several methods makes the object that they are of, or nothing. Refused, NotFound: as `methods.install`.
         """
-        if not wholes.is_whole(candidate):
+        if not candidate.methods:
             return (await self.install_all([candidate]))[0]
         made = await self.install_all(wholes.parts(candidate), partial(wholes.make, candidate=candidate))
         whole = Method(candidate.selector, candidate.source, verdict=dict(candidate.verdict))

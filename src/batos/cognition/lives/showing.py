@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batos.cognition.lives import judging
-from batos.cognition.report import find_object
 from batos.errors import NotFound
 from batos.image import methods, roots, uses
+from batos.image.lookup import find_object
 from batos.image.methods import Lineage
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import shown

@@ -8,7 +8,7 @@ from typing import Any
 from batos.errors import NotFound
 from batos.genesis.adapters.shelf import NONE, Adapter, Shelf
 from batos.genesis.codex import PILLARS
-from batos.genesis.graph import prototype_name
+from batos.genesis.graph_names import prototype_name
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The slot of a persona's prototype that names the adapter it thinks with, or NONE.

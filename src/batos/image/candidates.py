@@ -1,16 +1,16 @@
-"""A candidate: a method that its author wrote and its checks passed, and that is not installed yet."""
+"""Define a candidate: a method that its author wrote and its checks passed, and that is not installed yet."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What becomes a Method when it is installed; plain data, so that a person can be shown it and it can be kept.
+    """Holds everything that becomes a Method when it is installed, as plain data that a person can be shown.
 
     `holder` is the reference of the object whose slot it is for (a root name or `oid:0x2a`), `intent` the digest of
     the Intent that it was made from, `checks` what it passed and `mutants` {made, killed}: how many broken variants of
@@ -34,39 +34,27 @@ class Candidate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the source in UTF-8, in hex: what an approval is bound to."""
+        """Return the SHA-256 of the source in UTF-8, in hex: an approval is bound to it."""
         return digest_of_source(self.source)
 
-    def approved(self, approval: str, by: str) -> Candidate:
-        """The same with the id of the approval that lets it be installed, and who gave it."""
-        provenance = {**self.provenance, "approval": approval, "approved_by": by}
-        return replace(self, provenance=provenance, methods=tuple(each.approved(approval, by) for each in self.methods))
+    def approved(self, said: Mapping[str, str]) -> Candidate:
+        """Return a copy whose provenance, and that of each of its methods, says who approved it and when."""
+        methods = tuple(each.approved(said) for each in self.methods)
+        return replace(self, provenance={**self.provenance, **said}, methods=methods)
 
     def as_dict(self) -> dict[str, Any]:
-        """Every field as plain data, with the digest; `from_dict` reads it back."""
-        return {
-            "holder": self.holder,
-            "selector": self.selector,
-            "intent": self.intent,
-            "source": self.source,
-            "digest": self.digest,
-            "verdict": dict(self.verdict),
-            "checks": [dict(each) for each in self.checks],
-            "provenance": dict(self.provenance),
-            "mutants": dict(self.mutants),
-            "wish": None if self.wish is None else dict(self.wish),
-            "former": None if self.former is None else dict(self.former),
-            "methods": [each.as_dict() for each in self.methods],
-        }
+        """Return every field as plain data of its own, with the digest; `from_dict` reads it back."""
+        methods = [each.as_dict() for each in self.methods]
+        return {**asdict(replace(self, methods=())), "digest": self.digest, "methods": methods}
 
     @classmethod
     def from_dict(cls, shown: Mapping[str, Any]) -> Candidate:
-        """The candidate that `as_dict` showed."""
+        """Return the candidate that `as_dict` showed."""
         fields = {name: value for name, value in shown.items() if name != "digest"}
         methods = tuple(map(cls.from_dict, fields.get("methods", ())))
-        return cls(**{**fields, "checks": tuple(fields["checks"]), "methods": methods})
+        return cls(**{**fields, "checks": tuple(fields.get("checks", ())), "methods": methods})
 
 
 def digest_of_source(source: str) -> str:
-    """SHA-256 of a source in UTF-8, in hex; a lone surrogate has bytes too."""
+    """Return the SHA-256 of a source in UTF-8, in hex; a lone surrogate has bytes too."""
     return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()

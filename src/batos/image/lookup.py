@@ -1,0 +1,70 @@
+"""Find an object of the image by the names that people use: of the root, of a tool, of a mission, or its oid."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from ZODB.POSException import POSKeyError
+
+from batos.errors import NotFound
+from batos.image import naming, roots, tools
+from batos.objects.prototype import UvmObject
+
+
+def find_object(root: Any, name: str) -> UvmObject:
+    """Return an object by root name, declared name, mission, conversation or oid.
+
+    Raises: NotFound: there is no such object, or it is declared and was not made yet.
+    """
+    found = by_name(root, name)
+    if found is None:
+        if tools.absent(root, name) is not None:
+            raise _absent(name)
+        short = {each.removesuffix("_obj").removesuffix("_prototype"): each for each in roots.OBJECTS}
+        if not any(each in root for each in roots.OBJECTS):
+            raise NotFound("the image is empty yet", field="object", remedy="Run `batos genesis` first.")
+        near = difflib.get_close_matches(name.lower().removesuffix("_obj").removesuffix("_prototype"), short, 1)
+        raise NotFound(
+            f"there is no object {name!r}{f'; did you mean {short[near[0]]}?' if near else ''}",
+            field="object",
+            remedy="Name a root object (`batos inspect` lists them), a mission, a conversation or oid:0x2a; "
+            "add .SLOT for one slot.",
+        )
+    return found
+
+
+def _absent(name: str) -> NotFound:
+    return NotFound(
+        f"{name} is declared and does not exist yet",
+        field="object",
+        remedy=f"`batos send {name} SELECTOR ARGUMENTS` makes it; `batos inspect {name}` shows its messages.",
+    )
+
+
+def by_name(root: Any, name: str) -> UvmObject | None:
+    """Return an object by any of its names; None where there is no such object.
+
+    Raises: BriefError: the beginning of a mission's or conversation's id fits several.
+    """
+    if name in roots.OBJECTS:
+        found = root.get(name)
+    elif name.startswith("m-"):
+        missions = root[roots.MISSIONS]
+        _, _, found = missions.get(naming.begun(missions, name), (None, None, None))
+    elif name.startswith("c-"):
+        conversations = root[roots.CONVERSATIONS]
+        found = conversations.get(naming.begun(conversations, name))
+    elif name.startswith("oid:0x"):
+        found = _by_oid(root, name)
+    else:
+        found = tools.made(root, name)
+    return found if isinstance(found, UvmObject) else None
+
+
+def _by_oid(root: Any, name: str) -> object:
+    try:
+        oid = int(name.removeprefix("oid:"), 16).to_bytes(8, "big")
+        return root._p_jar.get(oid)
+    except (ValueError, OverflowError, POSKeyError):
+        return None  # no such number, or nothing by it
