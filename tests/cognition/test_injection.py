@@ -11,7 +11,6 @@ import pytest
 
 from batos.cognition import prompt
 from batos.cognition.asking.answering import told
-from batos.cognition.evidence import Evidence, Summary, Turn, passages
 from batos.cognition.gate.citing import Quoted, locate
 from batos.cognition.prompt import Message, Scene, Spoken, Voice
 from batos.cognition.running import PartResult
@@ -20,6 +19,8 @@ from batos.emulator.templating import chatformats, chattemplate, templates
 from batos.emulator.templating.templates import Values
 from batos.emulator.tokenizers.pieces import Lexicon
 from batos.inference import marks
+from batos.memory.evidence import Evidence, Summary, Turn
+from batos.memory.passages import passages
 
 CORPUS = {each.stem: each.read_text() for each in sorted((Path(__file__).parents[1] / "data/injection").glob("*.txt"))}
 GO = {each.name: each.template for each in chatformats.FORMATS} | {

@@ -9,10 +9,10 @@ import pytest
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import GOOD, QUESTION, ask, change, stepping, submit
 
-from batos.cognition.evidence import Evidence
 from batos.cognition.running import PartResult
 from batos.errors import MessageNotUnderstood, ObjectError
 from batos.genesis.codex import PILLARS
+from batos.memory.evidence import Evidence
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
 

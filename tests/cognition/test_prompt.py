@@ -15,10 +15,11 @@ from tests.cognition.minds import BAD, LAMP, QUESTION, ask, begun, change, facet
 
 from batos import cognition
 from batos.cognition import prompt
-from batos.cognition.evidence import Evidence, Passage, Turn, passages
 from batos.cognition.prompt import Scene, Spoken, Voice
 from batos.errors import BatosError, ContextOverflow, ObjectError
 from batos.inference.bridge import ChatRequest
+from batos.memory.evidence import Evidence, Passage, Turn
+from batos.memory.passages import passages
 
 VOICE = Voice(
     "BRICK",

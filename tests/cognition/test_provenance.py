@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, DOCUMENT, GOOD, LAMP, WINDS, ask, begun, stepping, submit
 
-from batos.cognition.evidence import Evidence, Passage, Turn
 from batos.cognition.provenance import lineage_trust
 from batos.errors import BriefError
 from batos.genesis.codex import PILLARS
@@ -20,6 +19,7 @@ from batos.image.ids import conversation_id, utc_now
 from batos.image.publisher import Publisher
 from batos.image.records import TRUST
 from batos.inference.bridge import ChatRequest
+from batos.memory.evidence import Evidence, Passage, Turn
 
 PLAIN: dict[str, Any] = {"answer": "It is so.", "citations": [], "unanswered": []}
 

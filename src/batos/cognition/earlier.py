@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from batos.cognition.evidence import mark
+from batos.memory.evidence import mark
 
 #: What failed, by the error's code: only what another reply can do better, never a word of what was said.
 _WORDS: Final[Mapping[str, str]] = {

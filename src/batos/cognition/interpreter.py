@@ -12,7 +12,6 @@ from batos.cognition import provenance, states
 from batos.cognition.aside import aside
 from batos.cognition.asking import calls, paths
 from batos.cognition.conversing import compaction, conversations
-from batos.cognition.evidence import Evidence, recall
 from batos.cognition.machine import Machine
 from batos.cognition.methods import choosing, results, runs, uses
 from batos.cognition.methods.choosing import Chosen
@@ -23,6 +22,8 @@ from batos.cognition.mind import facets, protocols
 from batos.cognition.running import Running
 from batos.errors import CellMissing, InternalError, ObjectError
 from batos.image.records import least_trusted
+from batos.memory.evidence import Evidence
+from batos.memory.recall import recall
 from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import Found, UvmObject, label, own_slots

@@ -15,7 +15,6 @@ from ZODB.POSException import ConflictError
 from batos.cognition import earlier, preparing, provenance, sending, summoning
 from batos.cognition.conversing import conversations
 from batos.cognition.decided import Decided
-from batos.cognition.evidence import Evidence
 from batos.cognition.generating import rounds
 from batos.cognition.hold import Hold
 from batos.cognition.interpreter import MissionInterpreter
@@ -39,6 +38,7 @@ from batos.inference.journal import Journal
 from batos.inference.placement import Looks, Watch
 from batos.inference.session import Session, Thinks
 from batos.inference.turns import ALL, Turns
+from batos.memory.evidence import Evidence
 from batos.objects.message import send
 from batos.objects.prototype import own_slots
 

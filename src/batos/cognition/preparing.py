@@ -10,7 +10,6 @@ from typing import Any
 from batos.cognition import brief as briefs
 from batos.cognition.aside import aside
 from batos.cognition.brief import MissionBrief
-from batos.cognition.evidence import Passage, passages
 from batos.cognition.prompt import Voice
 from batos.cognition.running import Running, Thinking, ratio
 from batos.errors import NotFound
@@ -21,6 +20,8 @@ from batos.image import roots
 from batos.image.records import Attachment, Brief
 from batos.inference.cost import Limits
 from batos.inference.journal import Journal
+from batos.memory.evidence import Passage
+from batos.memory.passages import passages
 from batos.objects.prototype import UvmObject, lookup
 
 #: The journal note of an attempt's beginning has the ratios under this name.

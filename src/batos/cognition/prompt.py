@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from batos.cognition.evidence import Evidence, mark
 from batos.errors import ObjectError
 from batos.genesis.prompts import fill
+from batos.memory.evidence import Evidence, mark
 
 Message: TypeAlias = dict[str, str]
 

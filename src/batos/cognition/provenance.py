@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from batos.cognition.combining import changes
-from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import verbatim
 from batos.cognition.running import Running, Synthesis
 from batos.errors import InternalError
 from batos.image import forged, wishes
 from batos.image.records import Attachment, least_trusted
 from batos.inference.session import Session
+from batos.memory.evidence import Evidence
 
 
 def write(running: Running, synthesis: Synthesis) -> None:

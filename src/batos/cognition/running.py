@@ -11,7 +11,6 @@ from batos.cell.host import Host
 from batos.cell.program import Program
 from batos.cognition.brief import Combine, Install, Interpret, MissionBrief, Policy
 from batos.cognition.decided import Decided
-from batos.cognition.evidence import Evidence, Passage, Past
 from batos.cognition.gate.checks import Fault, Verdict
 from batos.cognition.gate.citing import Quoted
 from batos.cognition.prompt import LEAST_RATIO, Scene, Voice
@@ -21,6 +20,7 @@ from batos.events import Events
 from batos.inference.decide import REASONING_TOKENS
 from batos.inference.schema import Decision, Mode
 from batos.inference.session import Session
+from batos.memory.evidence import Evidence, Passage, Past
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject

@@ -15,7 +15,6 @@ from batos.cognition.asking import answering, decisions
 from batos.cognition.asking.calls import Question, room_for_evidence
 from batos.cognition.brief import TEXT_LIMIT, Message, MissionBrief
 from batos.cognition.conversing import conversations
-from batos.cognition.evidence import Evidence
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.interpreter import MissionInterpreter
 from batos.cognition.methods import choosing, results
@@ -29,6 +28,7 @@ from batos.image import roots, whose
 from batos.image.lookup import find_object
 from batos.image.records import least_trusted
 from batos.inference.schema import Decision
+from batos.memory.evidence import Evidence
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.mirror import shown

@@ -9,10 +9,10 @@ from batos.cognition import prompt, provenance
 from batos.cognition.asking import decisions
 from batos.cognition.asking.calls import Question, infer
 from batos.cognition.combining import ways
-from batos.cognition.evidence import Evidence
 from batos.cognition.mind import council, parts, protocols, room
 from batos.cognition.running import Interprets, Running, Synthesis
 from batos.errors import AnswerCut, DecisionInvalid, InternalError, ObjectError, Runaway
+from batos.memory.evidence import Evidence
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject
 

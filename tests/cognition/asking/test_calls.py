@@ -28,13 +28,15 @@ from tests.inference.counted import CountedBridge, replied
 from batos.cognition import prompt
 from batos.cognition.asking import calls, decisions
 from batos.cognition.brief import as_file
-from batos.cognition.evidence import Evidence, Past, passages, recall
 from batos.cognition.prompt import MARGIN
 from batos.cognition.running import Thinking, ratio
 from batos.errors import BatosError, ContextOverflow, Runaway
 from batos.front.telling.mission import notes_text
 from batos.image import roots
 from batos.inference.bridge import Answer, ChatRequest
+from batos.memory.evidence import Evidence, Past
+from batos.memory.passages import passages
+from batos.memory.recall import recall
 
 WINDOW = 4096
 

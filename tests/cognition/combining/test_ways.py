@@ -10,11 +10,12 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, candidate, kind, stepping, submit
 
 from batos.cognition.combining import ways
-from batos.cognition.evidence import Evidence, passages
 from batos.cognition.gate.citing import Quoted
 from batos.cognition.running import PartResult, Synthesis
 from batos.errors import StreamCut
 from batos.inference.bridge import ChatRequest
+from batos.memory.evidence import Evidence
+from batos.memory.passages import passages
 
 CITED = (Quoted(1, WINDS),)
 TRIMMED = (Quoted(1, TRIMS),)

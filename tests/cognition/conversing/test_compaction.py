@@ -15,11 +15,11 @@ from tests.cognition.talks import exchanges, is_record, recording, talk
 from batos.cognition.conversing import compaction, conversations
 from batos.cognition.conversing.compaction import FANOUT, HIGH, LOW, MOST_PIECES, Kept, Marks, crowded
 from batos.cognition.conversing.recording import Piece
-from batos.cognition.evidence import Turn
 from batos.errors import BatosError, OllamaUnreachable
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.inference.bridge import ChatRequest
+from batos.memory.evidence import Turn
 
 PLAIN = {"answer": "It is so.", "unanswered": []}
 

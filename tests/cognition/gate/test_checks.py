@@ -13,11 +13,12 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
 
 from batos.cognition.asking import answering
-from batos.cognition.evidence import Evidence, Turn, passages
 from batos.cognition.gate import checks, languages
 from batos.cognition.gate.citing import Quoted
 from batos.cognition.gate.ground import Draft, Ground
 from batos.cognition.running import Said
+from batos.memory.evidence import Evidence, Turn
+from batos.memory.passages import passages
 
 GERMAN = (
     "Der Wärter zieht das Uhrwerk alle vier Stunden auf. Das Öl von 1.200 Kannen trägt Frau Lund über 86 Stufen."

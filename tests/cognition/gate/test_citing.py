@@ -9,8 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.cognition.minds import DOCUMENT, WINDS
 
-from batos.cognition.evidence import Evidence, passages
 from batos.cognition.gate.citing import Quoted, locate, stands, verbatim
+from batos.memory.evidence import Evidence
+from batos.memory.passages import passages
 
 word = st.text(st.characters(categories=["L", "N"], exclude_characters="ⅷ"), min_size=1, max_size=9)
 sentences = st.lists(word, min_size=3, max_size=40)

@@ -14,10 +14,10 @@ from batos.cell.host import Host, Writes
 from batos.cell.program import Program, prepare
 from batos.cell.values import Value
 from batos.cognition import states
-from batos.cognition.evidence import Evidence
 from batos.cognition.methods.errands import Errand
 from batos.cognition.running import Synthesis
 from batos.guardian.verdict import SlotUse
+from batos.memory.evidence import Evidence
 from batos.objects.method import Method
 from batos.uvm import UVM
 

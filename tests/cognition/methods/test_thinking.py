@@ -10,9 +10,9 @@ from tests.cognition.methods.crafted import Crafted
 from tests.cognition.minds import ask
 
 from batos.cognition.brief import as_file
-from batos.cognition.evidence import Evidence, Passage, Summary, Turn
 from batos.cognition.methods import errands, thinking
 from batos.errors import ObjectError
+from batos.memory.evidence import Evidence, Passage, Summary, Turn
 
 FILLING = " ".join(["Nothing else is known of it."] * 30)
 #: More paragraphs than a question's recall takes; the last is found by its own word alone.

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cognition.evidence import words
 from batos.cognition.routing.embedding import Embedder
 from batos.cognition.routing.lessons import Lesson
 from batos.cognition.routing.lexical import LITTLE
@@ -21,6 +20,7 @@ from batos.events import Events
 from batos.genesis import codex as codices
 from batos.genesis.codex import Codex
 from batos.image.image import LivingImage, Opening
+from batos.memory.terms import words
 from batos.testing import ScriptedBridge
 
 PERSONAS = ("ROBIN", "BRICK", "BABS", "ALFRED")

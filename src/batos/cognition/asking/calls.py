@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from batos.cognition import prompt
-from batos.cognition.evidence import Evidence
 from batos.cognition.prompt import Message, Scene
 from batos.cognition.running import Running, Thinking
 from batos.errors import AnswerCut, ContextOverflow
@@ -17,6 +16,7 @@ from batos.inference.bridge import ChatRequest
 from batos.inference.decide import Deciding, decide
 from batos.inference.schema import Decision
 from batos.inference.session import Step
+from batos.memory.evidence import Evidence
 from batos.objects.message import Interpreter, send
 
 M = TypeVar("M", bound=BaseModel)

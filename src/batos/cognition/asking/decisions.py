@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.cognition.evidence import MOST_DOCUMENTS
 from batos.cognition.gate.citing import Quoted
 from batos.inference.schema import Decision
+from batos.memory.evidence import MOST_DOCUMENTS
 
 #: A quotation long enough to prove something and short enough to be copied exactly.
 QUOTE = 240

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from batos.cognition.asking import paths
-from batos.cognition.evidence import line_of, words
 from batos.cognition.gate import languages
 from batos.cognition.gate.checks import Verdict
 from batos.cognition.gate.citing import Quoted
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.genesis.when import folded
+from batos.memory.terms import line_of, words
 
 #: {path, did, changed, what}
 Change: TypeAlias = dict[str, Any]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.cognition.evidence import words
 from batos.cognition.gate import figures, languages, numerals
 from batos.cognition.running import PartResult
+from batos.memory.terms import words
 
 #: Two answers whose words agree to this share (Jaccard, without small words and those of the question) say the same.
 ALIKE = 0.5

@@ -15,7 +15,6 @@ from typing import Any, Final, Protocol
 from batos.cognition import preparing
 from batos.cognition.conversing import conversations, recording
 from batos.cognition.conversing.recording import Piece, Recorded
-from batos.cognition.evidence import Turn
 from batos.cognition.prompt import LEAST_RATIO
 from batos.cognition.running import Running
 from batos.errors import NotFound, ObjectError
@@ -23,6 +22,7 @@ from batos.image import roots
 from batos.image.ids import iso
 from batos.image.records import least_trusted
 from batos.inference.session import Session
+from batos.memory.evidence import Turn
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Turns are compacted when those before the newest make more than the difference of these marks: the window's HIGHth

@@ -11,10 +11,10 @@ from typing import Any
 from ZODB.POSException import POSKeyError
 
 from batos.cognition.brief import MissionBrief
-from batos.cognition.evidence import Past, Summary, Turn
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
 from batos.image import keeping, naming, roots
 from batos.inference.journal import canonical
+from batos.memory.evidence import Past, Summary, Turn
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Characters of questions and answers that one page of turns holds at most, beside its first turn.

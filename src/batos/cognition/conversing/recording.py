@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field, create_model
 from batos.cognition import prompt
 from batos.cognition.asking import calls
 from batos.cognition.asking.calls import Question
-from batos.cognition.evidence import SENTENCE_END, Evidence, Passage, Turn, mark
 from batos.cognition.gate import occurring
 from batos.cognition.gate.ground import OWN_NAMES, Draft, Ground
 from batos.cognition.prompt import Voice
@@ -20,6 +19,8 @@ from batos.cognition.running import Running
 from batos.errors import ContextOverflow, DecisionInvalid, Runaway
 from batos.image.records import least_trusted
 from batos.inference.schema import Decision
+from batos.memory.evidence import Evidence, Passage, Turn, mark
+from batos.memory.passages import SENTENCE_END
 
 #: Characters of a summary: one for each of so many tokens of the window, never more or less than these.
 SHARE, LONGEST, SHORTEST = 8, 1_200, 160

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from batos.cognition.evidence import Evidence, Passage
+from batos.memory.evidence import Evidence, Passage
 
 # What stands around a quotation, not in it.
 _AROUND = ' \t\r\n"“”„«»‹›‘….'

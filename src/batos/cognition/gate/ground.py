@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 
-from batos.cognition.evidence import Evidence, Passage, line_of, words
 from batos.cognition.gate import dates, figures, languages
 from batos.cognition.gate.citing import Quoted
+from batos.memory.evidence import Evidence, Passage
+from batos.memory.terms import line_of, words
 
 #: Names that an answer may use although nothing that it rests on has them.
 OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from batos.cognition.evidence import words
+from batos.memory.terms import words
 
 #: The small words that a sentence of a language can hardly do without.
 _SMALL = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from batos.cognition.evidence import words
 from batos.cognition.gate import dates, figures, languages, numerals, sums
 from batos.cognition.gate.figures import Figure
 from batos.cognition.gate.ground import Draft, Ground
+from batos.memory.terms import words
 
 # Blanks within a line only: where `\s` could also eat line breaks, a text of line breaks takes cubic time.
 _BLANK = r"[^\S\n]"

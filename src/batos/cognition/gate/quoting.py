@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from batos.cognition.evidence import words
 from batos.cognition.gate import languages, occurring
 from batos.cognition.gate.citing import locate, stands
 from batos.cognition.gate.ground import Draft, Ground, unspaced
+from batos.memory.terms import words
 
 #: So many words in a row that stand in a document are taken from it; letters where words have no blanks between them.
 TAKEN, TAKEN_LETTERS = 8, 24

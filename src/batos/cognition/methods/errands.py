@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import Quoted
 from batos.cognition.methods.plainness import Data
 from batos.cognition.methods.sheets import Sheet
 from batos.cognition.running import Interprets, Running
 from batos.errors import MethodFailed
+from batos.memory.evidence import Evidence
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject
 

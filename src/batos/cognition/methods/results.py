@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from batos.cognition.asking.decisions import QUOTE
-from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import Quoted, stands
 from batos.cognition.methods.errands import Errand, Ran, Thought
 from batos.cognition.methods.plainness import Data
@@ -14,6 +13,7 @@ from batos.cognition.methods.sheets import pointed
 from batos.cognition.mind.facets import SubQuery
 from batos.cognition.running import PartResult, Running
 from batos.errors import MethodFailed
+from batos.memory.evidence import Evidence
 
 #: Characters of an answer that a method makes of several thoughts; what joins the parts shortens it where it must.
 LONGEST: Final = 8_000

@@ -12,13 +12,13 @@ import structlog
 from batos.cognition import preparing, prompt
 from batos.cognition.asking import decisions, paths
 from batos.cognition.asking.calls import Question, infer
-from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import stands
 from batos.cognition.intents import is_spoken
 from batos.cognition.methods.errands import LONGEST_LINE, MOST_LINES, Errand, Thought
 from batos.cognition.running import Running
 from batos.errors import ObjectError
 from batos.inference.schema import Decision
+from batos.memory.evidence import Evidence
 from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, label, reference

@@ -8,12 +8,12 @@ from typing import Final
 
 from batos.cognition import preparing
 from batos.cognition.combining import changes, ways
-from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import stands
 from batos.cognition.machine import begin
 from batos.cognition.running import Interprets, PartResult, Running, Synthesis
 from batos.errors import InternalError, MethodFailed, Refused
 from batos.genesis.codex import PILLARS
+from batos.memory.evidence import Evidence
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject, lookup, own_slots
 

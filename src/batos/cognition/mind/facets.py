@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from batos.cognition import prompt
 from batos.cognition.asking import decisions, paths
 from batos.cognition.asking.calls import Question, infer
-from batos.cognition.evidence import Evidence
 from batos.cognition.gate.citing import stands
 from batos.cognition.intents import intent_of
 from batos.cognition.running import PartResult, Running
+from batos.memory.evidence import Evidence
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject

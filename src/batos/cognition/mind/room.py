@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 from batos.cognition import prompt
 from batos.cognition.asking import decisions
 from batos.cognition.asking.calls import room_for_evidence
-from batos.cognition.evidence import Evidence
 from batos.cognition.mind import council, parts
 from batos.cognition.running import Running
 from batos.inference.schema import Decision
+from batos.memory.evidence import Evidence
 
 #: Bytes that a weave's parts are expected to take, for each: an answer, its citations and its sub-query.
 PART_BYTES: Final = 700

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from batos.cognition.evidence import words
 from batos.cognition.routing.features import HEAD, looked_at
+from batos.memory.terms import words
 
 #: Questions of up to this many words, without files, are answered by one call.
 REFLEX_WORDS = 6

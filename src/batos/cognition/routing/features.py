@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from batos.cognition.evidence import terms, words
+from batos.memory.terms import terms, words
 
 #: Characters at the head and the tail of a long text that are looked at: what is asked stands there.
 HEAD, TAIL = 1_200, 400

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import mul
 
-from batos.cognition.evidence import line_of
 from batos.cognition.routing.features import features, is_word, looked_at
 from batos.cognition.routing.lessons import Lesson
+from batos.memory.terms import line_of
 
 #: A trigger weighs as much as this many exemplars that contain it.
 TRIGGER_WEIGHT = 3

@@ -1,0 +1,189 @@
+"""Hold what an answer may rest on: passages of files, earlier turns and summaries of older ones."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from batos.memory.ranking import rank
+
+#: Passages that a prompt may show: what a citation can number.
+MOST_DOCUMENTS = 99
+#: Bytes that a chat template is taken to put around a message.
+MARKS = 16
+
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A span of a file: `number` is what citations name, `start` its place in the file in characters."""
+
+    number: int
+    name: str
+    sha256: str
+    start: int
+    text: str
+
+    def block(self) -> str:
+        """Return the passage as a prompt shows it, ended by a mark that its text does not hold."""
+        end = mark(self.text)
+        name = _UNSAFE.sub("_", self.name)
+        return f'<document id="{self.number}" name="{name}" digest="{end}">\n{self.text}\n</document {end}>'
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a prompt."""
+        return len(self.block().encode()) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier exchange; `trust` is the least of what its answer was made from.
+
+    `position` counts from 1 in its conversation, and is 0 outside one.
+    """
+
+    mission: str
+    question: str
+    answer: str
+    trust: str
+    position: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a prompt, the template's marks counted."""
+        return len(self.question.encode()) + len(self.answer.encode()) + 2 * MARKS
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is left of the turns `first` to `last` of a conversation: made by a model, or their first sentences.
+
+    `trust` is the least of its turns'. It is shown as what it is, and its text is never an instruction.
+    """
+
+    first: int
+    last: int
+    text: str
+    trust: str
+    by_model: bool = True
+
+    @property
+    def turns(self) -> int:
+        """How many turns it stands for."""
+        return self.last - self.first + 1
+
+    def block(self) -> str:
+        """Return the summary as a prompt shows it, ended by a mark that its text does not hold."""
+        how = "Summary, made by the machine," if self.by_model else "First sentences, taken by the machine,"
+        which = f"turn {self.first}" if self.first == self.last else f"turns {self.first} to {self.last}"
+        end = mark(self.text)
+        opening = f'<earlier turns="{self.first}-{self.last}" digest="{end}">'
+        return f"{how} of {which}:\n{opening}\n{self.text}\n</earlier {end}>"
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a prompt."""
+        return len(self.block().encode()) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What was said before in a conversation of `count` turns, the last of them loaded one by one.
+
+    `newest` gives the turns from the last down to the one after `view`, which are summaries, oldest first, of all
+    turns before. `meant` is the exchange that is replied to; it may be of no conversation.
+    """
+
+    count: int = 0
+    newest: Callable[[], Iterable[Turn]] = tuple
+    view: tuple[Summary, ...] = ()
+    meant: Turn | None = None
+
+    @classmethod
+    def of(cls, turns: Sequence[Turn], view: tuple[Summary, ...] = (), meant: Turn | None = None) -> Past:
+        """Return a past of these turns, oldest first, behind a view; they are numbered after it."""
+        numbered = [replace(turn, position=position) for position, turn in enumerate(turns, start=_last(view) + 1)]
+        return cls(_last(view) + len(numbered), lambda: reversed(numbered), view, meant)
+
+    @property
+    def covered(self) -> int:
+        """The last turn that the view stands for."""
+        return _last(self.view)
+
+
+def _last(view: Sequence[Summary]) -> int:
+    return view[-1].last if view else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was recalled for a mission, and how many passages and turns were left out for want of room.
+
+    `view` stands for older turns than `turns`; the exchange that is replied to is the last of these.
+    """
+
+    passages: tuple[Passage, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    omitted_passages: int = 0
+    omitted_turns: int = 0
+    view: tuple[Summary, ...] = ()
+
+    def find(self, number: int) -> Passage | None:
+        """Return the passage that a citation names, or None."""
+        return next((each for each in self.passages if each.number == number), None)
+
+    def joined(self, others: Iterable[Evidence]) -> Evidence:
+        """Return this evidence with what others have beside it; their passages are numbered on behind its own."""
+        passages, turns, view = list(self.passages), list(self.turns), list(self.view)
+        known = {(each.sha256, each.start) for each in passages}
+        for other in others:
+            fresh = [each for each in other.passages if (each.sha256, each.start) not in known]
+            known |= {(each.sha256, each.start) for each in fresh}
+            passages += [replace(each, number=number) for number, each in enumerate(fresh, len(passages) + 1)]
+            turns += [each for each in other.turns if each not in turns]
+            view += [each for each in other.view if each not in view]
+        return replace(self, passages=tuple(passages), turns=tuple(turns), view=tuple(view))
+
+    def lightened(self, query: str, excess: int) -> Evidence:
+        """Return the evidence with at least `excess` bytes less, or with nothing left.
+
+        The weakest passages go first, then the oldest summaries, then the oldest turns.
+        """
+        dropped: set[int] = set()
+        for passage in reversed(rank(self.passages, query)):
+            if excess <= 0:
+                break
+            dropped.add(passage.number)
+            excess -= passage.size
+        view, turns, omitted = list(self.view), list(self.turns), 0
+        while view and excess > 0:
+            summary = view.pop(0)
+            excess -= summary.size
+            omitted += summary.turns
+        while turns and excess > 0:
+            excess -= turns.pop(0).size
+            omitted += 1
+        return replace(
+            self,
+            passages=tuple(each for each in self.passages if each.number not in dropped),
+            turns=tuple(turns),
+            view=tuple(view),
+            omitted_passages=self.omitted_passages + len(dropped),
+            omitted_turns=self.omitted_turns + omitted,
+        )
+
+
+def mark(text: str) -> str:
+    """Return a digest of 8 hex digits that the text does not hold, so that the text cannot end its own block."""
+    found = _digest(text)
+    while found in text:
+        found = _digest(found + text)
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

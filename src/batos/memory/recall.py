@@ -1,0 +1,70 @@
+"""Recall the evidence for a question within a budget of bytes: the passages that match it, the newest turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from batos.memory.evidence import MOST_DOCUMENTS, Evidence, Passage, Past, Summary, Turn
+from batos.memory.ranking import scores
+
+#: Passages that are picked from more than the room holds: what comes after 10 to 15 no longer helps (docs/why.md).
+MOST_PASSAGES = 15
+#: The share of the turns' room that summaries of older turns may take from the newest turns: one in so many.
+VIEW_SHARE = 3
+
+
+def recall(candidates: Sequence[Passage], past: Past, query: str, room: int) -> Evidence:
+    """Return the evidence that fits into `room` bytes: earlier turns in half of it at most, passages in the rest.
+
+    All passages if they fit; else the best that match, or the first where none does. They come back in the order of
+    their files, since neighbours explain each other, and are numbered anew from 1. Turns are loaded, newest first,
+    until one has no room.
+    """
+    kept = remembered(past, room // 2 if candidates else room)
+    room -= sum(turn.size for turn in kept.turns) + sum(summary.size for summary in kept.view)
+    passages_ = _fitting(candidates, query, room)
+    numbered = tuple(replace(each, number=number) for number, each in enumerate(passages_, start=1))
+    return replace(kept, passages=numbered, omitted_passages=len(candidates) - len(numbered))
+
+
+def remembered(past: Past, room: int) -> Evidence:
+    """Return the turns and summaries that fit into `room` bytes.
+
+    The exchange that is replied to first, then the newest turns, then the newest summaries of what is older; these
+    have a share of the room that turns do not take.
+    """
+    meant = past.meant if past.meant is not None and past.meant.size <= room else None
+    room -= meant.size if meant else 0
+    reserved = min(sum(each.size for each in past.view), room // VIEW_SHARE)
+    turns: list[Turn] = []
+    for turn in past.newest():
+        if meant is not None and turn.mission == meant.mission:
+            continue
+        if turn.size > room - reserved:
+            break
+        room -= turn.size
+        turns.insert(0, turn)
+    view: list[Summary] = []
+    for summary in reversed(past.view):
+        if summary.size > room:
+            break
+        room -= summary.size
+        view.insert(0, summary)
+    shown = (*turns, *([meant] if meant else ()))
+    first = view[0].first if view else past.covered + 1
+    told = sum(0 < each.position < first or each.position > past.covered for each in shown)
+    return Evidence(turns=shown, view=tuple(view), omitted_turns=past.count - told - (past.covered - first + 1))
+
+
+def _fitting(candidates: Sequence[Passage], query: str, room: int) -> list[Passage]:
+    if len(candidates) <= MOST_DOCUMENTS and sum(each.size for each in candidates) <= room:
+        return list(candidates)
+    scored = [pair for pair in zip(scores(candidates, query), candidates, strict=True) if pair[0] > 0]
+    best = [passage for _, passage in sorted(scored, key=lambda pair: -pair[0])] or list(candidates)
+    kept: list[Passage] = []
+    for passage in best[:MOST_PASSAGES]:
+        if passage.size <= room:
+            room -= passage.size
+            kept.append(passage)
+    return sorted(kept, key=lambda each: each.number)
