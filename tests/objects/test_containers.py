@@ -18,7 +18,7 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.errors import ObjectError
-from batos.objects.containers import DEEPEST, copied
+from batos.objects.containers import DEEPEST, copy_owned
 from batos.objects.method import Method, Primitive
 from batos.objects.prototype import UvmObject
 
@@ -47,14 +47,14 @@ def test_trees_of_every_family_are_copied(family: str) -> None:
     values = [sample(family[1], number) for number in range(100)]
     for kind in (module.BTree, module.Bucket):
         tree = kind(dict(zip(keys, values, strict=True)))
-        copy = copied(tree, {})
+        copy = copy_owned(tree, {})
         del copy[keys[0]]
         assert type(copy) is kind
         assert dict(tree.items()) == dict(zip(keys, values, strict=True))
         assert list(copy.keys()) == list(tree.keys())[1:]
     for kind in (module.TreeSet, module.Set):
         tree = kind(keys)
-        copy = copied(tree, {})
+        copy = copy_owned(tree, {})
         copy.remove(keys[0])
         assert type(copy) is kind
         assert list(tree.keys()) == sorted(keys)
@@ -64,7 +64,7 @@ def test_trees_of_every_family_are_copied(family: str) -> None:
 def test_a_large_tree_is_copied_without_recursion() -> None:
     """A BTree of thousands of buckets is copied entry by entry."""
     tree: OOBTree[int, list[int]] = OOBTree({number: [number] for number in range(50_000)})
-    copy = copied(tree, {})
+    copy = copy_owned(tree, {})
     copy[7].append(8)
     assert len(copy) == 50_000
     assert tree[7] == [7]
@@ -74,7 +74,7 @@ def test_containers_in_containers_are_copied() -> None:
     """Plain and persistent containers are copied at every depth, keys and tuples included."""
     inner: dict[str, Any] = {"set": {1, 2}, "pair": (1, [2]), "length": Length(3)}
     outer = PersistentList([PersistentMapping({"inner": inner}), inner])
-    copy = copied(outer, {})
+    copy = copy_owned(outer, {})
     copy[1]["set"].add(3)
     copy[1]["pair"][1].append(3)
     copy[1]["length"].change(1)
@@ -89,7 +89,7 @@ def test_one_container_stays_one() -> None:
     shared = [1]
     ring: list[Any] = [shared, {"again": shared}]
     ring.append(ring)
-    copy = copied(ring, {})
+    copy = copy_owned(ring, {})
     assert copy[0] is copy[1]["again"]
     assert copy[2] is copy
     assert copy[0] is not shared
@@ -102,7 +102,7 @@ def test_one_container_stays_one() -> None:
 )
 def test_references_are_kept(value: Any) -> None:
     """Other objects and records are never copied, wherever they stand."""
-    copy = copied([value, (value,), {"it": PersistentList([value])}], {})
+    copy = copy_owned([value, (value,), {"it": PersistentList([value])}], {})
     assert copy[0] is copy[1][0] is copy[2]["it"][0] is value
 
 
@@ -112,25 +112,25 @@ def test_references_are_kept(value: Any) -> None:
 )
 def test_immutable_values_are_shared(value: Any) -> None:
     """What cannot change is not copied."""
-    assert copied(value, {}) is value
+    assert copy_owned(value, {}) is value
 
 
 @pytest.mark.parametrize("value", [bytearray(b"x"), deque([1]), object()])
 def test_an_unknown_mutable_value_is_refused(value: Any) -> None:
     """What may change and is of no known kind is refused rather than shared in silence."""
     with pytest.raises(ObjectError, match="cannot copy"):
-        copied([value], {})
+        copy_owned([value], {})
 
 
 def test_a_tuple_that_leads_back_to_itself_stays_one() -> None:
     """The copy of a tuple that holds a list that holds the tuple is such a ring too, as is a tuple in two places."""
     ring: tuple[list[Any], int] = ([], 1)
     ring[0].append(ring)
-    copy = copied(ring, {})
+    copy = copy_owned(ring, {})
     assert copy[0][0] is copy
     assert copy is not ring
     pair = ([1],)
-    twice = copied([pair, pair], {})
+    twice = copy_owned([pair, pair], {})
     assert twice[0] is twice[1]
     assert twice[0] is not pair
 
@@ -152,9 +152,9 @@ def test_containers_have_a_depth(around: Callable[[Any], Any]) -> None:
     value: Any = [1]
     for _ in range(DEEPEST - 2):
         value = around(value)
-    assert type(copied([value], {})[0]) is type(value)
+    assert type(copy_owned([value], {})[0]) is type(value)
     with pytest.raises(ObjectError, match="deep in one another"):
-        copied([around(value)], {})
+        copy_owned([around(value)], {})
 
 
 @pytest.mark.parametrize("around", [lambda value: [value], lambda value: (value, []), lambda value: {"in": value}])

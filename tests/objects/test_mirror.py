@@ -14,7 +14,7 @@ from ZODB.Connection import Connection
 
 from batos.errors import ObjectError
 from batos.objects.method import Intent, Method, Primitive
-from batos.objects.mirror import Mirror, shown
+from batos.objects.mirror import Mirror, as_json
 from batos.objects.prototype import UvmObject, own_slots
 
 Sessions = Callable[[], AbstractContextManager[Connection]]
@@ -96,8 +96,8 @@ def test_a_container_inside_itself_is_cut() -> None:
     ring: list[object] = [1]
     ring.append({"again": ring})
     twice = [1]
-    assert shown(ring) == [1, {"again": "…"}]
-    assert shown([twice, twice]) == [[1], [1]]
+    assert as_json(ring) == [1, {"again": "…"}]
+    assert as_json([twice, twice]) == [[1], [1]]
 
 
 def test_what_is_nested_without_end_is_cut() -> None:
@@ -113,4 +113,4 @@ def test_what_is_nested_without_end_is_cut() -> None:
 
 def test_numbers_without_end_are_shown() -> None:
     """A whole number of more digits than JSON's writer takes is shown in base 16; as a key it is cut."""
-    assert json.loads(json.dumps(shown({"n": [16**5000], 10**5000: -1}))) == {"n": ["0x1" + "0" * 5000], "…": -1}
+    assert json.loads(json.dumps(as_json({"n": [16**5000], 10**5000: -1}))) == {"n": ["0x1" + "0" * 5000], "…": -1}

@@ -17,7 +17,7 @@ from batos.image.lookup import by_name, find_object
 from batos.image.records import Brief, Status
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record
-from batos.objects.mirror import Mirror, shown
+from batos.objects.mirror import Mirror, as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots, reference
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
@@ -218,7 +218,7 @@ def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
         whose.check(root, found, user or (whose.owner(root, found) or ""))
         described = _with_names(root, {"object": name, **Mirror(found).describe()})
         slots = whose.shown(own_slots(found), user)
-        return {**described, "slots": {slot: shown(value) for slot, value in sorted(slots.items())}}
+        return {**described, "slots": {slot: as_json(value) for slot, value in sorted(slots.items())}}
     intent = tools.absent(root, name)
     if intent is not None:
         methods = [asdict(each) for each in api_of(intent.text)[0]]
@@ -234,7 +234,7 @@ def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
         raise NotFound(
             f"{holder_name} has no slot {slot!r}", field="object", remedy=f"`batos inspect {holder_name}` lists them."
         )
-    return {"object": holder_name, "slot": slot, "holder": roots.named(root, where[0]), "value": shown(where[1])}
+    return {"object": holder_name, "slot": slot, "holder": roots.named(root, where[0]), "value": as_json(where[1])}
 
 
 def _with_names(root: Any, described: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from batos.inference.schema import Decision
 from batos.memory.evidence import Evidence
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
-from batos.objects.mirror import shown
+from batos.objects.mirror import as_json
 from batos.objects.prototype import Found, UvmObject, delegation, is_reserved, label, lookup, own_slots
 
 #: Characters of a result that is still an answer; what is longer is looked at piece by piece.
@@ -132,7 +132,7 @@ async def _answered(sent: _Sent) -> _Result | None:
     kept = None if args else Sheet(user=sent.running.brief.user).find(sent.receiver, selector)
     if not args and kept is None:
         raise MessageNotUnderstood(sent.message.receiver, selector)
-    return _Result(shown(answer if kept is None else kept.value), trust_of(own_slots(sent.found.holder), selector))
+    return _Result(as_json(answer if kept is None else kept.value), trust_of(own_slots(sent.found.holder), selector))
 
 
 async def _behaved(sent: _Sent) -> _Result:
@@ -213,7 +213,7 @@ async def _run(sent: _Sent, name: str) -> _Result | None:
         sent.synthesis.recalled = sent.synthesis.evidence = answer
         return _Result(_evidence(answer), provenance.lineage_trust(answer))
     trust = answer.pop("trust", "model") if isinstance(answer, dict) else "model"
-    return _Result(shown(answer), trust)
+    return _Result(as_json(answer), trust)
 
 
 async def _write(running: Running, synthesis: Synthesis, result: _Result) -> None:

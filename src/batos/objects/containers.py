@@ -1,4 +1,4 @@
-"""What an object owns: the containers in its slots, plain and persistent, that a clone copies."""
+"""The containers in an object's slots, plain and persistent, and how a clone copies them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ _ATOMS = frozenset({str, int, float, bool, bytes, complex, type(None)})
 _FAMILIES = {"O": "OIULQ", "I": "OIFU", "U": "OUFI", "L": "OLFQ", "Q": "OQFL", "f": "s"}
 
 
-def copied(value: Any, memo: dict[int, Any], depth: int = 0) -> Any:
-    """`value` with every owned container in it made anew and every reference kept.
+def copy_owned(value: Any, memo: dict[int, Any], depth: int = 0) -> Any:
+    """Copy a slot's value: build every container in it anew and keep every reference.
 
-    Owned are list, dict, set, tuple, PersistentMapping, PersistentList, Length and all BTrees, by exact type.
-    Any other persistent object is a reference, any other hashable value is taken for immutable. `memo` (by
-    `id`) keeps what was one container one container, and names what else is replaced; `depth` counts the
-    containers around the value. ObjectError: a mutable value of a kind that nobody knows how to copy, or
-    containers more than `DEEPEST` deep.
+    Copied are list, dict, set, tuple, PersistentMapping, PersistentList, Length and all BTrees, by exact type. Any
+    other persistent object is a reference, and any other hashable value is taken for immutable. `memo` maps the `id` of
+    a value to its copy: a container that stands in two places stays one container, and the caller can add replacements.
+    `depth` counts the containers around the value.
+
+    Raises: ObjectError: a mutable value of a type that cannot be copied, or containers nested more than `DEEPEST` deep.
     """
     kind = type(value)
     if kind in _ATOMS:
@@ -53,18 +54,21 @@ def copied(value: Any, memo: dict[int, Any], depth: int = 0) -> Any:
 
 
 def _is_immutable(value: Any) -> bool:
-    """A hash by value (not by identity) is the promise that the value stays as it is."""
+    """Test if a value is hashed by value and not by identity, which promises that the value never changes."""
     return isinstance(value, Hashable) and type(value).__hash__ is not object.__hash__
 
 
 def _inside(memo: dict[int, Any], depth: int) -> _Copy:
-    """How what a container holds is copied."""
+    """Return the function that copies what a container holds, one level deeper.
+
+    Raises: ObjectError: the container is nested too deep already.
+    """
     if depth >= DEEPEST:
         raise ObjectError(
             f"a clone cannot copy containers that stand more than {DEEPEST} deep in one another",
             remedy="Let objects refer to one another instead: a reference is not copied.",
         )
-    return partial(copied, memo=memo, depth=depth + 1)
+    return partial(copy_owned, memo=memo, depth=depth + 1)
 
 
 def _tuple(value: tuple[Any, ...], memo: dict[int, Any], depth: int) -> Any:
@@ -93,7 +97,7 @@ def _fill_length(new: Any, old: Any, copy: _Copy) -> None:
 
 
 def _fillers() -> dict[type, _Fill]:
-    """How each owned kind of container is filled from another of its kind."""
+    """Build the table that says, for each type of container, how a new one is filled from an old one."""
     fill: dict[type, _Fill] = {
         dict: _fill_mapping,
         PersistentMapping: _fill_mapping,

@@ -1,4 +1,4 @@
-"""Sending: the one door through which a message finds what answers it; reading never thinks, sending may."""
+"""Sending a message: find the slot that answers it, and run, interpret or return what the slot holds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from batos.objects.prototype import Found, UvmObject, label, lookup
 
 
 class Interpreter(Protocol):
-    """What gives behaviour its meaning; `found` tells the holder, `receiver` stays the `self` of the message."""
+    """Carries out the behaviour that `send` finds. `found` names the object that holds it, `receiver` stays
+    the `self`.
+    """
 
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
         """Run the kernel function of that name."""
@@ -23,10 +25,12 @@ class Interpreter(Protocol):
 
 
 async def send(interpreter: Interpreter, receiver: UvmObject, selector: str, *args: Any) -> Any:
-    """What the receiver answers to the message.
+    """Send a message to an object and return the answer.
 
-    A plain value answers itself, whatever it is: a string is never an order to generate. MessageNotUnderstood:
-    no slot of that name here or among the parents. ObjectError: arguments were sent to a plain value.
+    A plain value is its own answer: text in a slot is never taken for a wish that a model should act on.
+
+    Raises: MessageNotUnderstood: neither the receiver nor its parents have a slot of that name. ObjectError: arguments
+    were sent to a plain value.
     """
     found = lookup(receiver, selector)
     if found is None:

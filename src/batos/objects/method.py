@@ -1,4 +1,4 @@
-"""What behaviour is made of: a Method, an Intent and a Primitive are slot values of their own, never strings."""
+"""The three kinds of behaviour that a slot can hold: Method, Intent and Primitive, each a type of its own."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ IntentKind = Literal["facet", "protocol", "method", "tool", "prototype"]
 
 
 def _as_dict(record: Method | Intent) -> dict[str, Any]:
-    return {each.name: _copied(getattr(record, each.name)) for each in fields(record)}
+    return {each.name: _deep_copy(getattr(record, each.name)) for each in fields(record)}
 
 
-def _copied(value: Any) -> Any:
+def _deep_copy(value: Any) -> Any:
     try:
         return deepcopy(value)
     except RecursionError:
@@ -26,11 +26,11 @@ def _copied(value: Any) -> Any:
 
 @dataclass(eq=False, repr=False)
 class Method(Persistent):
-    """Source that became behaviour, with the record of how it was made; a record of its own, shared by reference.
+    """Source code that is behaviour, with the record of how it was made. Objects share a method by reference.
 
-    `provenance` names mission, model digest, prompt digest and time; `verdict` is the guardian's and empty
-    until there is one; `checks` are what it passed, as data; `revision` counts from 1. What is compiled from
-    it is cached in a `_v_` attribute and never stored.
+    `provenance` names mission, model digest, prompt digest and time. `verdict` is the guardian's, empty before there is
+    one. `checks` are the checks that the method passed, as data. `revision` counts from 1. The compiled form is cached
+    in a `_v_` attribute and never stored.
     """
 
     selector: str
@@ -42,19 +42,19 @@ class Method(Persistent):
     revision: int = 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Every field by name, copied."""
+        """Return every field by name, as a deep copy."""
         return _as_dict(self)
 
 
 @dataclass(eq=False, repr=False)
 class Intent(Persistent):
-    """A declared wish for behaviour: the only thing a message to which may generate; each field is written once.
+    """Behaviour that is described and not written yet. Only a message to an intent may call a model or generate code.
 
-    `text` is what the method is to do, `signature` how it is called, `examples` what it is checked with, `when` the
-    condition under which a protocol applies, `makes` what it makes instead of an answer, `given` what it is told beside
-    the answer (the last audit, or what the thought cost). One of kind `prototype` stands for an object that does not
-    exist yet, and its text is that object's API. Only genesis, the codex, the `method` verbs and a protocol that makes
-    tools make one. `examples` and `when` are copied in; a changed wish is a new Intent.
+    `text` says what the behaviour should do, `signature` how it is called, `examples` what it is tested with. `when` is
+    the condition under which a protocol applies. `makes` says that a tool is made instead of an answer. `given` is what
+    the model is told beside the answer: the last audit, or the cost of the thought. An intent of kind `prototype`
+    stands for an object that does not exist yet, and its text is that object's API. Intents are made by genesis, the
+    codex, the `method` verbs and protocols that make tools. Each field is written once: a changed wish is a new Intent.
     """
 
     text: str
@@ -75,7 +75,7 @@ class Intent(Persistent):
         self._p_activate()  # the state of a ghost looks empty, so a write would pass for the first
         if name not in _INTENT_FIELDS or name in vars(self):
             raise ObjectError(f"an intent is never changed: {name!r} is not writable; make a new Intent")
-        super().__setattr__(name, tuple(_copied(value)) if name == "examples" else _copied(value))
+        super().__setattr__(name, tuple(_deep_copy(value)) if name == "examples" else _deep_copy(value))
 
     def __delattr__(self, name: str) -> None:
         if not name.startswith("_p_"):
@@ -83,7 +83,7 @@ class Intent(Persistent):
         super().__delattr__(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Every field by name, copied."""
+        """Return every field by name, as a deep copy."""
         return _as_dict(self)
 
 

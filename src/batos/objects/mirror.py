@@ -1,4 +1,4 @@
-"""A mirror: looking at an object from outside, without asking it, changing it or thinking."""
+"""A mirror reads an object from outside: no message is sent, nothing is changed, no model is called."""
 
 from __future__ import annotations
 
@@ -16,60 +16,60 @@ from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, pa
 
 
 class Mirror:
-    """Reflects one object; it reads the object and its parents, and marks nothing."""
+    """Reads one object and its parents, and never marks a record as changed."""
 
     def __init__(self, obj: UvmObject) -> None:
         self._obj = obj
 
     def slots(self) -> Mapping[str, Any]:
-        """The object's own slots, read-only."""
+        """Return the object's own slots, read-only."""
         return own_slots(self._obj)
 
     def lineage(self) -> tuple[UvmObject, ...]:
-        """The object and everything it delegates to, in the order in which a message looks for its slot."""
+        """Return the object and everything it delegates to, in the order in which a message searches them."""
         return tuple(delegation(self._obj))
 
     def who_defines(self, selector: str) -> UvmObject | None:
-        """The object whose slot answers the selector, or None."""
+        """Return the object whose slot answers the selector, or None."""
         found = lookup(self._obj, selector)
         return found.holder if found else None
 
     def source(self, selector: str) -> str | None:
-        """The source of the method that answers the selector; None where what answers is no method."""
+        """Return the source of the method that answers the selector, or None if no method answers it."""
         found = lookup(self._obj, selector)
         return found.value.source if found and isinstance(found.value, Method) else None
 
     def describe(self) -> dict[str, Any]:
-        """The object as JSON can hold it.
+        """Describe the object as JSON-compatible data.
 
-        Records are shown as references ("oid:0x2a") and not loaded; methods and intents are shown with their
-        fields under `method` and `intent`, primitives by name under `primitive`.
+        Records are shown as references ("oid:0x2a") and not loaded. Methods and intents are shown with their fields
+        under `method` and `intent`, primitives by name under `primitive`.
         """
         return {
             "oid": reference(self._obj),
             "parents": [reference(parent) for parent in parents_of(self._obj)],
             "lineage": [reference(each) for each in self.lineage()],
-            "slots": {name: shown(value) for name, value in sorted(self.slots().items())},
+            "slots": {name: as_json(value) for name, value in sorted(self.slots().items())},
         }
 
 
-def shown(value: Any) -> Any:
-    """A slot's value as JSON can hold it; what JSON has no form for is shown as text.
+def as_json(value: Any) -> Any:
+    """Convert a slot's value to JSON-compatible data, with text in place of anything that JSON has no form for.
 
-    A container inside itself, and one more than `DEEPEST` deep, is shown as "…": looking never fails.
+    Never raises: a container that contains itself, or is nested more than `DEEPEST` deep, becomes "…".
     """
-    return _shown(value, ())
+    return _as_json(value, ())
 
 
-def _shown(value: Any, around: tuple[int, ...]) -> Any:
-    """`around` are the ids of the containers that the value stands in."""
+def _as_json(value: Any, around: tuple[int, ...]) -> Any:
+    """Convert a value. `around` holds the ids of the containers that the value stands in."""
     for kinds, show in _SHOWN:
         if isinstance(value, kinds):
             return show(value)
     if isinstance(value, (Method, Intent)):
         # The fields themselves, not `as_dict`: what is shown is made anew anyway.
         written = {each.name: getattr(value, each.name) for each in fields(value)}
-        return {type(value).__name__.lower(): _shown(written, around)}
+        return {type(value).__name__.lower(): _as_json(written, around)}
     if isinstance(value, Persistent):
         return reference(value)
     if isinstance(value, (dict, list, tuple, Set)):
@@ -81,8 +81,8 @@ def _shown(value: Any, around: tuple[int, ...]) -> Any:
 
 def _contents(value: dict[Any, Any] | list[Any] | tuple[Any, ...] | Set[Any], around: tuple[int, ...]) -> Any:
     if isinstance(value, dict):
-        return {_text(key): _shown(each, around) for key, each in value.items()}
-    shown_each = [_shown(each, around) for each in value]
+        return {_text(key): _as_json(each, around) for key, each in value.items()}
+    shown_each = [_as_json(each, around) for each in value]
     return sorted(shown_each, key=str) if isinstance(value, Set) else shown_each
 
 

@@ -1,9 +1,9 @@
-"""UvmObject, the only kind of domain object: slots of its own, parents it delegates to, and clones of itself.
+"""UvmObject, the only kind of domain object: it has slots, delegates to parents, and can be cloned.
 
-The slots are the object's own persistent state (docs/decisions/0002-slots-representation.md): one object is one
-record, and a list or dict in a slot is part of that record. So the Persistence Covenant holds as written: whoever
-changes such a container in place ends with `self._p_changed = True`, on the object whose slot it is. A container
-read by delegation belongs to the parent; to change it for oneself, write a copy to one's own slot.
+The slots are the object's own persistent state (docs/decisions/0002-slots-representation.md): one object is one record,
+and a list or dict in a slot is part of that record. Code that changes such a container in place must therefore set
+`self._p_changed = True` on the object whose slot it is (the Persistence Covenant). A container that was read by
+delegation belongs to the parent: write a changed copy to an own slot instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, final
 from persistent import Persistent
 
 from batos.errors import MessageNotUnderstood, ObjectError
-from batos.objects.containers import copied
+from batos.objects.containers import copy_owned
 from batos.objects.method import Behaviour
 
 #: Where the parents stand in the state, beside the slots.
@@ -34,7 +34,9 @@ _CODE = (FunctionType, BuiltinFunctionType, MethodType, type)
 
 
 class Found(NamedTuple):
-    """Where a selector was found: the holder, the value, and how many parents up (0 is the receiver itself)."""
+    """The slot that answers a selector: the object that holds it, its value, and how many parents up (0 is the
+    receiver).
+    """
 
     holder: UvmObject
     value: Any
@@ -43,7 +45,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reparenting:
-    """A change of parents as it is told to the audit, before it happens."""
+    """A change of parents, as it is reported to the audit before it happens."""
 
     object: UvmObject
     before: tuple[UvmObject, ...]
@@ -54,17 +56,19 @@ class Reparenting:
 
 @final
 class UvmObject(Persistent):
-    """Slots and parents; reading an attribute answers the own slot, else what the parents have.
+    """An object with slots and parents. Reading an attribute returns the own slot, else the first one found in the
+    parents.
 
-    Reading an absent name raises MessageNotUnderstood at once. Writing or deleting one changes the object's own
-    slot and never a parent's. ObjectError: a name that can be no slot, a function as a value, a parent that
-    is no UvmObject. Kernel verbs (`own_slots`, `lookup`, ...) are functions, so no slot can hide them.
+    Reading an absent name raises MessageNotUnderstood at once. Writing or deleting a name changes the object's own slot
+    and never a parent's. Kernel functions (`own_slots`, `lookup`, ...) are not methods, so that no slot can hide them.
+
+    Raises: ObjectError: a name that no slot can have, a function as a value, or a parent that is no UvmObject.
     """
 
     _parents: tuple[UvmObject, ...]
 
     def __init__(self, slots: Mapping[str, Any] | None = None, parents: Sequence[UvmObject] = ()) -> None:
-        _set_parents(self, _checked(parents))
+        _set_parents(self, _check_parents(parents))
         for name, value in (slots or {}).items():
             _set_slot(self, name, value)
 
@@ -97,11 +101,11 @@ class UvmObject(Persistent):
         return f"<UvmObject {reference(self)}>"
 
     def clone(self, slots: Mapping[str, Any] | None = None) -> UvmObject:
-        """A new object that shares behaviour with this one, and no state; `slots` are put over the copied ones.
+        """Make a new object that shares this object's behaviour and none of its state. `slots` replace the copied ones.
 
-        Containers that this object owns are copied (`containers.copied`), references stay references, and a
-        reference to this object itself becomes one to the clone. An object that holds behaviour becomes the
-        parent of its clone, which does not copy it: a redefinition reaches all. Any other gives its parents.
+        Containers that this object owns are copied (`containers.copy_owned`), references stay references, and a
+        reference to this object becomes a reference to the clone. An object that holds behaviour becomes the parent of
+        its clone, so that a redefinition reaches every clone. An object without behaviour passes on its own parents.
         """
         state = own_slots(self)
         data = {name: value for name, value in state.items() if not isinstance(value, Behaviour)}
@@ -110,7 +114,7 @@ class UvmObject(Persistent):
         own = slots or {}
         for name, value in data.items():
             if name not in own:
-                _set_slot(new, name, copied(value, memo))
+                _set_slot(new, name, copy_owned(value, memo))
         for name, value in own.items():
             _set_slot(new, name, value)
         return new
@@ -123,17 +127,19 @@ class UvmObject(Persistent):
 
 
 def lookup(receiver: UvmObject, selector: str) -> Found | None:
-    """The slot that `selector` means to `receiver`: its own, else its parents', left to right, depth first.
+    """Find the slot that `selector` means to `receiver`: its own, else its parents', left to right, depth first.
 
-    Cycles and diamonds are cut. A parent that cannot be loaded raises (POSKeyError, ReadConflictError): it is
-    never taken for one that lacks the slot, because names are tested with `in` and no KeyError is caught.
+    Visits each object once, so cycles and diamonds end. Raises what the database raises for a parent that cannot be
+    loaded (POSKeyError, ReadConflictError): such a parent is never taken for one that lacks the slot.
     """
     found = _find(receiver, selector)
     return Found(*found) if found is not None else None
 
 
 def delegation(obj: UvmObject) -> Iterator[UvmObject]:
-    """The object, then every object it delegates to, each once, in the order in which `lookup` asks them."""
+    """Yield the object and then every object it delegates to, each once, in the order in which `lookup`
+    searches them.
+    """
     seen: set[UvmObject] = set()
     pending = [obj]
     while pending:
@@ -145,60 +151,66 @@ def delegation(obj: UvmObject) -> Iterator[UvmObject]:
 
 
 def own_slots(obj: UvmObject) -> Mapping[str, Any]:
-    """The object's own slots as they are now, read-only; the values are the live ones."""
+    """Return the object's own slots as a read-only mapping. The values are not copies."""
     obj._p_activate()  # the state of a ghost looks empty
     return MappingProxyType({name: value for name, value in vars(obj).items() if name != _PARENTS})
 
 
 def parents_of(obj: UvmObject) -> tuple[UvmObject, ...]:
-    """`parent*`: what the object delegates to, in order."""
+    """Return the objects that this one delegates to, in order."""
     return obj._parents
 
 
 def reparent(
     obj: UvmObject, parents: Sequence[UvmObject], *, by: str, reason: str, audit: Callable[[Reparenting], None]
 ) -> None:
-    """Give an object other parents: a verb of the kernel, told to `audit` first; if audit raises, nothing changes.
+    """Give an object other parents, after `audit` was told. If `audit` raises, nothing changes.
 
-    ObjectError: a parent that is no UvmObject, an object that would become its own ancestor, or no `by` or
-    `reason`. No attribute and no message reaches this.
+    No attribute and no message reaches this function: only the kernel calls it.
+
+    Raises: ObjectError: a parent that is no UvmObject, an object that would become its own ancestor, or an empty `by`
+    or `reason`.
     """
     if not by or not reason:
         raise ObjectError("a change of parents names who made it and why")
-    after = _acyclic(obj, _checked(parents))
+    after = _check_acyclic(obj, _check_parents(parents))
     audit(Reparenting(obj, obj._parents, after, by, reason))
     _set_parents(obj, after)
 
 
 def become(cycle: UvmObject, state: UvmObject) -> None:
-    """Point the first parent of `cycle`, its state, at `state`; the others stay. The state machine's own move.
+    """Replace the first parent of `cycle`, which is its state, by `state`: one step of the state machine.
 
-    ObjectError: the cycle has no parent to replace, or the state delegates to it.
+    Raises: ObjectError: the cycle has no parent to replace, or the state delegates to the cycle.
     """
     if not cycle._parents:
         raise ObjectError(f"{label(cycle)} has no state to leave: its first parent is its state")
-    _set_parents(cycle, _acyclic(cycle, (*_checked([state]), *cycle._parents[1:])))
+    _set_parents(cycle, _check_acyclic(cycle, (*_check_parents([state]), *cycle._parents[1:])))
 
 
 def is_reserved(name: str) -> bool:
-    """Whether the name belongs to Python, the database or this kernel, so that it is never a slot."""
+    """Test if a name belongs to Python, the database or this kernel, so that no slot can have it."""
     return name in _RESERVED or name[:3] in {"_p_", "_v_"} or (name[:2] == "__" and name[-2:] == "__")
 
 
 def reference(obj: Persistent) -> str:
-    """How people and documents point at a record: `oid:0x2a`, or `oid:new` before it has an identity."""
+    """Return how people and documents name a record: `oid:0x2a`, or `oid:new` before the database gave it an
+    identity.
+    """
     return "oid:new" if obj._p_oid is None else f"oid:{int.from_bytes(obj._p_oid, 'big'):#x}"
 
 
 def label(obj: UvmObject) -> str:
-    """The object's own name, if it has one, and its reference."""
+    """Return the object's own name, if it has one, with its reference."""
     obj._p_activate()
     name = vars(obj).get("name")
     return f"{name} ({reference(obj)})" if isinstance(name, str) else reference(obj)
 
 
 def _find(receiver: UvmObject, selector: str) -> tuple[UvmObject, Any, int] | None:
-    """The walk of `lookup`, without recursion; its answer is a plain tuple because every delegated read pays for it."""
+    """Search like `lookup`, without recursion, and return a plain tuple, because every delegated read pays for this
+    call.
+    """
     if selector[:1] == "_" and is_reserved(selector):
         return None
     seen: set[UvmObject] = set()
@@ -232,7 +244,7 @@ def _set_slot(obj: UvmObject, name: str, value: Any) -> None:
     Persistent.__setattr__(obj, name, value)  # joins the transaction first: without one it raises, unchanged
 
 
-def _checked(parents: Iterable[Any]) -> tuple[UvmObject, ...]:
+def _check_parents(parents: Iterable[Any]) -> tuple[UvmObject, ...]:
     checked = tuple(parents)
     for parent in checked:
         if not isinstance(parent, UvmObject):
@@ -240,7 +252,7 @@ def _checked(parents: Iterable[Any]) -> tuple[UvmObject, ...]:
     return checked
 
 
-def _acyclic(obj: UvmObject, parents: tuple[UvmObject, ...]) -> tuple[UvmObject, ...]:
+def _check_acyclic(obj: UvmObject, parents: tuple[UvmObject, ...]) -> tuple[UvmObject, ...]:
     for parent in parents:
         if any(ancestor is obj for ancestor in delegation(parent)):
             raise ObjectError(f"{label(obj)} would become its own ancestor through {label(parent)}")

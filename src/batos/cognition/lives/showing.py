@@ -12,7 +12,7 @@ from batos.image import methods, roots, uses
 from batos.image.lookup import find_object
 from batos.image.methods import Lineage
 from batos.objects.method import Intent, Method
-from batos.objects.mirror import shown
+from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
 
 _LIST = "`batos method list` lists them."
@@ -128,9 +128,9 @@ def whole(root: Any, lineage: Lineage, revision: int | None = None) -> dict[str,
         "revisions": len(lineage.revisions),
         "source": method.source,
         "intent": method.intent,
-        "verdict": shown(method.verdict),
-        "checks": shown(method.checks),
-        "provenance": shown(method.provenance),
+        "verdict": as_json(method.verdict),
+        "checks": as_json(method.checks),
+        "provenance": as_json(method.provenance),
         "ledger": _account(lineage, number),
         "retired": lineage.retired.get(number),
         "barred": lineage.barred["reason"] if lineage.barred else None,

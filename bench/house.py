@@ -1,0 +1,217 @@
+"""How the house stands: names, prose, imports and the time of its tests.
+
+`ambiguous_names` counts class names that stand for two things, and file names that stand twice and not in the table of
+docs/words.md. `docstrings_plain` is the share of public modules, classes and functions whose docstring holds the rules
+of prose_side.py, where a missing one does not; `docstrings_plain_written` is that share of those that exist.
+`root_any` counts annotations `root: Any`, `function_p90` is in lines without the docstring.
+
+The figures of a run (`tests`, `suite_seconds`, `ci_seconds`, `coverage`) need one: without --quick the script runs
+`.ci/run` in a fresh clone of the last commit, and then, where `coverage` is installed, the suite once more under it.
+--suite takes what an earlier `.ci/run` or `make test` printed, --coverage what `coverage json` wrote. --list prints
+what is behind a figure: `--list ambiguous_names`, `--list docstrings src/batos/image`, `--list root_any`,
+`--list upward_imports`, `--list cycles`.
+
+    python bench/house.py [--quick] [--suite FILE] [--coverage FILE] [--list FIGURE [PATH]] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import imports_side
+import names_side
+import prose_side
+from report import Goal, report
+
+ROOT = Path(__file__).resolve().parents[1]
+Files = list[tuple[Path, str]]
+#: A part of .ci/run begins with its name and the seconds since the start of the run.
+PART = re.compile(r"^=== (.+) \((\d+) s\)$", re.MULTILINE)
+PASSED = re.compile(r"(\d+) passed.* in ([\d.]+)s")
+
+
+def sources(root: Path = ROOT) -> Files:
+    """Read every Python file under src/, with its path from the checkout."""
+    return [(path.relative_to(root), path.read_text(encoding="utf-8")) for path in sorted((root / "src").rglob("*.py"))]
+
+
+def function_lengths(files: Files) -> list[int]:
+    """List the lengths of all functions in lines, sorted; a docstring does not count."""
+    lengths = []
+    for path, text in files:
+        for entry in prose_side.entries(path, text):
+            if isinstance(entry.node, prose_side.Function):
+                body = entry.node.body
+                first = body[1] if entry.text is not None and len(body) > 1 else body[0]
+                head = body[0].lineno - entry.node.lineno
+                lengths.append((entry.node.end_lineno or 0) - first.lineno + 1 + head)
+    return sorted(lengths)
+
+
+def root_any(files: Files) -> Iterator[str]:
+    """Yield the places where something named root is annotated as Any."""
+    for path, text in files:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.arg):
+                name, annotation = node.arg, node.annotation
+            elif isinstance(node, ast.AnnAssign):
+                name, annotation = ast.unparse(node.target).rpartition(".")[2], node.annotation
+            else:
+                continue
+            if name == "root" and annotation is not None and ast.unparse(annotation) in {"Any", "'Any'"}:
+                yield f"{path}:{node.lineno}"
+
+
+def words_page(root: Path = ROOT) -> str:
+    """Read docs/words.md, whose table says which file names may stand twice."""
+    page = root / "docs" / "words.md"
+    return page.read_text(encoding="utf-8") if page.is_file() else ""
+
+
+def still(files: Files) -> dict[str, Any]:
+    """Measure what can be read from the sources alone."""
+    found = [entry for path, text in files for entry in prose_side.entries(path, text)]
+    plain, written = prose_side.shares(found)
+    lengths = function_lengths(files)
+    imports = imports_side.graph(files)
+    return {
+        "files": len(files),
+        "classes": sum(isinstance(entry.node, ast.ClassDef) for entry in found),
+        "ambiguous_names": len(names_side.ambiguous(files, words_page())),
+        "function_p90": lengths[len(lengths) * 9 // 10],
+        "root_any": sum(1 for _ in root_any(files)),
+        "docstrings_plain": plain,
+        "docstrings_plain_written": written,
+        "upward_imports": len(imports_side.upward(imports, ROOT / "pyproject.toml")),
+        "cycles": len(imports_side.cycles(imports)),
+    }
+
+
+def of_run(log: str) -> dict[str, Any]:
+    """Read the figures of a run from what .ci/run or pytest printed: the last summary is that of the whole suite."""
+    parts = {name: int(seconds) for name, seconds in PART.findall(log)}
+    summaries = PASSED.findall(log)
+    whole = max(summaries, key=lambda summary: int(summary[0]), default=None)
+    return {
+        "tests": int(whole[0]) if whole else None,
+        "suite_seconds": float(whole[1]) if whole else None,
+        "ci_seconds": parts.get("all held"),
+    }
+
+
+def covered(document: Path | None) -> float | None:
+    """Return the share of lines that the suite ran, from what `coverage json` wrote."""
+    if document is None or not document.is_file():
+        return None
+    percent: float = json.loads(document.read_text(encoding="utf-8"))["totals"]["percent_covered"]
+    return round(percent / 100, 4)
+
+
+def run_ci(folder: Path) -> str:
+    """Run .ci/run in a fresh clone of the last commit and return what it printed."""
+    clone = folder / "checkout"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    done = subprocess.run([str(clone / ".ci" / "run")], stdout=subprocess.PIPE, text=True, check=False, cwd=clone)
+    if done.returncode:
+        print(f".ci/run failed:\n{done.stdout[-4000:]}", file=sys.stderr)
+    return done.stdout
+
+
+def run_coverage(folder: Path) -> Path | None:
+    """Run the suite under coverage, processes that it starts included, and return the report; None without coverage."""
+    if importlib.util.find_spec("coverage") is None:
+        print("coverage is not installed: its figure is left out", file=sys.stderr)
+        return None
+    packages = ",".join(sorted(path.name for path in (ROOT / "src").iterdir() if path.is_dir()))
+    config, out = folder / "coveragerc", folder / "coverage.json"
+    config.write_text(
+        f"[run]\nsource_pkgs = {packages}\nparallel = true\npatch = subprocess\ndata_file = {folder / 'data'}\n",
+        encoding="utf-8",
+    )
+    coverage = [sys.executable, "-m", "coverage"]
+    given = f"--rcfile={config}"
+    for arguments in (
+        ["run", given, "-m", "pytest", "-q", "-n", "auto"],
+        ["combine", "-q", given],
+        ["json", "-q", given, "-o", str(out)],
+    ):
+        subprocess.run([*coverage, *arguments], cwd=ROOT, check=False, stdout=sys.stderr)
+    return out
+
+
+def listed(figure: str, under: str) -> Iterator[str]:
+    """Yield what is behind a figure, for the files under a path."""
+    files = sources()
+    if figure == "docstrings":
+        chosen = [(path, text) for path, text in files if path.is_relative_to(under)]
+        yield from prose_side.listed([entry for path, text in chosen for entry in prose_side.entries(path, text)])
+    elif figure == "ambiguous_names":
+        for name, where in names_side.ambiguous(files, words_page()).items():
+            if any(Path(place).is_relative_to(under) for place in where):
+                yield f"{name}: {', '.join(where)}"
+    elif figure == "root_any":
+        yield from root_any(files)
+    elif figure == "upward_imports":
+        yield from imports_side.upward(imports_side.graph(files), ROOT / "pyproject.toml")
+    else:
+        yield from (", ".join(group) for group in imports_side.cycles(imports_side.graph(files)))
+
+
+def goals(values: dict[str, Any]) -> Sequence[Goal]:
+    """Return the goals of the house; a figure that needs a run is missed without one."""
+    return [
+        Goal("ambiguous_names", values["ambiguous_names"], 0),
+        Goal("root_any", values["root_any"], 0),
+        Goal("docstrings_plain", values["docstrings_plain"], 0.95, "at_least"),
+        Goal("docstrings_plain_written", values["docstrings_plain_written"], 1.0, "at_least"),
+        Goal("upward_imports", values["upward_imports"], 0),
+        Goal("cycles", values["cycles"], 0),
+        Goal("suite_seconds", values["suite_seconds"], 300),
+        Goal("ci_seconds", values["ci_seconds"], 480),
+    ]
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="leave out what needs a run of the suite")
+    parser.add_argument("--suite", type=Path, help="what an earlier .ci/run or make test printed")
+    parser.add_argument("--coverage", type=Path, help="what coverage json wrote")
+    parser.add_argument("--list", nargs="+", metavar=("FIGURE", "PATH"), help="print what is behind a figure")
+    parser.add_argument("--json", type=Path, help="write the document to this file too")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, or list what is behind a figure."""
+    given = arguments()
+    if given.list:
+        figure, under = given.list[0], given.list[1] if len(given.list) > 1 else "src"
+        if figure not in {"docstrings", "ambiguous_names", "root_any", "upward_imports", "cycles"}:
+            sys.exit(f"nothing to list for {figure!r}: docstrings, ambiguous_names, root_any, upward_imports or cycles")
+        print("\n".join(listed(figure, under)))
+        return
+    values = still(sources())
+    with tempfile.TemporaryDirectory() as name:
+        log, document = "", given.coverage
+        if given.suite is not None:
+            log = given.suite.read_text(encoding="utf-8")
+        elif not given.quick:
+            log = run_ci(Path(name))
+            document = document or run_coverage(Path(name))
+        values |= of_run(log) | {"coverage": covered(document)}
+    report(values, goals(values), given.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The rules of a docstring, for the bench that counts them and the test that holds them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Documented = ast.Module | ast.ClassDef | Function
+
+#: Verbs that a function's docstring may begin with, in the imperative. A new one is a word that says what happens.
+VERBS = frozenset(
+    """
+    abort accept acquire add adopt align allow announce answer append apply approve archive arrange ask assert assign
+    attach audit await balance begin bind block bound break bring build cache calculate call cancel carry change check
+    choose classify clear clip close collect combine commit compact compare compile complete compose compress compute
+    connect consider construct consume continue convert copy correct count create cut deal decide declare decline
+    decode decrease decrypt deduce define defer delay delegate delete deliver derive describe detach detect determine
+    discard dispatch display divide do download draw drain drop dump echo embed emit empty enable encode encrypt end
+    enforce enlarge ensure enter erase escape estimate evaluate evict examine exclude execute exit expand expect expire
+    explain export expose extend extract fail feed fetch fill filter find finish fit fix flatten flush fold follow
+    forbid force forget fork format forward free freeze fulfil gather generate get give go grant group guard guess
+    handle hand hash hide hold identify ignore import include increase index infer inherit initialise insert inspect
+    install interpret interrupt invalidate invoke iterate join judge keep kill label lay learn leave lend let lift limit
+    link list listen load lock log look lower make map mark match measure merge migrate mirror move multiply name
+    narrow normalise note notify number observe offer omit open order organise override own pack pad parse pass pause
+    pay perform permit pick place plan point poll predict prefer prefix prepare present preserve prevent print produce
+    project promote propagate prove provide prune publish pull push put quantise query queue quote raise rank reach read
+    rebuild recall receive recognise recompute record recover redefine redirect reduce refer refresh refuse register
+    reject release reload remember remove rename render reopen repair repeat replace replay reply report request
+    require reread reserve reset resolve respond restart restore restrict resume retire retry return reverse revert
+    rewind rewrite rotate round route run sample save say scale scan schedule score search see select send separate
+    serialise serve set settle shield shorten show shut shuffle sign simulate skip sleep sort speak split stamp start
+    state stop store stream strip submit subscribe subtract sum summarise supply suspend swap sweep switch take talk
+    tell terminate test think throw tidy time tokenise touch trace track train transfer transform translate traverse
+    treat trim truncate try turn type undo unite unlock unpack update upload use validate verify veto view visit wait
+    wake walk warn watch weave weigh withdraw wrap write yield
+    """.split()
+)
+#: Words that no sentence begins with: a riddle, or a pronoun whose noun stands elsewhere.
+RIDDLES = frozenset("what whether who whom whose why how which it one he they".split())
+
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_BREAK = re.compile(r"(?:^|(?<=[.!?])|(?<=[.!?][)\"'`*]))\s+(?=[\"'`(*]*[A-Z])")
+_WORD = re.compile(r"[A-Za-z]+")
+
+
+class Entry(NamedTuple):
+    """A module, class or function of a file: its name within the file, its docstring and if others may use it."""
+
+    path: Path
+    line: int
+    name: str
+    node: Documented
+    text: str | None
+    public: bool
+
+
+def entries(path: Path, text: str) -> Iterator[Entry]:
+    """Yield a file's module, classes and functions, nested ones too, in the order in which they stand."""
+    tree = ast.parse(text)
+    hidden = any(part.startswith("_") and not part.startswith("__") for part in path.with_suffix("").parts)
+    yield Entry(path, 1, "", tree, ast.get_docstring(tree), not hidden)
+    yield from _inside(path, tree, (), not hidden)
+
+
+def _inside(path: Path, parent: ast.AST, within: tuple[str, ...], public: bool) -> Iterator[Entry]:
+    """Yield the classes and functions under a node: what stands in a function is not public."""
+    for node in ast.iter_child_nodes(parent):
+        if not isinstance(node, ast.ClassDef | Function):
+            yield from _inside(path, node, within, public)
+            continue
+        names = (*within, node.name)
+        shown = public and not node.name.startswith("_")
+        yield Entry(path, node.lineno, ".".join(names), node, ast.get_docstring(node), shown)
+        yield from _inside(path, node, names, shown and isinstance(node, ast.ClassDef))
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text without its code: at a full stop, a paragraph or an item of a list one ends."""
+    plain = _FENCE.sub("", text)
+    blocks: list[list[str]] = [[]]
+    for line in plain.splitlines():
+        bare = line.strip()
+        if not bare or line.startswith("    ") or bare.startswith((">>>", "|")):
+            blocks.append([])
+            continue
+        if bare.startswith(("- ", "* ", "#")):
+            blocks.append([])
+            bare = bare.lstrip("-*# ")
+        blocks[-1].append(bare)
+    for block in blocks:
+        yield from (part for part in _BREAK.split(" ".join(block)) if part.strip())
+
+
+def riddles(text: str) -> Iterator[str]:
+    """Yield a fault for each sentence of a text that begins with a forbidden word."""
+    for sentence in sentences(text):
+        word = _WORD.search(sentence)
+        if word and word.group().lower() in RIDDLES:
+            yield f"a sentence begins with {word.group()!r}: {sentence[:60]}"
+
+
+def faults(entry: Entry) -> Iterator[str]:
+    """Yield what an entry's docstring breaks. One that is missing breaks the rules where the entry is public."""
+    if entry.text is None:
+        if entry.public:
+            yield "no docstring"
+        return
+    opening = entry.text.partition("\n")[0]
+    if isinstance(entry.node, ast.Module) and not opening.endswith("."):
+        yield "a module opens with one sentence on one line"
+    if isinstance(entry.node, Function):
+        word = _WORD.match(opening)
+        if word is None or word.group().lower() not in VERBS:
+            yield f"begins with no verb of the list: {opening[:60]}"
+    yield from riddles(entry.text)
+
+
+def listed(found: Sequence[Entry]) -> list[str]:
+    """List every fault of these entries with its place."""
+    places = [(entry, f"{entry.path}:{entry.line}: {entry.name or 'module'}") for entry in found]
+    return [f"{place}: {fault}" for entry, place in places for fault in faults(entry)]
+
+
+def shares(found: Sequence[Entry]) -> tuple[float, float]:
+    """Return the share of public entries that hold the rules, and that share among those with a docstring."""
+    public = [entry for entry in found if entry.public]
+    written = [entry for entry in public if entry.text is not None]
+    plain = sum(not any(faults(entry)) for entry in written)
+    return round(plain / max(len(public), 1), 4), round(plain / max(len(written), 1), 4)

@@ -1,0 +1,91 @@
+"""Plain words as a test: docstrings hold the rules of bench/prose_side.py, and a name means one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import names_side
+import prose_side
+
+ROOT = Path(__file__).resolve().parents[1]
+SRC = ROOT / "src"
+WORDS = ROOT / "docs" / "words.md"
+#: Packages and modules under src/ whose docstrings all hold the rules. The list only grows, until it is all of src/.
+HELD = ("batos/objects",)
+
+
+def entries() -> Iterator[prose_side.Entry]:
+    for held in HELD:
+        place = SRC / held
+        assert place.exists(), f"{held} is gone: name where it is now"
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            yield from prose_side.entries(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
+
+
+def faults(text: str) -> list[str]:
+    return [fault for entry in prose_side.entries(Path("src/a.py"), text) for fault in prose_side.faults(entry)]
+
+
+def test_docstrings_of_converted_packages_hold_the_rules() -> None:
+    """No docstring breaks a rule, and none that should be there is missing."""
+    assert prose_side.listed(list(entries())) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""No full stop"""',
+        '"""A module."""\ndef f():\n    """Value."""',
+        '"""A module."""\ndef f():\n    """The value."""',
+        '"""A module."""\ndef _f():\n    """The value."""',
+        '"""A module."""\ndef f():\n    """Return a value. It is new."""',
+        '"""A module."""\ndef f():\n    """Return a value.\n\n    Which one, nobody knows."""',
+        '"""A module."""\nclass A:\n    """Values. One is enough."""',
+        '"""A module."""\ndef f(): ...',
+        '"""A module."""\nclass A:\n    """Values."""\n    async def f(self): ...',
+        '"""A module.\n\n(They are many.)"""',
+    ],
+)
+def test_a_docstring_that_breaks_a_rule_is_found(text: str) -> None:
+    """Each rule can fail."""
+    assert len(faults(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""A module."""\ndef f():\n    """Return a value, which is new: it is never `None`. The caller closes it."""',
+        '"""A module."""\ndef _f(): ...',
+        '"""A module."""\nclass _A:\n    """Values."""\n    def f(self): ...',
+        '"""A module."""\ndef f():\n    """Return a value."""\n    def g(): ...',
+        '"""A module.\n\nAn example:\n\n    It = code()\n"""',
+    ],
+)
+def test_a_docstring_that_holds_the_rules_is_let_pass(text: str) -> None:
+    """Private and inner functions may go without a docstring, and code in one is not prose."""
+    assert faults(text) == []
+
+
+def test_a_share_counts_a_missing_docstring_as_a_fault() -> None:
+    """One of three public entries is plain: one breaks a rule and one has no docstring."""
+    found = list(prose_side.entries(Path("a.py"), '"""A module."""\ndef f(): ...\ndef g():\n    """A value."""'))
+    assert prose_side.shares(found) == (0.3333, 0.5)
+
+
+def test_a_class_name_in_two_files_is_ambiguous() -> None:
+    """The same class name twice is two things; a file name twice needs its row in the table with both folders."""
+    files = [(Path("src/a/x.py"), "class A: ..."), (Path("src/b/x.py"), "class A: ...\nclass B: ...")]
+    page = f"{names_side.HEADING}\n\n| file | folders | reason |\n|---|---|---|\n| `x` | `a`, `b` | layers |\n"
+    assert set(names_side.ambiguous(files, page)) == {"class A"}
+    assert set(names_side.ambiguous(files, "")) == {"class A", "file x"}
+
+
+def test_the_table_of_file_names_is_short_and_true() -> None:
+    """Each row names a file that stands in exactly these folders, and there are at most 25."""
+    page = WORDS.read_text(encoding="utf-8")
+    paths = [path.relative_to(ROOT) for path in SRC.rglob("*.py")]
+    assert names_side.stale(paths, page) == []
+    assert len(names_side.table(page)) <= names_side.ROWS
