@@ -31,7 +31,6 @@ from typing import Any
 from batos.cognition.routing.embedding import Embedder
 from batos.cognition.routing.lessons import Lesson
 from batos.cognition.routing.router import Router, made
-from batos.events import Events
 from batos.genesis import codex as codices
 from batos.genesis import modelname
 from batos.image.image import LivingImage, Opening
@@ -125,7 +124,7 @@ async def measured(prompts: Sequence[Prompt], host: str | None) -> dict[str, Any
         async with Bridge(host or "127.0.0.1:9") as bridge:
             embedder = await _embedder(Remembering(bridge), codex.embedder) if host else None
             began = time.perf_counter()
-            router = await made(image, lessons, embedder, Events())
+            router = await made(image, lessons, embedder, lambda progress: None)
             learning = time.perf_counter() - began
             if embedder is not None and router.learnt.without:
                 raise RuntimeError(f"the embedder did not serve: {router.learnt.without}")

@@ -106,6 +106,19 @@ async def _root(uvm: UVM) -> Mapping[str, Any]:
         return dict(root)
 
 
+async def test_genesis_teaches_the_router(tmp_path: Path) -> None:
+    """The exemplars are embedded by genesis, whoever runs it; what comes after finds that learnt and embeds none."""
+    bridge = ScriptedBridge(vectors=lambda text: [1.0, len(text) / 100, 0.5])
+    async with opened(tmp_path, bridge) as uvm:
+        await uvm.genesis()
+        exemplars = [text for each in uvm.codex().personas.values() for text in each.exemplars]
+        assert bridge.embedded == exemplars
+        await uvm.check()
+        await uvm.genesis()
+        assert (await ask(uvm, effort="reflex"))["status"] == "done"
+        assert bridge.embedded == exemplars
+
+
 async def test_genesis_in_a_new_process_changes_nothing_either(tmp_path: Path) -> None:
     """What was written is what is read: another process finds the image as the codex says it."""
     bridge = WatchedBridge()

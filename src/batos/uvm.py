@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol
 
 from batos.cognition import report
@@ -124,8 +125,13 @@ class UVM(Readings):
         return await self.convergence.plan(prune=prune)
 
     async def genesis(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
-        """Bring models and image to what codex and adapters say, and verify; a second run changes nothing."""
-        return await self.convergence.run(on_progress, prune=prune)
+        """Bring models and image to what codex and adapters say, and verify; a second run changes nothing.
+
+        Where nothing is wrong after it, the router has learnt the codex too, so that no question waits for that.
+        """
+        self._checks += 1
+        begin = partial(self._begin_on, self._checks, self.convergence.telling(on_progress))
+        return await self.convergence.run(on_progress, prune=prune, begin=begin)
 
     def _in_use(self) -> frozenset[str]:
         """The models that missions think with now, and those that missions left undone have begun with."""
@@ -142,7 +148,7 @@ class UVM(Readings):
 
     async def _check(self) -> Ready:
         self._checks += 1
-        number, before = self._checks, self._ready
+        number = self._checks
         try:
             footing = await self.convergence.check()
         except (OllamaUnreachable, OllamaTimeout):
@@ -150,22 +156,27 @@ class UVM(Readings):
             if remembered is None:
                 raise
             footing = remembered
+        return await self._begin_on(number, self.convergence.telling(None), footing)
+
+    async def _begin_on(self, number: int, tell: OnProgress, footing: Footing) -> Ready:
+        """Let missions begin on this footing from now on; `number` is that of the look that found it."""
+        before = self._ready
         self.digests.update(footing.digests)
         alike = before is not None and before.footing.codex.digest == footing.codex.digest
         if before is not None and alike and before.conductor.router.serves(self._embedder(footing)):
             self._ready = replace(before, number=number, footing=footing)
         else:
-            self._ready = Ready(number, footing, await self._make_conductor(footing))
+            self._ready = Ready(number, footing, await self._make_conductor(footing, tell))
         return self._ready
 
-    async def _make_conductor(self, footing: Footing) -> Conductor:
+    async def _make_conductor(self, footing: Footing, tell: OnProgress) -> Conductor:
         limits = self.settings
         return Conductor(
             image=self.image,
             journal=self.journal,
             publisher=self.publisher,
             bridge=self.bridge,
-            router=await self._router(footing),
+            router=await self._router(footing, tell),
             limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=self.events,
             clock=self.clock,
@@ -174,9 +185,9 @@ class UVM(Readings):
             craft=self.crafts.craft,
         )
 
-    async def _router(self, footing: Footing) -> Router:
+    async def _router(self, footing: Footing, tell: OnProgress) -> Router:
         lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in footing.codex.personas.values()]
-        return await routers.made(self.image, lessons, self._embedder(footing), self.events)
+        return await routers.made(self.image, lessons, self._embedder(footing), tell)
 
     def _embedder(self, footing: Footing) -> Embedder | None:
         """The codex's embedder, if the daemon has it."""

@@ -94,7 +94,6 @@ async def _grow(settings: Settings) -> None:
 
     async with open_uvm(settings, Events(log=False)) as mind:
         await mind.genesis()
-        await mind.check()
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
@@ -61,6 +61,10 @@ class Footing:
     codex: Codex
     digests: Mapping[str, str]
     models: frozenset[str]
+
+
+#: Lets missions begin on a footing.
+Begin: TypeAlias = Callable[[Footing], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +154,17 @@ class Convergence:
 
     # -- bringing about
 
-    async def run(self, on_progress: OnProgress | None = None, *, prune: bool = False) -> GenesisReport:
-        """Bring models and image to what is wanted, verify, and audit; a second run changes nothing."""
+    async def run(
+        self, on_progress: OnProgress | None = None, *, prune: bool = False, begin: Begin | None = None
+    ) -> GenesisReport:
+        """Bring models and image to what is wanted, verify, and audit; a second run changes nothing.
+
+        `begin` is called with the footing of missions, while nobody else looks, where nothing is wrong.
+        """
         self._version = None
         before = await self._compared()
         before = pruned(before, self.in_use()) if prune else before
-        tell = self._telling(on_progress)
+        tell = self.telling(on_progress)
         if before.needs_pull:
             heed = budgetcheck.heeding(before, self.settings, tell)
             await provision.fetch(before, self.daemon, heed, patience=self.settings.progress_seconds)
@@ -169,6 +178,8 @@ class Convergence:
                 changes += await self._record(after, None)
             await measured(after, self.daemon, self.image, tell)
             findings, at = await self._audit(after)
+            if begin is not None and all(finding.ok for finding in findings):
+                await begin(_footing(after))
         return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), findings, at)
 
     async def check(self) -> Footing:
@@ -187,11 +198,11 @@ class Convergence:
         if waiting:
             raise _base_missing(found, waiting)
         if any(step.name for step in found.of_kind("create")):
-            found = await self._carry_out(found, self._telling(None), pull="none")
+            found = await self._carry_out(found, self.telling(None), pull="none")
             await self._record(found, None)
         elif found.of_kind("graph"):
             await self._record(found, None)
-        return Footing(found.codex, found.digests(), frozenset(found.models.values()))
+        return _footing(found)
 
     def remembered(self) -> Footing | None:
         """What the image knows without Ollama: enough for answers that are paid for; None before a genesis."""
@@ -244,7 +255,8 @@ class Convergence:
         listed = await look(self.daemon, self._version)
         return compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, todo.known)
 
-    def _telling(self, on_progress: OnProgress | None) -> OnProgress:
+    def telling(self, on_progress: OnProgress | None) -> OnProgress:
+        """Return who is told of progress: `genesis.step` for each new status of a step, and `on_progress` of all."""
         statuses: dict[str, str] = {}
 
         def tell(progress: Progress) -> None:
@@ -323,6 +335,10 @@ class Convergence:
         shown = [finding.as_dict() for finding in findings]
         at = await self.image.writer.apply(lambda root: ledger.keep_audit(root, shown, iso(self.clock())))
         return findings, at
+
+
+def _footing(found: Plan) -> Footing:
+    return Footing(found.codex, found.digests(), frozenset(found.models.values()))
 
 
 def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:

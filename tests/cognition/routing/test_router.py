@@ -16,7 +16,6 @@ from batos.cognition.routing.lessons import Lesson
 from batos.cognition.routing.lexical import LITTLE
 from batos.cognition.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, made
 from batos.errors import BatosError, OllamaTimeout
-from batos.events import Events
 from batos.genesis import codex as codices
 from batos.genesis.codex import Codex
 from batos.image.image import LivingImage, Opening
@@ -69,7 +68,7 @@ async def understanding(bridge: ScriptedBridge, *, clock: float = 0.0) -> Router
     image = LivingImage(Opening("memory://image", "", 1))
     await image.prepare()
     try:
-        return await made(image, LESSONS, Embedder(bridge, "embedder", "d" * 64), Events())
+        return await made(image, LESSONS, Embedder(bridge, "embedder", "d" * 64), lambda progress: None)
     finally:
         await asyncio.to_thread(image.close)
 

@@ -18,12 +18,13 @@ from batos.cognition.routing.lexical import Lexical
 from batos.cognition.routing.saved import Keeps, Saved
 from batos.cognition.routing.semantic import Semantic
 from batos.image import roots
+from batos.inference.bridge import EMBED_BATCH
 
 #: What is kept in another form was kept by another version: it is learnt anew.
 FORMAT = 1
-#: Exemplars that are embedded between two looks at the clock and two words about how far it is.
-BATCH = 16
-#: Seconds after which it is told how far the embedding is, and those that it may take.
+#: Exemplars that are embedded between two looks at the clock: one request's.
+BATCH = EMBED_BATCH
+#: Seconds between two words about how far the embedding is, and those that it may take.
 TOLD_AFTER, AT_MOST = 2.0, 600.0
 #: Why there is no meaning where the daemon has no such model, or is away itself.
 NO_EMBEDDER = "the embedder is not there"
@@ -50,7 +51,7 @@ async def found_or_learnt(image: Keeps, lessons: Sequence[Lesson], embedder: Emb
     """What the image keeps of these lessons and this embedder, else what is learnt of them now, and kept.
 
     Never fails for the embedder's sake: without its vectors only the words are learnt, and `without` says why.
-    `tell` hears how many of how many exemplars are embedded, once that takes long.
+    `tell` hears how many of how many exemplars are embedded, every `TOLD_AFTER` seconds.
     """
     digest = digest_of(lessons)
     kept = await asyncio.to_thread(_kept, image, lessons, digest)
@@ -67,14 +68,15 @@ async def _with_meaning(
 ) -> Learnt:
     labelled = [(lesson.persona, text) for lesson in lessons for text in lesson.exemplars]
     clock = asyncio.get_running_loop().time
-    began, saved = clock(), Saved(image, (known.lessons, *embedder.identity))
+    told, saved = clock(), Saved(image, (known.lessons, *embedder.identity))
     vectors = await asyncio.to_thread(saved.read)
     try:
         async with asyncio.timeout(AT_MOST):
             for start in range(len(vectors), len(labelled), BATCH):
                 vectors += await embedder.vectors([text for _, text in labelled[start : start + BATCH]])
                 await saved.save(vectors, clock())
-                if clock() - began >= TOLD_AFTER:
+                if clock() - told >= TOLD_AFTER:
+                    told = clock()
                     tell(len(vectors), len(labelled))
         pairs = [(persona, vector) for (persona, _), vector in zip(labelled, vectors, strict=True)]
         meaning = await asyncio.to_thread(semantic.learnt, known.words.personas, pairs)

@@ -18,7 +18,7 @@ from batos.cognition.routing.lessons import Lesson, digest_of
 from batos.cognition.routing.lexical import Triggers
 from batos.cognition.routing.saved import Keeps
 from batos.cognition.routing.semantic import log_shares
-from batos.events import Events
+from batos.genesis.provision import OnProgress, Progress
 
 #: How much the meaning's logarithms count beside those of the words.
 MEANING = 1.5
@@ -215,21 +215,21 @@ class Router:
         return f"it is worded like what {leader} is asked"
 
 
-async def made(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, events: Events) -> Router:
+async def made(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress) -> Router:
     """The router of these lessons: as the image keeps it, else learnt aside from the loop and kept there.
 
-    Where the embedder takes long to read the exemplars, `genesis.step` tells how far it is.
+    Where the embedder takes long to read the exemplars, `tell` hears every few seconds how far it is.
     """
     told: list[int] = []
 
-    def tell(done: int, total: int) -> None:
+    def reached(done: int, total: int) -> None:
         told.append(done)
-        events.emit("genesis.step", step=LEARNING, status=f"{done} of {total} exemplars")
+        tell(Progress(LEARNING, f"{done} of {total} exemplars"))
 
-    learnt = await found_or_learnt(image, lessons, embedder, tell)
+    learnt = await found_or_learnt(image, lessons, embedder, reached)
     if told:
         status = "success" if learnt.meaning is not None else f"by words alone: {learnt.without}"
-        events.emit("genesis.step", step=LEARNING, status=status)
+        tell(Progress(LEARNING, status))
     return Router(lessons, learnt, embedder)
 
 

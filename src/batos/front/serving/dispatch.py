@@ -322,11 +322,7 @@ class Dispatcher:
             keys = {"completed": progress.completed, "total": progress.total}
             hear("genesis.step", {"step": progress.step, "status": progress.status, **keys})
 
-        report = await self.uvm.genesis(tell, prune=given.prune)
-        if all(finding.ok for finding in report.findings):
-            # What the router learns of the codex is learnt now: the first question waits for less.
-            await self.uvm.check()
-        return report.as_dict()
+        return (await self.uvm.genesis(tell, prune=given.prune)).as_dict()
 
     async def _adapters_use(self, given: AdaptersUse, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         return await self._whole(choosing.choose(self.uvm, given.persona, given.name))

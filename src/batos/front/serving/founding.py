@@ -55,8 +55,6 @@ class Founding:
             return
         report = await self._uvm.genesis(self._tell)
         wrong = [finding for finding in report.findings if not finding.ok]
-        if not wrong:
-            await self._uvm.check()  # what the router learns of the codex is learnt now
         self.state, self._progress = "done", None
         _log.info("genesis done", steps=len(report.done), wrong=[finding.id for finding in wrong])
 
