@@ -20,6 +20,8 @@ endif
 BENCHES = $(filter-out bench/report.py bench/null_%.py bench/wire_%.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
 
 # Tests run side by side, one process a core; a few named ones (make test ARGS=tests/image) in one, which starts sooner.
+# `worksteal` gives each worker its share in one piece, which keeps the tests of a module together, and lets a worker
+# that has done take the last of another's. tests/times.json puts long tests first, so that these last are short.
 WORKERS ?= $(if $(ARGS),0,auto)
 PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist worksteal --durations 10 --durations-min 3
 
@@ -27,7 +29,7 @@ export PYTHONUNBUFFERED := 1
 # Hundreds of processes are started by tests and benches: without compiled modules each would compile ours again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format types docs bench bench-full wheel fuzz live clean venv
+.PHONY: help demo test check format types docs bench bench-full wheel fuzz times live clean venv
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +65,9 @@ bench-full: $(STAMP) ## every benchmark, measured (make EXTRAS=dev,bench bench-f
 
 fuzz: $(STAMP) ## the property tests with 5,000 examples each
 	@BATOS_HYPOTHESIS=fuzz $(BIN)/python -m pytest --timeout 1800 $(PARALLEL) $(ARGS)
+
+times: $(STAMP) ## the whole test suite, and from its times tests/times.json anew, which puts long tests first
+	@$(BIN)/python -m pytest $(PARALLEL) --write-times
 
 live: $(STAMP) ## genesis, missions and adapters on a real Ollama (BATOS_LIVE_OLLAMA, else OLLAMA_HOST; BATOS_LIVE_MODEL, else its smallest)
 	@BATOS_LIVE_OLLAMA=$${BATOS_LIVE_OLLAMA:-$${OLLAMA_HOST:-http://127.0.0.1:11434}} $(BIN)/python -m pytest -m live $(ARGS)

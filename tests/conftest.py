@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 import structlog
 from tests.living import Count
+from tests.timing import TABLE, Timing, read_table
 
 from batos.loopwatch import Blocked, WatchedLoop
 
@@ -38,8 +39,14 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], WatchedLoop]]:
     return {"watched": _make_watched_loop}
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make times` writes anew which files have long tests."""
+    parser.addoption("--write-times", action="store_true", help="write tests/times.json from the times of this run")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """`make live` says how many tests ran, and none is a failure."""
+    """Files with long tests come first; `make live` says how many tests ran, and none is a failure."""
+    config.pluginmanager.register(Timing(read_table(), TABLE if config.getoption("--write-times") else None))
     if config.getoption("markexpr") == "live":
         config.pluginmanager.register(Count(os.environ.get("BATOS_LIVE_OLLAMA", "no daemon")))
 
