@@ -146,7 +146,8 @@ def _heard(process: subprocess.Popen[bytes], masters: Sequence[int], columns: in
                 if not data:
                     waiting.unregister(key.fd)
                     continue
-                text, at = decoders[key.fd].decode(data), time.perf_counter() - began
+                # What is read after its end was written before it.
+                text, at = decoders[key.fd].decode(data), ran.seconds or time.perf_counter() - began
                 screens[key.fd].feed(text)
                 ran.written.append((at, text))
                 if key.fd == masters[0] and ran.first_s is None and any(ran.out.text):

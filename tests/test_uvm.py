@@ -290,16 +290,20 @@ async def test_no_more_missions_think_at_once_than_configured(tmp_path: Path) ->
 
 
 class _Counting(ScriptedBridge):
-    """Counts the calls that are under way."""
+    """Counts the calls that are under way; the first of them answers when a second has come."""
 
     def __init__(self) -> None:
         super().__init__(Script())
         self.now = self.most = 0
+        self._two = asyncio.Event()
 
     async def think(self, request: ChatRequest, on_token: Any = None, *, stream: bool = True) -> Answer:
-        """As scripted, slowly."""
+        """Answer as scripted, after every mission that may think beside this one had its chance to begin."""
         self.now += 1
         self.most = max(self.most, self.now)
+        if self.now == 2:
+            self._two.set()
+        await self._two.wait()
         await asyncio.sleep(0.01)
         self.now -= 1
         return await super().think(request, on_token, stream=stream)
