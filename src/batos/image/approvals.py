@@ -1,7 +1,7 @@
-"""Approvals as the image keeps them: a method that waits for a person's yes, bound to exactly one source and one slot.
+"""Approvals in the image: a generated method that waits for a person's yes, bound to one source and one slot.
 
-All functions here change nothing but objects of the root that they are given; what they refuse they answer, so that it
-fails nobody else's share of a commit. docs/approvals.md tells the whole life.
+The functions here change only objects of the given root. A refusal is returned and not raised, so that one refused
+question does not abort the other changes of the same commit. docs/approvals.md describes the life of an approval.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class Approval(Persistent):
         self.revision: int | None = None
 
     def standing(self, at: str) -> Word:
-        """What it is at a moment (ISO 8601 in UTC): one whose time is over has expired, written down or not."""
+        """Return the approval's state at a moment (ISO 8601 in UTC): a question past its time is expired, even if not
+        marked so.
+        """
         return "expired" if self.word == "asked" and self.until <= at else self.word
 
     def become(self, word: Word, at: str, by: str | None, why: str | None) -> None:
@@ -73,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How it stands with a question; `changed`: it is so since just now."""
+    """The state of a question; `changed` says that the call which returned this answer changed the state."""
 
     name: str
     word: Word
@@ -108,10 +110,12 @@ def _answer(approval: Approval, at: str, *, changed: bool = False) -> Answer:
 
 
 def ask(root: Any, question: Question) -> Answer:
-    """Ask, or join those who asked exactly this; `approved`: it is the active method already.
+    """Ask a person about a method, or add the mission to those that wait for the same question.
 
-    Who waited for an answer is given it. It serves nobody else, but a rejection: until that lapses it is the answer to
-    the same question. NotFound: there is no such object.
+    Returns `approved` if exactly this method is active already. A mission that waited gets the answer that was given.
+    An answer counts for no other mission, except a rejection, which holds for everybody until it lapses.
+
+    Raises: NotFound: there is no such object.
     """
     candidate, at = question.candidate, question.at
     holder = methods.holder_named(root, candidate.holder)
@@ -135,9 +139,9 @@ def ask(root: Any, question: Question) -> Answer:
 
 
 def asked(root: Any, holder: str, selector: str, intent: str, at: str, mission: str | None) -> Answer | None:
-    """How it stands with the newest question about a slot as it is, whatever the source; None: it is free to ask.
+    """Return the state of the newest question about a slot, for any source; None if a new question may be asked.
 
-    `intent` is the digest of the slot's Intent. A mission joins those who wait; who waited is given the answer.
+    `intent` is the digest of the slot's Intent. A mission is added to those that wait; one that waited gets the answer.
     """
     start = _slot(root, methods.holder_named(root, holder), selector, intent)
     # The character behind the blank: every key with this beginning sorts between the two.
@@ -146,7 +150,7 @@ def asked(root: Any, holder: str, selector: str, intent: str, at: str, mission: 
 
 
 def _again(approval: Approval, mission: str | None, at: str) -> Answer | None:
-    """What was asked before, for who asks the same again; None: that is over, and it may be asked anew."""
+    """Return the state of an earlier question for a mission that asks it again; None if it must be asked anew."""
     word = approval.standing(at)
     if word == "asked":
         _join(approval, mission)
@@ -168,7 +172,7 @@ def _same(active: Method, candidate: Candidate) -> bool:
 
 
 def _given(root: Any, active: Method, candidate: Candidate, at: str) -> Answer:
-    """What is active already needs no answer any more, whoever gave it."""
+    """Return `approved` for a method that is active already, with the approval that allowed it if there was one."""
     approval = named(root, str(active.provenance.get("approval", "")))
     if approval is not None:
         return replace(_answer(approval, at), word="approved")
@@ -243,7 +247,9 @@ def _close(root: Any, approval: Approval, word: Word, at: str, by: str | None, w
 
 
 def _judged(candidate: Candidate) -> Candidate:
-    """It as today's guardian sees it, where its verdict is of another policy: a yes is no word against that one."""
+    """Return the candidate with today's verdict if its own is of an older policy: a person's yes does not override the
+    guardian.
+    """
     if candidate.methods:
         return replace(candidate, methods=tuple(map(_judged, candidate.methods)))
     if candidate.verdict.get("policy") == SHIPPED.version:
@@ -252,7 +258,7 @@ def _judged(candidate: Candidate) -> Candidate:
 
 
 def _outdated(root: Any, approval: Approval, candidate: Candidate) -> str | None:
-    """Why it cannot be installed any more; None: nothing is known against it."""
+    """Return the reason why an approved candidate cannot be installed any more, or None."""
     if _altered(candidate, approval.candidate):
         return "the source is not the one that was asked about"
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
@@ -278,24 +284,26 @@ def _altered(candidate: Candidate, kept: Mapping[str, Any]) -> bool:
 
 
 def named(root: Any, name: str) -> Approval | None:
-    """The approval of that id, if there is one."""
+    """Return the approval with that id, or None."""
     found: Approval | None = root[roots.APPROVALS].get(name)
     return found
 
 
 def awaited(root: Any) -> Iterator[Approval]:
-    """The questions that nobody has answered, the oldest first; the time of some may be over."""
+    """Yield the unanswered questions, oldest first. Some of them may be past their time."""
     return (root[roots.APPROVALS][name] for name in root[roots.AWAITED])
 
 
 def closed(root: Any) -> Iterator[Approval]:
-    """The others, newest first."""
+    """Yield the approvals that are no longer open, newest first."""
     names = reversed(list(root[roots.APPROVALS]))
     return (root[roots.APPROVALS][name] for name in names if not _open(root, name))
 
 
 def last_said(root: Any, holder: str, selector: str, digest: str, at: str) -> Answer | None:
-    """How the newest question about a source for a slot stands, whatever the slot was then; None: nobody asked."""
+    """Return the state of the newest question about a source for a slot, whatever the slot held then; None if nobody
+    asked.
+    """
     start = f"{reference(methods.holder_named(root, holder))} {selector} "
     found = root[roots.ASKED].items(start, f"{start[:-1]}!", excludemax=True)
     names = [name for key, name in found if key.endswith(f" {digest}")]
@@ -303,7 +311,7 @@ def last_said(root: Any, holder: str, selector: str, digest: str, at: str) -> An
 
 
 def awaits(root: Any, reason: Mapping[str, Any] | None) -> bool:
-    """Whether a mission with that reason waits for a person: a question that it names is not answered yet."""
+    """Test if a mission that stopped for that reason waits for a person, because a question it names is still open."""
     if reason is None or reason.get("code") != NEEDED:
         return False
     return any(_open(root, name) for name in (reason.get("approval"), *reason.get("approvals", ())) if name)
@@ -326,13 +334,15 @@ def _called(root: Any, holder: UvmObject) -> str:
 
 
 def _slot(root: Any, holder: UvmObject, selector: str, intent: str) -> str:
-    """What all questions about a slot as it is have in common: the beginning of what they are kept under."""
+    """Return the prefix that the keys of all questions about a slot share while the slot stays as it is."""
     active = _active(root, holder, selector)
     return f"{reference(holder)} {selector} {0 if active is None else active.revision} {intent} "
 
 
 def _digest(candidate: Candidate) -> str:
-    """What one question about a slot is told from another by; a person's own wish is a part of it."""
+    """Return the part of the key that tells questions about one slot apart: the source's digest, with a person's wish
+    if any.
+    """
     if candidate.wish is None:
         return candidate.digest
     wish = json.dumps(candidate.wish, sort_keys=True, ensure_ascii=False, default=str)

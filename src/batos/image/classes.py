@@ -67,9 +67,11 @@ class _Refused(ForbiddenClass, POSError):
 
 
 def class_factory(connection: object, module: str, name: str) -> Any:
-    """The class that a record names; raises ForbiddenClass for every class that is not on the list.
+    """Return the class that a stored record names.
 
-    ZODB asks here for each global of each pickle, so nothing else is ever imported or called on load.
+    ZODB calls this for each global name in each pickle, so that loading never imports or calls anything else.
+
+    Raises: ForbiddenClass: the class is not on the list.
     """
     return _allowed(_OLD_NAMES.get(module, module), name)
 
@@ -87,7 +89,7 @@ _MODULE = re.compile(rb"c[\w.\x80-\xff]{1,80}\Z")
 
 
 def _endings() -> dict[bytes, tuple[bytes, ...]]:
-    """What may stand before a listed class's name in a pickle."""
+    """Return, for each listed class name, the bytes that may stand before that name in a pickle."""
     old = {new: old for old, new in _OLD_NAMES.items()}
     found: dict[bytes, tuple[bytes, ...]] = {}
     for module, name in ALLOWED:

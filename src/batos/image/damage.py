@@ -1,4 +1,4 @@
-"""Damage: which errors of reading say that a database is not what was written, and what a person is told."""
+"""Damage: tells which read errors mean that a database is not what was written, and gives a person advice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _READING = (POSKeyError, StateLoadError, CorruptedError, CorruptedFileStorageErr
 
 
 def as_damage(error: BaseException) -> ImageDamaged | None:
-    """A storage's error of reading as ImageDamaged; None if it is one of ours, a conflict, or of another kind."""
+    """Convert a storage's read error to ImageDamaged; return None for our own errors, for conflicts and for other
+    errors.
+    """
     if isinstance(error, BatosError) or not isinstance(error, _READING):
         return None
     # StateLoadError has no words of its own.

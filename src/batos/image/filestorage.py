@@ -89,9 +89,10 @@ class SoundFileStorage(FileStorage):
                 return
 
     def _restore_index(self) -> tuple[Any, int, bytes] | None:
-        """Called when the file is open and nothing of it was read: index, position and last id that it may begin with.
+        """Return index, position and last transaction id to begin with. ZODB calls this after opening and before
+        reading the file.
 
-        Raises LockError if another process has the file, ImageDamaged if it is not what was written.
+        Raises: LockError: another process has the file. ImageDamaged: the file is not what was written.
         """
         self._hold()
         path = Path(self._file_name)
@@ -141,7 +142,7 @@ class SoundFileStorage(FileStorage):
         self._hold()
 
     def _clear_temp(self) -> None:
-        """Called before and after each transaction: what it gathers goes here."""
+        """Empty the buffer that gathers a transaction's records. ZODB calls this before and after each transaction."""
         self._tindex.clear()
         self._tfile = io.BytesIO()
         self._tfmt = TempFormatter(self._tfile)

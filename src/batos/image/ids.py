@@ -9,20 +9,22 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def ulid(now: datetime, entropy: bytes | None = None) -> str:
-    """A ULID: 48 bits of milliseconds, then 80 random bits, in 26 characters that sort by time."""
+    """Return a ULID: 48 bits of milliseconds, then 80 random bits, as 26 characters that sort by time."""
     milliseconds = int(now.timestamp() * 1000)
     value = (milliseconds << 80) | int.from_bytes(entropy or os.urandom(10), "big")
     return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def mission_id(now: datetime, newest: str = "") -> str:
-    """A new mission's id; it sorts behind `newest`, also within its millisecond or when the clock was set back."""
+    """Return a new mission's id. The id sorts after `newest`, even in the same millisecond or if the clock was set
+    back.
+    """
     found = f"m-{ulid(now)}"
     return found if found > newest else _next(newest)
 
 
 def _next(name: str) -> str:
-    """The id right behind another: its number, one more."""
+    """Return the next id: the same prefix with the number plus one."""
     head, digits = name[:2], list(name[2:])
     for place in reversed(range(len(digits))):
         following = _CROCKFORD.index(digits[place]) + 1
@@ -33,7 +35,10 @@ def _next(name: str) -> str:
 
 
 def begun_at(name: str) -> datetime:
-    """When a mission or conversation was begun, by its id; ValueError for what is none."""
+    """Return the time when a mission or conversation began, as its id tells.
+
+    Raises: ValueError: the text is no such id.
+    """
     milliseconds = 0
     for digit in name[2:12]:
         milliseconds = milliseconds << 5 | _CROCKFORD.index(digit)
@@ -41,30 +46,30 @@ def begun_at(name: str) -> datetime:
 
 
 def conversation_id(now: datetime) -> str:
-    """A new conversation's id."""
+    """Return a new conversation's id."""
     return f"c-{ulid(now)}"
 
 
 def approval_id(now: datetime) -> str:
-    """A new approval's id."""
+    """Return a new approval's id."""
     return f"a-{ulid(now)}"
 
 
 def utc_now() -> datetime:
-    """The clock that every part takes as an argument."""
+    """Return the current time in UTC: the default of every `clock` argument."""
     return datetime.now(UTC)
 
 
 def iso(moment: datetime) -> str:
-    """ISO 8601 in UTC, to the millisecond."""
+    """Format a moment as ISO 8601 in UTC, to the millisecond."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def tid_text(serial: bytes) -> str:
-    """A commit as CONTRACT names it, from the `_p_serial` of an object that it wrote."""
+    """Format a commit's id (`tid:0x...`) from the `_p_serial` of an object that the commit wrote."""
     return f"tid:0x{int.from_bytes(serial, 'big'):016x}"
 
 
 def oid_text(oid: bytes) -> str:
-    """An object as CONTRACT names it."""
+    """Format an object's id (`oid:0x2a`)."""
     return f"oid:{int.from_bytes(oid, 'big'):#x}"

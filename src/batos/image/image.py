@@ -36,7 +36,7 @@ INLINE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How an image is opened: where, for how many missions at once, and the seams."""
+    """Arguments of opening an image: its location, the number of missions at a time, and seams for tests."""
 
     image: str
     journal: str
@@ -72,7 +72,7 @@ class LivingImage(ReadableImage):
         self._blobs = IBlobStorage.providedBy(self.db.storage)
 
     def _committed(self, what: str) -> Callable[[int], None]:
-        """Tells of a commit of this database, and of how many changes were in it."""
+        """Return a callback that reports a commit of this database and the number of changes in it."""
         return lambda changes: self._events.emit("txn.commit", what=what, changes=changes)
 
     async def prepare(self) -> None:
@@ -131,7 +131,10 @@ class LivingImage(ReadableImage):
     def _admit(
         self, root: Any, brief: dict[str, Any], at: str, files: Mapping[str, bytes], limit: int | None
     ) -> tuple[str, int] | Busy:
-        """The id of the mission that this brief now is, and how many wait; Busy, written nowhere, if no more may."""
+        """Record a brief as a mission; return its id and the number of waiting missions, or Busy if the queue is full.
+
+        A brief with the idempotency key of an earlier one gets that one's id, and nothing is written.
+        """
         repeats, key = root[roots.REPEATS], brief.get("idempotency_key")
         kept = None if key is None else roots.repeat_key(brief["user"], key)
         if kept is not None and kept in repeats:
@@ -182,7 +185,7 @@ class LivingImage(ReadableImage):
 
     @contextmanager
     def transaction(self, mission: str) -> Iterator[MissionTransaction]:
-        """A mission's own snapshot; what it does not commit leaves no trace."""
+        """Open a mission's own snapshot. Changes that are not committed leave no trace."""
         transaction = MissionTransaction(self.db, self.thread, mission)
         transaction.watch(self.voters)
         try:
@@ -251,7 +254,9 @@ class LivingImage(ReadableImage):
         self._events.emit("mission.status", mission=mission, status="running", reason=shown, attempt=attempts)
 
     def translate(self, error: BaseException) -> BaseException:
-        """A storage's error as one of ours; a full disk, and a storage that gave up, also stop accepting."""
+        """Convert a storage's error to one of ours. After a full disk or a failed storage no more missions are
+        accepted.
+        """
         if no_room(error):
             full = error if isinstance(error, DiskFull) else disk_full(error, storage.file_of(self.uri))
             self.refusing = self.refusing or full
@@ -270,7 +275,9 @@ class LivingImage(ReadableImage):
 
 
 def _is_kept(attachments: Any, sha256: str) -> bool:
-    """Whether a file is there and sound; one that is damaged is written anew, since its bytes are at hand."""
+    """Test if a file is stored and sound. A damaged one counts as missing, so that the bytes at hand are
+    written again.
+    """
     if sha256 not in attachments:
         return False
     try:

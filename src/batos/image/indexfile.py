@@ -18,10 +18,11 @@ class _Foreign(ValueError):
 
 
 def read_index(path: Path) -> tuple[int, fsIndex] | None:
-    """The position that an index knows the file up to, and the index; None if there is none that ZODB wrote.
+    """Read ZODB's index file: return the position up to which it knows the database, and the index; None if it is not
+    valid.
 
-    The form is that of `fsIndex.save` in ZODB 6: the position; a pair (six bytes of an object's id, the bucket of those
-    that begin with them) for each prefix; None. Nothing else is understood, so nothing else can happen.
+    The format is that of `fsIndex.save` in ZODB 6: the position; for each prefix a pair (six bytes of an object id, the
+    bucket of ids that begin with them); None. Nothing else is parsed, so that a damaged file can do no harm.
     """
     try:
         return _Reader(path.read_bytes()).index()

@@ -1,4 +1,4 @@
-"""An image looked at without changing a byte of it, whether or not another process has it open."""
+"""Read-only access to an image, whether or not another process has it open."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Until:
         return self._file.seek(self._end + offset if whence == 2 else offset, 0 if whence == 2 else whence)
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, or fewer where it ends."""
+        """Read up to `size` bytes, and none beyond the end that was set."""
         left = max(0, self._end - self._file.tell())
         return self._file.read(left if size < 0 else min(size, left))
 
@@ -92,7 +92,10 @@ class Faces:
 
     @contextmanager
     def root(self) -> Iterator[Any]:
-        """The image's root as of now; a database that cannot be read is ImageDamaged."""
+        """Open the image's current root for reading.
+
+        Raises: ImageDamaged: the database cannot be read.
+        """
         try:
             with snapshot(self.image) as root:
                 yield root
@@ -103,7 +106,10 @@ class Faces:
             raise
 
     def pair(self) -> str:
-        """The id that both share, "" if they were never used; raises ImageDamaged if they are no pair."""
+        """Return the id that image and journal share, "" if neither was ever used.
+
+        Raises: ImageDamaged: they do not belong together.
+        """
         image, journal = pairing.image_side(self.image), pairing.journal_side(self.journal)
         agreed = pairing.agreed(image, journal)
         return "" if image.pair is journal.pair is None else agreed
@@ -126,13 +132,15 @@ class Faces:
         attachment.checked(content)
 
     def last_at(self) -> float:
-        """When the last commit was made, in seconds since 1970; 0 if there is none."""
+        """Return the time of the last commit in seconds since 1970; 0 if there is none."""
         tid: bytes = self.image.lastTransaction() or z64
         return 0.0 if tid == z64 else float(TimeStamp(tid).timeTime())
 
 
 def exists(uri: str) -> bool:
-    """Whether there is anything to look at: a file may not be there yet; of other storages only opening tells."""
+    """Test if there is a database to read. Only a file can be missing: for other storages this is True, and opening
+    tells.
+    """
     path = storage.file_of(uri)
     return path is None or path.exists()
 

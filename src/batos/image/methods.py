@@ -1,7 +1,8 @@
-"""Methods as the image keeps them: every revision of a slot's method, which of them is active, and what each use said.
+"""Methods in the image: every revision of a slot's method, the active one, and the record of each use.
 
-A `Lineage` is all that was ever made for one slot. The slot holds the active revision, or the Intent that the methods
-were made from. What `install` refuses never becomes a method, whoever asks. docs/methods.md tells the whole life.
+A `Lineage` holds everything that was ever made for one slot. The slot itself holds the active revision, or the Intent
+that the methods were made from. A candidate that `install` refuses never becomes a method. docs/methods.md describes
+the life of a method.
 """
 
 from __future__ import annotations
@@ -59,31 +60,34 @@ class Lineage(Persistent):
 
 
 def key_of(holder: UvmObject, selector: str) -> str:
-    """What a lineage is kept under in the root's `methods`."""
+    """Return the key of a slot's lineage in the root's `methods`."""
     return f"{reference(holder)} {selector}"
 
 
 def lineage_of(root: Any, holder: UvmObject, selector: str) -> Lineage | None:
-    """What was made for that slot, if anything ever was."""
+    """Return the lineage of a slot, or None if no method was ever made for the slot."""
     found: Lineage | None = root[roots.METHODS].get(key_of(holder, selector))
     return found
 
 
 def lineages_of(root: Any, holder: UvmObject) -> Iterator[Lineage]:
-    """The lineages of all slots of an object, by selector."""
+    """Yield the lineages of all slots of an object, sorted by selector."""
     start = key_of(holder, "")
     # The character behind the blank: every key of this holder sorts between the two.
     yield from root[roots.METHODS].values(start, f"{start[:-1]}!", excludemax=True)
 
 
 def is_sound(lineage: Lineage) -> bool:
-    """Whether the slot holds what the lineage says: the active revision, else the intent, else nothing."""
+    """Test if the slot holds what the lineage says: the active revision, else the intent, else nothing."""
     value = own_slots(lineage.holder).get(lineage.selector)
     return value is (lineage.revisions[lineage.active] if lineage.active else lineage.intent)
 
 
 def holder_named(root: Any, name: str) -> UvmObject:
-    """An object by root name, the name of a tool that was made, or `oid:0x2a`; NotFound."""
+    """Return an object by its root name, by the name of a generated object, or by `oid:0x2a`.
+
+    Raises: NotFound: there is no such object.
+    """
     found: Any = root.get(name) if name in roots.OBJECTS else tools.made(root, name)
     if name.startswith("oid:0x"):
         try:
@@ -96,7 +100,7 @@ def holder_named(root: Any, name: str) -> UvmObject:
 
 
 def digest_of(intent: Intent) -> str:
-    """What tells one wish from another: SHA-256 over all of its fields, in hex."""
+    """Return the digest of an intent: SHA-256 over all of its fields, in hex."""
     fields = json.dumps(intent.as_dict(), sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(fields.encode()).hexdigest()
 
@@ -186,9 +190,10 @@ def restore(root: Any, lineage: Lineage, revision: int, at: str, by: str) -> Non
 
 
 def retire(lineage: Lineage, reason: str, at: str, by: str = "the ledger") -> int:
-    """Take the active revision out of use: the slot holds the Intent again. The revision, 0 if none was active.
+    """Take the active revision out of use and put the Intent back into the slot. Return the revision, 0 if none was
+    active.
 
-    It stays readable with the reason, and nothing is generated in its place until the wish or the coder changes.
+    The revision stays readable with the reason. No new method is generated until the intent or the coder changes.
     """
     gone = lineage.active
     if gone:
@@ -199,9 +204,10 @@ def retire(lineage: Lineage, reason: str, at: str, by: str = "the ledger") -> in
 
 
 def declared(root: Any, holder: UvmObject, selector: str, intent: Intent | None, at: str) -> int:
-    """The codex says something else of a slot (None: nothing any more); the revision that was retired for it, or 0.
+    """Tell a lineage that the codex changed its slot's intent (None: removed); return the revision retired for it, or
+    0.
 
-    To be called where the slot is to change: it does that. A slot for which nothing was ever made is not its business.
+    Changes the slot to the new intent. Does nothing for a slot that never had a method.
     """
     lineage = lineage_of(root, holder, selector)
     if lineage is None:
@@ -215,12 +221,12 @@ def declared(root: Any, holder: UvmObject, selector: str, intent: Intent | None,
 
 
 def may_generate(holder: UvmObject, selector: str, coder: str) -> bool:
-    """Whether a method may be made for that slot by the model of digest `coder`: not again what was just retired."""
+    """Test if the model with the digest `coder` may generate a method for a slot, which a retired method can forbid."""
     return barred(holder, selector, coder) == ""
 
 
 def barred(holder: UvmObject, selector: str, coder: str) -> str:
-    """Why nothing is generated for that slot by the model of digest `coder`; empty: it may be."""
+    """Return the reason why the model with the digest `coder` may not generate for a slot; empty if it may."""
     if holder._p_jar is None or holder._p_oid is None:
         return ""
     lineage = lineage_of(holder._p_jar.root(), holder, selector)
@@ -262,7 +268,10 @@ def _refused(candidate: Candidate, why: str, field: str) -> Refused:
 
 
 def _standing(holder: UvmObject, selector: str, lineage: Lineage | None) -> Intent:
-    """The wish that a method in this slot serves; Refused where there is none."""
+    """Return the intent that a method in this slot implements.
+
+    Raises: Refused: the slot has no intent.
+    """
     value = own_slots(holder).get(selector)
     if isinstance(value, Intent):
         return value
@@ -276,7 +285,9 @@ def _standing(holder: UvmObject, selector: str, lineage: Lineage | None) -> Inte
 
 
 def _wish_of(lineage: Lineage, revision: int, standing: Intent) -> Intent:
-    """What the slot is to hold when this revision goes; `standing` is what it would hold now."""
+    """Return the intent that the slot gets back when this revision is retired; `standing` is the slot's
+    present intent.
+    """
     wanted = lineage.revisions[revision].provenance["intent"] if revision else None
     wishes: list[Intent | None] = [standing]
     for number in sorted(lineage.history, reverse=True):
@@ -309,7 +320,7 @@ def _become(lineage: Lineage, revision: int, intent: Intent | None, entry: dict[
 
 
 def _bar(lineage: Lineage, reason: str) -> None:
-    """Nothing more for this wish from the coders whose methods for it were retired."""
+    """Forbid new methods for this intent by the coders whose methods for it were retired."""
     if lineage.intent is not None:
         wish = digest_of(lineage.intent)
         made = [lineage.revisions[number].provenance for number in lineage.retired]

@@ -1,4 +1,4 @@
-"""Image and journal belong together: both hold one random id, and neither is used beside a stranger."""
+"""Pairing of image and journal: both hold one random id, so that neither is used with a stranger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from batos.image.transactions import snapshot
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one of the two databases knows: the id (None: never signed), and whether it has anything of missions."""
+    """The image's or the journal's part of the pairing: the id (None if there is none yet), and if it holds any
+    mission.
+    """
 
     where: str
     pair: str | None
@@ -23,14 +25,14 @@ class Side:
 
 
 def image_side(db: DB) -> Side:
-    """The image's side."""
+    """Read the image's id and if it was used."""
     with snapshot(db) as root:
         pair = root[roots.GENESIS].get(roots.PAIR) if roots.GENESIS in root else None
         return Side(_where(db), pair, bool(root.get(roots.MISSIONS)))
 
 
 def journal_side(db: DB) -> Side:
-    """The journal's side."""
+    """Read the journal's id and if it was used."""
     with snapshot(db) as root:
         return Side(_where(db), root.get(roots.PAIR), bool(root.get(roots.MISSIONS)))
 
@@ -40,10 +42,13 @@ def _where(db: DB) -> str:
 
 
 def agreed(image: Side, journal: Side) -> str:
-    """The id that both have or are to have; raises ImageDamaged, naming what to bring back, if they are no pair.
+    """Return the id that both sides have or are to get.
 
-    The journal is signed before the image. So a signed journal that is unused may stand beside an unsigned image (the
-    process died between the two), a signed image never beside an unsigned journal, unless nothing was in either.
+    The journal gets its id before the image. So a journal with an id and no use may stand beside an image without one
+    (the process died in between). An image with an id never stands beside a journal without one, unless both are
+    unused.
+
+    Raises: ImageDamaged: they do not belong together; the error says which file to bring back.
     """
     if image.pair == journal.pair:
         return image.pair or secrets.token_hex(16)

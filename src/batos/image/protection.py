@@ -1,4 +1,4 @@
-"""Slots that no method writes: who an object is, what the codex declares of it, how far it is to be trusted."""
+"""Slots that no method may write: an object's identity, the codex's declarations, and the trust records."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _protected(slots: Mapping[str, Any]) -> frozenset[str]:
 
 
 def overstepped(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """List the slots of one object that differ from before, though no method may have changed them.
+    """List the slots of one object that were changed and that no method may change.
 
-    Which of its slots are less trusted is kept beside them by the kernel: it may change for those that changed.
+    The record of less trusted slots is the kernel's: it may change for the slots that changed.
     """
     changed = {slot for slot in before.keys() | after.keys() if _differs(before, after, slot)}
     kept, new = before.get(SLOT_TRUST) or {}, after.get(SLOT_TRUST) or {}

@@ -20,7 +20,7 @@ class Applier(Protocol):
     """Folds contributions of one kind into a projection; memory and jit register theirs."""
 
     def __call__(self, root: Any, mission: str, payload: Any) -> Sequence[Telling] | None:
-        """Change the projection; may run again. What it answers is called on the loop after the commit, in order."""
+        """Change the projection, and return the calls to make on the loop after the commit, in order. May run again."""
 
 
 class Publisher:
@@ -40,7 +40,9 @@ class Publisher:
         return tellings is not None
 
     def _fold(self, root: Any, mission: str, at: str) -> list[Telling] | None:
-        """What is to be told of it; None: it was published before."""
+        """Apply a mission's contributions; return the calls to make after the commit, or None if it was published
+        before.
+        """
         _, status, thought = root[roots.MISSIONS][mission]
         if status.published:
             return None

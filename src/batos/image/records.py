@@ -28,7 +28,7 @@ SLOT_TRUST = "slot_trust"
 
 
 def least_trusted(*classes: str) -> str:
-    """The minimum over a lineage.
+    """Return the least trusted of these trust classes.
 
     >>> least_trusted("user", "external", "model")
     'external'
@@ -89,7 +89,10 @@ class Attachment(Persistent):
         self.blob = blob
 
     def read(self) -> bytes:
-        """The whole content, as it was given; raises ImageDamaged, naming the file, if it is not that any more."""
+        """Return the whole content.
+
+        Raises: ImageDamaged: the content cannot be read or is not what was stored; the error names the file.
+        """
         try:
             content = self._content()
         except (OSError, POSError, CorruptedError) as error:

@@ -105,7 +105,7 @@ def prepare(root: Any) -> bool:
 
 
 def named(root: Any, obj: UvmObject) -> str:
-    """The object as people name it: by its root name, by the name that it was declared under, else by its reference."""
+    """Return the name that people use for an object: its root name, else its declared name, else its reference."""
     name = own_slots(obj).get("name")
     if isinstance(name, str) and TOOLS in root and own_slots(root[TOOLS]).get(name) is obj:
         return name
@@ -113,7 +113,7 @@ def named(root: Any, obj: UvmObject) -> str:
 
 
 def scanned(root: Any) -> dict[str, int]:
-    """How many missions have each status, by looking at every one of them."""
+    """Count the missions of each status by reading every mission."""
     return dict(Counter(status.word for _, status, _ in root[MISSIONS].values()))
 
 
@@ -126,18 +126,18 @@ def tallied(root: Any, before: str | None, after: str) -> None:
 
 
 def waiting(root: Any) -> int:
-    """How many missions take a place in the queue."""
+    """Return the number of missions that take a place in the queue."""
     tally = root[TALLY]
     return sum(tally.get(word, 0) for word in ("queued", "waiting"))
 
 
 def repeat_key(user: str, key: str) -> str:
-    """What an idempotency key is kept under: it is its user's alone. Neither may hold a control character."""
+    """Return the key under which a user's idempotency key is stored. Neither may contain a control character."""
     return f"{user}\0{key}"
 
 
 def conversation(root: Any, name: str, user: str) -> UvmObject:
-    """The conversation of that name, begun for the user if it is not there yet; its turns are numbered from 1."""
+    """Return a user's conversation by id, and make it if it does not exist. Its turns are numbered from 1."""
     known, parents = root[CONVERSATIONS], _behaviour(root)
     if name not in known:
         known[name] = UvmObject({"name": name, "user": user, "turns": IOBTree(), "view": ()}, parents)
@@ -157,7 +157,7 @@ def told(change: Reparenting) -> None:
 
 
 def _behaviour(root: Any) -> tuple[UvmObject, ...]:
-    """What a conversation delegates to, as far as genesis has made it."""
+    """Return the objects that a conversation delegates to, as far as genesis has made them."""
     prototype = own_slots(root["orchestrator_obj"]).get(CONVERSATION) if "orchestrator_obj" in root else None
     if prototype is not None:
         return (prototype,)

@@ -39,7 +39,10 @@ _FILE_KEYWORDS = ("blobstorage_dir", "quota")
 
 
 def journal_uri(image: str, journal: str) -> str:
-    """The journal's URI: as given, or derived from the image's (CONTRACT, "URIs")."""
+    """Return the journal's URI: the given one, else one derived from the image's URI (CONTRACT, "URIs").
+
+    Raises: ConfigError: the image's storage needs a journal URI of its own.
+    """
     if journal:
         return _normal(journal)
     image = _normal(image)
@@ -93,7 +96,10 @@ def open_database(uri: str, *, connections: int, factory: StorageFactory | None 
 
 
 def _resolve(uri: str) -> tuple[StorageFactory, dict[str, Any]]:
-    """What opens the storage, and the keywords of its database; raises ConfigError."""
+    """Return the function that opens the storage, and the keyword arguments of its database.
+
+    Raises: ConfigError: the URI is not valid, or its storage is not installed.
+    """
     path = file_of(uri)
     if path is not None:
         return _file_factory(uri, path), {}
@@ -111,7 +117,9 @@ def _resolve(uri: str) -> tuple[StorageFactory, dict[str, Any]]:
 
 
 def _soon(uri: str) -> str:
-    """A zeo:// URI that waits no half a minute for a server that is not there, unless it says how long."""
+    """Add a short wait to a zeo:// URI that names none, so that an absent server is noticed soon and not in half a
+    minute.
+    """
     if "wait_timeout=" in uri:
         return uri
     return f"{uri}{'&' if '?' in uri else '?'}wait_timeout={SERVER_SECONDS}"
@@ -163,7 +171,7 @@ def _unopened(uri: str, path: Path | None, error: Exception) -> ImageError:
 
 
 def file_of(uri: str) -> Path | None:
-    """The file of a file:// URI, else None."""
+    """Return the path of a file:// URI, or None for other URIs."""
     scheme, _, rest = uri.partition("://")
     return Path(rest.partition("?")[0]) if scheme == "file" else None
 
@@ -175,7 +183,7 @@ def blobs_of(uri: str) -> Path | None:
 
 
 def owner(path: Path | None) -> str:
-    """Which process holds the lock of a file storage, as far as this machine can tell."""
+    """Describe the process that holds the lock of a file storage, as far as this machine can tell."""
     try:
         pid = int(Path(f"{path}.lock").read_text(encoding="ascii").split()[0])
     except (OSError, ValueError, IndexError):
@@ -192,7 +200,10 @@ def owner(path: Path | None) -> str:
 
 
 def holder(path: Path) -> str:
-    """Which process has a file storage open for writing, "" if none; where the kernel lists no locks, by trying one."""
+    """Describe the process that has a file storage open for writing, "" if none.
+
+    Where the kernel does not list locks, the function tries to take one.
+    """
     if _locker(path):
         return owner(path)
     if Path("/proc/locks").exists():
@@ -216,7 +227,7 @@ def held_since(path: Path) -> float:
 
 
 def _locker(path: Path | None) -> int:
-    """Which process has locked the file itself, as the kernel lists it; 0 if it does not say."""
+    """Return the id of the process that locked the file, as the kernel lists it; 0 if the kernel does not say."""
     try:
         number = Path(path or "").stat().st_ino
         locks = Path("/proc/locks").read_text(encoding="ascii")

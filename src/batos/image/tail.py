@@ -1,4 +1,4 @@
-"""The end of a file storage after an unclean close: what a crash leaves there is cut off, anything else is damage."""
+"""The end of a file storage after an unclean close: an unfinished transaction is cut off, anything else is damage."""
 
 from __future__ import annotations
 
@@ -49,14 +49,20 @@ def settle(file: BinaryIO, path: Path, start: int, last: bytes) -> None:
 
 
 def end(path: Path, start: int, last: bytes, *, strict: bool) -> int:
-    """Where the last commit of a file ends, of which nothing is changed; if `strict`, ImageDamaged as `settle`."""
+    """Return the position where the last commit of a file ends, and change nothing.
+
+    Raises: ImageDamaged: with `strict`, as `settle` does.
+    """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         return size if size <= start else _unfinished(file, path, start, last, strict=strict)[0]
 
 
 def _unfinished(file: BinaryIO, path: Path, start: int, last: bytes, *, strict: bool = True) -> tuple[int, bool]:
-    """Where the last commit ends, and whether only zeros are behind it; ImageDamaged if that is no crash's doing."""
+    """Return the position where the last commit ends, and if only zeros follow it.
+
+    Raises: ImageDamaged: with `strict`, the rest is not what a crash leaves.
+    """
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         if view[:4] != packed_version:
             return len(view), True
@@ -68,14 +74,14 @@ def _unfinished(file: BinaryIO, path: Path, start: int, last: bytes, *, strict: 
 
 
 def cuttings(path: Path) -> list[Path]:
-    """The files in which what was cut off a storage is kept."""
+    """List the files that keep what was cut off a storage."""
     return sorted(
         each for each in path.parent.glob("*.tr*") if re.fullmatch(rf"{re.escape(path.name)}\.tr\d+", each.name)
     )
 
 
 def _sound(view: mmap.mmap, at: int, last: bytes) -> int:
-    """Where the last of the whole, finished transactions from `at` on ends, each newer than the one before."""
+    """Return the end of the last whole, finished transaction from `at` on, where each is newer than the one before."""
     while end := _end(view, at):
         if view[at + 16 : at + 17] not in _FINISHED or view[at : at + 8] <= last:
             break
@@ -84,7 +90,7 @@ def _sound(view: mmap.mmap, at: int, last: bytes) -> int:
 
 
 def _end(view: mmap.mmap, at: int) -> int:
-    """Where the transaction at `at` ends if it is whole: its lengths, its records and its trailer agree; else 0."""
+    """Return the end of the transaction at `at`, or 0 if its lengths, its records and its trailer do not agree."""
     if at + _TRANSACTION.size + _LENGTH.size > len(view):
         return 0
     tid, length, _, *texts = _TRANSACTION.unpack_from(view, at)
@@ -114,10 +120,10 @@ def _check_cut(view: mmap.mmap, path: Path, at: int) -> None:
 
 
 def _later(view: mmap.mmap, at: int) -> int:
-    """The first whole transaction behind `at`, or 0.
+    """Find the first whole transaction after `at`; return its position, or 0.
 
-    Its header is found by the zeros that a length begins with; its records name its position, so that bytes which only
-    look like a transaction (a database that is attached to a mission) are none.
+    The search looks for the zeros at the start of a length. The records of a transaction name its position, so that
+    bytes which only look like a transaction (such as a database attached to a mission) are not taken for one.
     """
     end = _end(view, at)
     if end and end < len(view) and _end(view, end):
@@ -133,10 +139,10 @@ def _later(view: mmap.mmap, at: int) -> int:
 
 
 def _was_finished(view: mmap.mmap, at: int) -> bool:
-    """Whether the last transaction says that it was finished, though it is not sound.
+    """Test if the last transaction was finished, although it is not sound now.
 
-    The status is written last, and the trailer last but one: a crash may leave zeros in the place of any of them, but
-    neither a trailer that is right behind a header that is wrong, nor a trailer that is wrong and no zeros.
+    ZODB writes the status last and the trailer just before it. A crash may leave zeros in the place of either. A crash
+    leaves neither a correct trailer after a wrong header nor a wrong trailer without zeros.
     """
     header = view[at : at + _TRANSACTION.size]
     if len(header) < _TRANSACTION.size or not header.strip(b"\0") or header[16:17] == b"c":

@@ -1,7 +1,7 @@
-"""What was made to be used again: `tools_obj` holds tools by selector and made objects by name, each a slot.
+"""Generated tools and objects: `tools_obj` holds tools by selector and objects by name, each in a slot.
 
-A declared object that does not exist is an Intent of kind `prototype` in the slot of its name, until it is made.
-docs/tools.md tells the whole.
+An object that is declared and does not exist yet is an Intent of kind `prototype` in the slot of its name.
+docs/tools.md describes the whole.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
 
 
 def absent(root: Any, name: str) -> Intent | None:
-    """What is declared of an object of that name that does not exist."""
+    """Return the intent that declares an object of that name, or None if none is declared or the object exists."""
     found = _slots(root).get(name)
     return found if isinstance(found, Intent) and found.kind == "prototype" else None
 
 
 def made(root: Any, name: str) -> UvmObject | None:
-    """The object of that name that was made."""
+    """Return the generated object of that name, or None."""
     found = _slots(root).get(name)
     return found if isinstance(found, UvmObject) and own_slots(found).get(NAME) == name else None
 
 
 def names(root: Any) -> dict[str, UvmObject | None]:
-    """Every object that is declared here, by name; None: it does not exist."""
+    """Return every declared object by name, with None for those that do not exist yet."""
     found = {name: made(root, name) for name in _slots(root)}
     return {name: obj for name, obj in found.items() if obj is not None or absent(root, name) is not None}
 
@@ -50,10 +50,11 @@ def make(root: Any, name: str, api: str, intents: Mapping[str, Intent]) -> UvmOb
 
 
 def declare(root: Any, apis: Mapping[str, str], declared: Declared) -> list[str]:
-    """Bring the objects that are declared to what the codex says, name to API; what changed, a line each.
+    """Bring the declared objects in line with the codex, given as name to API. Return a line for each change.
 
-    One that was made stays while its API does. If that changes it is declared anew and made anew at the next message:
-    the methods of the old one are retired, and it can be looked at by its reference. So it is with one that goes.
+    A generated object stays as long as its API does. If the API changes, or the name disappears, the methods of the old
+    object are retired and the object stays readable by its reference. A changed one is generated anew at the next
+    message.
     """
     changes = []
     for name, api in apis.items():

@@ -1,4 +1,4 @@
-"""One mission, one transaction: a connection and a manager of its own, and a commit that a cancellation cannot tear."""
+"""A transaction for each mission: its own connection and manager, and a commit that cancellation cannot interrupt."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MissionTransaction:
         return value
 
     def changed(self) -> tuple[Any, ...]:
-        """The objects that this thought has changed so far, and those that it gave an identity."""
+        """Return the objects that this mission has changed so far, new ones included."""
         return changed_in(self._connection)
 
     def uphold_organisation(self) -> None:
@@ -66,7 +66,7 @@ class MissionTransaction:
         return found
 
     def doom(self) -> None:
-        """From here on this thought can only be aborted."""
+        """Forbid the commit: from now on this transaction can only be aborted."""
         if not self.doomed and not self.committed:
             self.doomed = True
             self._manager.doom()
@@ -94,7 +94,7 @@ class MissionTransaction:
             raise InternalError("the thought was doomed while it was being committed")
 
     def _open(self) -> bool:
-        """Whether there is a transaction: none is left by a commit that went through, one by any other."""
+        """Test if there is a transaction: a successful commit ends it, a failed one does not."""
         try:
             self._manager.get()
         except NoTransaction:
@@ -114,11 +114,11 @@ class MissionTransaction:
 
 
 def _seen_at(connection: Any) -> bytes:
-    """The newest commit that a connection sees.
+    """Return the id of the newest commit that a connection sees.
 
-    There is no public way to ask: the adapter that ZODB puts around a storage keeps the commit before which it
-    reads as `_start`; a storage that has snapshots itself (RelStorage) answers with its own last transaction.
-    `db.lastTransaction()` may be older or newer than either.
+    No public function returns it. The adapter that ZODB puts around a storage keeps the commit before which it reads as
+    `_start`; a storage with snapshots of its own (RelStorage) returns its last transaction. `db.lastTransaction()` may
+    be older or newer than either.
     """
     storage = connection._storage
     start = getattr(storage, "_start", None)
@@ -128,7 +128,10 @@ def _seen_at(connection: Any) -> bytes:
 
 @contextlib.contextmanager
 def snapshot(db: DB) -> Iterator[Any]:
-    """The root as of now, for reading; what is changed in it is thrown away. ImageDamaged: an object cannot be read."""
+    """Open the current root for reading; changes are thrown away.
+
+    Raises: ImageDamaged: an object cannot be read.
+    """
     manager = transaction.TransactionManager(explicit=True)
     manager.begin()
     connection = db.open(manager)

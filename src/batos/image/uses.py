@@ -1,4 +1,4 @@
-"""The ledger of a method: every use of its slot, written down once, and what they come to."""
+"""The record of a method's uses: each use of its slot is written down once, with totals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE: Final = 16
 
 
 def nothing() -> dict[str, dict[str, Any]]:
-    """The totals of no use at all."""
+    """Return the totals of no use at all."""
     return {kind: dict.fromkeys(COUNTED, 0) for kind in ("method", "control")}
 
 
@@ -33,12 +33,12 @@ def write(ledger: Any, entry: Mapping[str, Any]) -> None:
 
 
 def entries(ledger: Any) -> Iterator[Mapping[str, Any]]:
-    """Every use that was written down, oldest first."""
+    """Yield every recorded use, oldest first."""
     return (entry for page in ledger.values() for entry in page)
 
 
 def totals_of(found: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """The sums of entries by revision, counted anew: what a lineage's `totals` must equal."""
+    """Sum up uses by revision. A lineage's `totals` must equal this sum."""
     totals: dict[int, dict[str, Any]] = {}
     for entry in found:
         totals[entry["revision"]] = counted(totals.get(entry["revision"]) or nothing(), entry)
@@ -46,7 +46,7 @@ def totals_of(found: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
 
 
 def counted(before: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The totals with one use more."""
+    """Return the totals with one more use added."""
     fault, gate = entry["outcome"] == "fault", entry["gate_faults"]
     more = {
         "calls": 1,

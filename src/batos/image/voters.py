@@ -1,4 +1,4 @@
-"""What must hold of a thought before it may be committed; each voter raises to veto."""
+"""Checks that a mission's result must pass before its commit; each voter raises to veto."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _PROVENANCE = ("journal", "models", "methods", "recalled", "read_at")
 
 
 def has_provenance(transaction: MissionTransaction) -> None:
-    """A thought says where all of it came from."""
+    """Check that a thought says where all of it came from.
+
+    Raises: Refused: a part of the provenance is missing.
+    """
     provenance = transaction.thought.provenance
     missing = [key for key in _PROVENANCE if key not in provenance]
     if missing:
@@ -21,7 +24,10 @@ def has_provenance(transaction: MissionTransaction) -> None:
 
 
 def has_trust(transaction: MissionTransaction) -> None:
-    """A thought has a trust class, which is never a person's, and its lineage has the least of all that is in it."""
+    """Check that a thought has a trust class below a person's, and its lineage the least class of all that is in it.
+
+    Raises: Refused: the classes are missing or contradict each other.
+    """
     trust = transaction.thought.trust
     lineage = transaction.thought.lineage_trust
     if trust not in TRUST[1:] or lineage not in TRUST or TRUST.index(lineage) < TRUST.index(trust):
@@ -30,10 +36,13 @@ def has_trust(transaction: MissionTransaction) -> None:
 
 
 def makes_no_behaviour(transaction: MissionTransaction) -> None:
-    """No thought makes a method or an intent, or changes one: they come in by `methods.install`, which asks for more.
+    """Check that a thought neither makes nor changes a method or an intent.
 
-    That refuses what no guardian accepted, what says not where it is from, and what came from outside and nobody
-    approved; a thought that could go round it would need none of that.
+    Behaviour comes in by `methods.install` alone, which refuses code that the guardian did not accept, code without
+    provenance, and code from outside that nobody approved. A thought that wrote behaviour itself would evade these
+    checks.
+
+    Raises: Refused: the thought did.
     """
     for changed in transaction.changed():
         values = own_slots(changed).values() if isinstance(changed, UvmObject) else (changed,)

@@ -1,4 +1,4 @@
-"""A whole object becomes one: its declaration gives way to it and all its methods are installed, or nothing is."""
+"""Installs a generated object: its declaration is replaced by the object and all its methods are installed, or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def install(root: Any, candidate: Candidate, at: str) -> list[Method]:
 
 
 def parts(candidate: Candidate) -> list[Candidate]:
-    """The candidates of the methods, to be installed once the object is there."""
+    """Return the candidates of the object's methods, to be installed once the object exists."""
     return [replace(each, wish=None) for each in candidate.methods]
 
 

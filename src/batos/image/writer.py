@@ -26,10 +26,10 @@ class _Waiting(Generic[T]):
 
 
 class Writer:
-    """The only writer of what missions share: briefs, statuses, projections; or of the journal.
+    """The only writer of the records that missions share (briefs, statuses, projections), or of the journal.
 
-    A change is a function of the database's root. It may run twice (a batch that fails is taken apart and each change
-    is tried alone), so it must do nothing but change objects. A batch that would undo the organisation is refused.
+    A change is a function of the database's root that does nothing but change objects, since the changes of a failed
+    batch run again one by one. A batch that would remove the organisation is refused.
     """
 
     def __init__(
