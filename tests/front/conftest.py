@@ -9,18 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.front.processes import STEM, User, emulator
+from tests.front.processes import User, emulator
 
 from batos.config import Settings
 from batos.events import Events
 from batos.uvm import open_uvm
-
-
-@pytest.fixture(scope="session", autouse=True)
-def stem_ends() -> Iterator[None]:
-    """The process that forks for short runs ends with the session."""
-    yield
-    STEM.close()
 
 
 @pytest.fixture(scope="session")

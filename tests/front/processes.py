@@ -1,14 +1,15 @@
-"""Running `batos` as its users do: as processes, through pipes, with a home of their own.
+"""Running `batos` as its users do, with a home of their own: by calling the command line, or as processes.
 
-Most of a short run is the reading of modules, so `User.run` asks a process that has read them (stem.py) to fork; a run
-whose streams or interpreter are special, and every run of a `fresh` user, is started from nothing.
+Most tests look at the output and the exit code alone: `User.run` calls, in this process. What a process alone has
+(streams of the system's, an encoding, signals, an import that nobody did before) is looked at in one: `User.process`
+runs to its end, `User.start` runs on.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,47 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from batos.front import cli
+from batos.front.surroundings import Surroundings
+
 BATOS = (sys.executable, "-m", "batos")
-HERE = Path(__file__).parent
 #: An emulator that knows the models of a home whose genesis is done.
 WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
 
 
-class Stem:
-    """The process of stem.py, started when it is first asked for."""
-
-    def __init__(self) -> None:
-        self._folder: Path | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def address(self) -> str:
-        """Where it listens."""
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="batos-stem-"))
-            command = [sys.executable, str(HERE / "stem.py"), str(self._folder / "s")]
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self._folder, start_new_session=True
-            )
-            assert self._process.stdout is not None
-            assert self._process.stdout.readline() == b"ready\n"
-        return str(self._folder / "s")
-
-    def close(self) -> None:
-        """End it."""
-        if self._process is not None:
-            self._process.communicate(timeout=10)
-        if self._folder is not None:
-            shutil.rmtree(self._folder)
-
-
-#: This test process's own; conftest.py ends it.
-STEM = Stem()
-
-
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A finished process."""
+    """What came of a call or a process that has ended."""
 
     code: int
     out: str
@@ -82,7 +53,6 @@ class User:
 
     home: Path
     ollama: str
-    fresh: bool = False
 
     def environ(self) -> dict[str, str]:
         """The environment of what this user runs; the loop is watched."""
@@ -94,20 +64,29 @@ class User:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
         return subprocess.Popen([*BATOS, *arguments], text=True, env=self.environ(), **{**pipes, **more})
 
-    def run(
-        self, *arguments: str, stdin: str | None = None, environ: Mapping[str, str] | None = None, shell: str = ""
-    ) -> Ran:
-        """A process until its end; `shell` says what a shell does to its streams, as `>&-`."""
+    def run(self, *arguments: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Ran:
+        """Call the command line in this process; stdin is a file, as behind `<`."""
+        with tempfile.TemporaryFile() as given:
+            given.write(stdin.encode())
+            given.seek(0)
+            streams = [
+                io.TextIOWrapper(stream, "utf-8", "backslashreplace") for stream in (given, io.BytesIO(), io.BytesIO())
+            ]
+            environ = {**self.environ(), **(environ or {})}
+            code = cli.run(list(arguments), Surroundings(environ, Path.cwd(), *streams))
+            for stream in streams[1:]:
+                stream.seek(0)
+            return Ran(code, streams[1].read(), streams[2].read())
+
+    def process(self, *arguments: str, environ: Mapping[str, str] | None = None, shell: str = "") -> Ran:
+        """Run a process to its end, with nothing at stdin; `shell` is what a shell does to its streams, as `>&-`."""
         through = ("sh", "-c", f'exec "$@" {shell}', "sh") if shell else ()
-        special = any(name.startswith(("PYTHON", "LC_", "LANG", "TZ")) for name in environ or {})
-        forks = not (shell or special or self.fresh)
-        batos = (sys.executable, "-I", "-S", str(HERE / "asking.py"), STEM.address) if forks else BATOS
         done = subprocess.run(
-            [*through, *batos, *arguments],
+            [*through, *BATOS, *arguments],
             text=True,
             env={**self.environ(), **(environ or {})},
             capture_output=True,
-            input=stdin if stdin is not None else "",
+            input="",
             timeout=60,
             check=False,
         )

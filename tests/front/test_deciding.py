@@ -1,4 +1,4 @@
-"""A person decides about methods, as processes: told what waits, shown it whole, yes and no, and what comes of it."""
+"""A person decides about methods: told what waits, shown it whole, yes and no, and what comes of it."""
 
 from __future__ import annotations
 

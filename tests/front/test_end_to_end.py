@@ -1,4 +1,4 @@
-"""What a user runs, as processes: an emulator, genesis, a question, and everything read back in new processes.
+"""What a user runs: an emulator, genesis, a question, and everything read back by another command.
 
 Nothing of the program's own fakes is imported here.
 """
@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,10 +30,9 @@ def harbour(tmp_path: Path) -> Path:
 
 
 def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
-    """A mission asked in one process is whole in the next: answer, route, states, calls, provenance."""
-    user = replace(user, fresh=True)  # every module read anew, under the loop watch
+    """A mission asked in one process, under the loop watch, is whole in the next: route, states, calls, provenance."""
     unlearnt = {"BATOS_LEARN_SECONDS": "0"}  # what is learnt afterwards is told of it too
-    asked = user.run("ask", "--json", "--file", str(harbour), QUESTION, environ=unlearnt)
+    asked = user.process("ask", "--json", "--file", str(harbour), QUESTION, environ=unlearnt)
     assert asked.code == 0, asked.err
     mission = asked.document["data"]
     assert mission["status"] == "done"
@@ -49,7 +47,7 @@ def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
     assert mission["cost"]["calls"] == 5 + mission["provenance"]["gate"]["revised"]
     assert len(mission["voices"]) == 3
     assert texts(asked.documents, "mission.token").endswith(mission["answer"])
-    again = user.run("show", mission["id"], "--json")
+    again = user.process("show", mission["id"], "--json")
     assert {**again.document, "data": None} == {"v": 1, "ok": True, "data": None}
     assert as_answered(again.document["data"]) == as_answered(mission)
 

@@ -94,7 +94,7 @@ def test_a_terminal_without_the_letters(tmp_path: Path) -> None:
     """A stream of ASCII escapes what it lacks: names that are not known are told all the same."""
     user = User(tmp_path / "home", NO_DAEMON)
     for arguments in (("missions", "--höme"), ("show", "mission-ünknown"), ("show", "--json", "ünknown")):
-        ran = user.run(*arguments, environ={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"})
+        ran = user.process(*arguments, environ={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"})
         assert ran.code == 2, ran
         assert "Traceback" not in ran.err
         assert "\\xf" in ran.err or "\\u00f" in ran.out

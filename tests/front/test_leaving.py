@@ -1,4 +1,4 @@
-"""What a user also does, as processes: closes streams, leaves early, stops, mistypes, breaks files, goes on talking."""
+"""What a user also does: closes streams, leaves early, stops, mistypes, breaks files, goes on talking."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_mistyped_verb_is_guessed() -> None:
 
 def test_a_closed_stdout_is_no_error(user: User) -> None:
     """Whoever closes stdout wants no answer now: the mission is done all the same, and can be read."""
-    asked = user.run("ask", *REFLEX, "Why do I worry?", shell=">&-")
+    asked = user.process("ask", *REFLEX, "Why do I worry?", shell=">&-")
     assert asked.code == 0, asked.err
     assert user.run("show", "last", "--json").document["data"]["status"] == "done"
 
@@ -54,7 +54,7 @@ def test_a_closed_stdout_is_no_error(user: User) -> None:
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
 def test_a_full_disk_under_the_answer(user: User, as_json: tuple[str, ...]) -> None:
     """The answer cannot be written where it goes: that is told, and the mission is done all the same."""
-    asked = user.run("ask", *as_json, *REFLEX, "Why do I worry?", shell=">/dev/full")
+    asked = user.process("ask", *as_json, *REFLEX, "Why do I worry?", shell=">/dev/full")
     assert asked.code == 1
     assert "Traceback" not in asked.err
     assert as_json or "batos show last" in asked.err
@@ -64,7 +64,7 @@ def test_a_full_disk_under_the_answer(user: User, as_json: tuple[str, ...]) -> N
 def test_a_stderr_that_is_full_or_closed(user: User) -> None:
     """Notes that nobody can read keep no answer from being given."""
     for shell in ("2>/dev/full", "2>&-"):
-        asked = user.run("ask", *REFLEX, "Why do I worry?", shell=shell, environ={"BATOS_LOG_LEVEL": "debug"})
+        asked = user.process("ask", *REFLEX, "Why do I worry?", shell=shell, environ={"BATOS_LOG_LEVEL": "debug"})
         assert asked.code == 0
         assert "not a model" in asked.out
 
@@ -181,7 +181,7 @@ def test_a_database_server_that_is_away(tmp_path: Path) -> None:
 
 def test_a_question_that_is_no_text(user: User) -> None:
     """stdin that is closed and bytes that are no UTF-8 are refused by name, on stdin and as an argument."""
-    closed = user.run("ask", "--json", "-", shell="<&-")
+    closed = user.process("ask", "--json", "-", shell="<&-")
     assert (closed.code, closed.document["error"]["message"]) == (2, "stdin is closed")
     for how in ('"$(printf "a\\377")"', ""):
         program = f'"$@" {how}' if how else 'printf "a\\377" | "$@" -'

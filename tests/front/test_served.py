@@ -1,4 +1,4 @@
-"""The command line through a running `batos serve`: one server for all of these, as processes, over an emulator."""
+"""The command line through a running `batos serve`: one server, a process, for all of these, over an emulator."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from batos import __version__
 from batos.errors import BatosError, InternalError
 from batos.front.imports import importing
 from batos.front.shared import shared
+from batos.front.surroundings import Surroundings
 from batos.front.telling.console import Console, Terminated
 
 #: verb -> (module, what it does); a verb's command is the attribute of its name there.
@@ -101,8 +103,6 @@ def batos() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs a verb and exits with CONTRACT's code."""
-    # Whatever is written holds what people asked and were told: it is its owner's alone.
-    os.umask(0o077)
     # A process may be started with its streams closed; what it says then goes nowhere.
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
@@ -112,15 +112,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
-def run(arguments: list[str]) -> int:
-    """Run a verb; errors are told on stderr, or as one JSON document where --json was asked for."""
+def run(arguments: list[str], surroundings: Surroundings | None = None) -> int:
+    """Run a verb and return its exit code; without `surroundings` it has those of this process.
+
+    Errors are told on stderr, or as one JSON document where --json was asked for. Nothing of the call is left in the
+    process: its logs, its umask and its surroundings end with it.
+    """
+    with ExitStack() as until_end:
+        if surroundings is not None:
+            until_end.enter_context(surroundings.entered())
+        until_end.enter_context(_private_files())
+        return _run(arguments, until_end)
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    """Make every file its owner's alone: whatever is written holds what people asked and were told."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _run(arguments: list[str], until_end: ExitStack) -> int:
+    """Run a verb, which may leave in `until_end` what is to be undone when all is told, and return its exit code."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     console = Console.of(sys.stdout, sys.stderr, as_json="--json" in options)
     try:
-        result: Any = batos.main(args=arguments or ["--help"], prog_name="batos", standalone_mode=False)
+        result: Any = batos.main(args=arguments or ["--help"], prog_name="batos", standalone_mode=False, obj=until_end)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as asked:
         return asked.exit_code
+    except SystemExit as accused:  # the loop watch, which has said of what
+        return accused.code if isinstance(accused.code, int) else 1
     except click.ClickException as wrong:
         console.usage(wrong)
         return 2

@@ -8,10 +8,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import click
 
 from batos import config, loopwatch
 from batos.config import Loaded, Settings
@@ -53,7 +55,9 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
         loaded = config.load(flags=flags)
         settings = loaded.settings
         own_folder(settings.home)
-        logs.configure(settings.log_level, settings.log_format, settings.home / "logs")
+        # Until the command line has told what came of the verb: an error that nobody foresaw belongs to the log too.
+        until_end = click.get_current_context().ensure_object(ExitStack)
+        until_end.enter_context(logs.configured(settings.log_level, settings.log_format, settings.home / "logs"))
         console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
         for each in () if quiet else loaded.unread:
             console.say(f"warning: {each}.".replace("?.", "?"), warn=True)

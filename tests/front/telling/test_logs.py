@@ -7,7 +7,7 @@ import json
 import logging
 import stat
 from collections.abc import Iterator
-from contextlib import redirect_stderr, suppress
+from contextlib import ExitStack, redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,11 @@ from batos.front.options import own_folder
 from batos.front.telling import logs
 
 
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """What a test configures is taken away after it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    structlog.reset_defaults()
-    for handler in root.handlers:
-        if handler not in handlers:
-            with suppress(OSError):  # as logging does when a process ends
-                handler.close()
-    root.handlers[:], root.level = handlers, level
+@pytest.fixture
+def until_end() -> Iterator[ExitStack]:
+    """What a test enters is left after it."""
+    with ExitStack() as stack:
+        yield stack
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -42,9 +35,9 @@ def failing() -> None:
     raise ValueError("broken\nover two lines")
 
 
-def test_every_line_is_one_object(tmp_path: Path) -> None:
+def test_every_line_is_one_object(until_end: ExitStack, tmp_path: Path) -> None:
     """Ours, a library's, one with an exception, one with newlines, one with a value that JSON does not know."""
-    logs.configure("warning", "json", tmp_path)
+    until_end.enter_context(logs.configured("warning", "json", tmp_path))
     log = structlog.get_logger("batos")
     log.info("txn.commit", what="m-1", tid="tid:0x1")
     log.warning("two\nlines", path=tmp_path, text="\x1b[31m\udcff")
@@ -70,9 +63,11 @@ def test_every_line_is_one_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("level", "shown"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
-def test_stderr_has_a_threshold(tmp_path: Path, capsys: pytest.CaptureFixture[str], level: str, shown: int) -> None:
+def test_stderr_has_a_threshold(
+    until_end: ExitStack, tmp_path: Path, capsys: pytest.CaptureFixture[str], level: str, shown: int
+) -> None:
     """stderr shows the level that was asked for and above; the file has info and above whatever that is."""
-    logs.configure(level, "json", tmp_path)
+    until_end.enter_context(logs.configured(level, "json", tmp_path))
     log = structlog.get_logger("batos")
     for name in ("debug", "info", "warning", "error"):
         getattr(log, name)(name)
@@ -82,17 +77,19 @@ def test_stderr_has_a_threshold(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(("form", "is_json"), [("json", True), ("auto", True), ("console", False)])
-def test_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, is_json: bool) -> None:
+def test_forms(
+    until_end: ExitStack, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, is_json: bool
+) -> None:
     """`auto` is JSON where stderr is no terminal; `console` is a line for people; the file is JSON always."""
-    logs.configure("info", form, tmp_path)
+    until_end.enter_context(logs.configured("info", form, tmp_path))
     structlog.get_logger("batos").info("txn.commit", what="m-1")
     assert capsys.readouterr().err.startswith("{") == is_json
     assert lines(tmp_path)[0]["what"] == "m-1"
 
 
-def test_the_file_is_rotated(tmp_path: Path) -> None:
+def test_the_file_is_rotated(until_end: ExitStack, tmp_path: Path) -> None:
     """It never grows much over 2 MB, five older ones are kept, and each is whole lines."""
-    logs.configure("error", "json", tmp_path)
+    until_end.enter_context(logs.configured("error", "json", tmp_path))
     log = structlog.get_logger("batos")
     for number in range(65):
         log.info("inference.end", number=number, text="x" * 250_000)
@@ -105,11 +102,11 @@ def test_the_file_is_rotated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["/dev/full", "no such folder/batos.log", "/"])
 def test_a_log_that_cannot_be_written_breaks_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+    until_end: ExitStack, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
     """What is logged then is not in the file; a warning says so once, and whoever logs goes on."""
     (tmp_path / "batos.log").symlink_to(place)
-    logs.configure("warning", "json", tmp_path)
+    until_end.enter_context(logs.configured("warning", "json", tmp_path))
     for _ in range(3):
         structlog.get_logger("batos").info("txn.commit", what="m-1")
         logging.getLogger("ZODB").warning("stale")
@@ -118,18 +115,20 @@ def test_a_log_that_cannot_be_written_breaks_nothing(
     assert said[0]["file"] == str(tmp_path / "batos.log")
 
 
-def test_a_logs_folder_is_made_when_there_is_something_to_log(tmp_path: Path) -> None:
+def test_a_logs_folder_is_made_when_there_is_something_to_log(until_end: ExitStack, tmp_path: Path) -> None:
     """It is its owner's alone."""
-    logs.configure("error", "json", tmp_path / "logs")
+    until_end.enter_context(logs.configured("error", "json", tmp_path / "logs"))
     structlog.get_logger("batos").info("txn.commit", what="m-1")
     assert stat.S_IMODE((tmp_path / "logs").stat().st_mode) == 0o700
     assert len(lines(tmp_path / "logs")) == 1
 
 
-def test_an_unforeseen_error_keeps_its_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unforeseen_error_keeps_its_traceback(
+    until_end: ExitStack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The file has it; stderr only where debug was asked for."""
     for level, shown in (("warning", False), ("debug", True)):
-        logs.configure(level, "json", tmp_path / level)
+        until_end.enter_context(logs.configured(level, "json", tmp_path / level))
         try:
             failing()
         except ValueError as error:
@@ -138,7 +137,7 @@ def test_an_unforeseen_error_keeps_its_traceback(tmp_path: Path, capsys: pytest.
         assert ("in failing" in capsys.readouterr().err) == shown
 
 
-def test_a_stderr_that_cannot_be_written_breaks_nothing(tmp_path: Path) -> None:
+def test_a_stderr_that_cannot_be_written_breaks_nothing(until_end: ExitStack, tmp_path: Path) -> None:
     """The file has the line all the same, and whoever logged it goes on."""
 
     class Away(io.StringIO):
@@ -149,9 +148,28 @@ def test_a_stderr_that_cannot_be_written_breaks_nothing(tmp_path: Path) -> None:
             raise OSError("none")
 
     with redirect_stderr(Away()):
-        logs.configure("info", "json", tmp_path)
+        until_end.enter_context(logs.configured("info", "json", tmp_path))
         structlog.get_logger("batos").info("txn.commit", what="m-1")
     assert lines(tmp_path)[0]["event"] == "txn.commit"
+
+
+def test_what_was_configured_before_is_configured_again(tmp_path: Path) -> None:
+    """Handlers, levels and structlog's processors are those of before, also where the work failed."""
+    root = logging.getLogger()
+
+    def state() -> tuple[object, ...]:
+        return structlog.is_configured(), structlog.get_config(), list(root.handlers), root.level
+
+    def working() -> None:
+        assert state() != before
+        failing()
+
+    before = state()
+    with pytest.raises(ValueError, match="broken"), logs.configured("debug", "json", tmp_path):
+        working()
+    assert state() == before
+    structlog.get_logger("batos").info("txn.commit")
+    assert not (tmp_path / "batos.log").exists()
 
 
 def test_a_home_is_its_owners_alone(tmp_path: Path) -> None:

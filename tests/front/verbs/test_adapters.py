@@ -1,4 +1,4 @@
-"""The verbs about adapters, as processes: what a person who trained one goes through."""
+"""The verbs about adapters: what a person who trained one goes through."""
 
 from __future__ import annotations
 

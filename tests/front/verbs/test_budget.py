@@ -1,4 +1,4 @@
-"""`batos budget` and what refuses a plan that does not fit, as processes; a spill is a warning, an event and a line."""
+"""`batos budget` and what refuses a plan that does not fit; a spill is a warning, an event and a line."""
 
 from __future__ import annotations
 

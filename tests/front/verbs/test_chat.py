@@ -145,7 +145,7 @@ def test_a_pipe_that_is_no_text_or_too_long_costs_that_line_alone() -> None:
 def test_without_stdin_or_with_a_file_of_it_it_says_so(user: User) -> None:
     """Stdin is the chat's: it can be no file, and a closed one is no chat."""
     assert user.run("chat", "--file", "-", stdin="x\n").code == 2
-    closed = user.run("chat", shell="<&-")
+    closed = user.process("chat", shell="<&-")
     assert closed.code == 2
     assert "stdin is closed" in closed.err
 

@@ -1,4 +1,4 @@
-"""The verbs about methods, as processes: what a person goes through who wants another method."""
+"""The verbs about methods: what a person goes through who wants another method."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_nothing_piped_is_no_document(user: User) -> None:
 @pytest.mark.parametrize(("shell", "said"), [("</dev/null", "there is no question"), ("<&-", "there is no question")])
 def test_neither_a_question_nor_a_pipe(user: User, shell: str, said: str) -> None:
     """Both ways to ask are named."""
-    ran = user.run("ask", "--json", shell=shell)
+    ran = user.process("ask", "--json", shell=shell)
     error = ran.document["error"]
     assert (ran.code, error["message"], error["field"]) == (2, said, "text")
     assert "| batos ask" in error["remedy"]

@@ -1,4 +1,4 @@
-"""Tools as processes: a declared object that does not exist is looked at, made by a message, listed and called."""
+"""Tools: a declared object that does not exist is looked at, made by a message, listed and called."""
 
 from __future__ import annotations
 

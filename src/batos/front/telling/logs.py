@@ -8,8 +8,8 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import MutableMapping
-from contextlib import suppress
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -27,33 +27,48 @@ _FILE_BYTES, _FILES = 2_000_000, 5
 _log = structlog.get_logger("batos")
 
 
-def configure(level: str, form: str, folder: Path) -> None:
+@contextmanager
+def configured(level: str, form: str, folder: Path) -> Iterator[None]:
     """Send log lines of `level` and above to stderr, in `form` (auto, console, json), and info to `folder`.
 
-    Where there can be no such folder or file, a warning says so once and the lines go to stderr alone.
+    Where there can be no such folder or file, a warning says so once and the lines go to stderr alone. At the end the
+    file is closed, and the logs of this process go again where they went before.
     """
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     file = _File(folder / "batos.log", maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
     file.setFormatter(_Lines())
-    # ZODB logs through the standard library: its warnings belong to the same file.
-    logging.basicConfig(handlers=[file], level=logging.WARNING, force=True)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            _Split(_LEVELS[level], file, as_json),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(min(_LEVELS["info"], _LEVELS[level])),
-        cache_logger_on_first_use=False,
-    )
+    root, was_configured, before = logging.getLogger(), structlog.is_configured(), structlog.get_config()
+    handlers, threshold = root.handlers, root.level
+    try:
+        # ZODB logs through the standard library: its warnings belong to the same file.
+        root.handlers = [file]
+        root.setLevel(logging.WARNING)
+        structlog.configure(
+            processors=[
+                structlog.contextvars.merge_contextvars,
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.format_exc_info,
+                _Split(_LEVELS[level], file, as_json),
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(min(_LEVELS["info"], _LEVELS[level])),
+            cache_logger_on_first_use=False,
+        )
+        yield
+    finally:
+        root.handlers = handlers
+        root.setLevel(threshold)
+        structlog.reset_defaults()
+        if was_configured:
+            structlog.configure(**before)
+        with suppress(OSError):  # a full disk, of which its lines have warned
+            file.close()
 
 
 def fault(error: Exception, *, loud: bool) -> None:
     """Keep the traceback of an error that nobody foresaw: in the file, and on stderr where that shows debug.
 
-    Before `configure` there is no file: then it is on stderr if `loud`.
+    Outside of `configured` there is no file: then it is on stderr if `loud`.
     """
     if structlog.is_configured():
         _log.error("internal error", exc_info=error, shown_at="debug")

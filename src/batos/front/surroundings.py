@@ -1,0 +1,43 @@
+"""What a process gives to a command: an environment, three streams and the folder in which it stands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a command reads from and writes to, if not the environment, streams and folder of this process."""
+
+    environ: Mapping[str, str]
+    folder: Path
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Make them those of the process, which libraries read as well, and give the process its own back at the end.
+
+        One call at a time: a process has one environment, one folder and one set of streams.
+        """
+        environ, stdin = dict(os.environ), sys.stdin
+        with redirect_stdout(self.stdout), redirect_stderr(self.stderr), chdir(self.folder):
+            try:
+                sys.stdin = self.stdin
+                _set_environment(self.environ)
+                yield
+            finally:
+                sys.stdin = stdin
+                _set_environment(environ)
+
+
+def _set_environment(environ: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environ)
