@@ -20,7 +20,9 @@ from batos.events import Events
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a method: the receiver's slots that it names, the arguments, and what time and chance are to be."""
+    """A call of a method: the slots of the receiver that it names, the arguments, and the values of clock and random
+    seed.
+    """
 
     view: Mapping[str, Value]
     args: Sequence[Value] = ()
@@ -31,7 +33,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run: `result` is plain data or one Ref; `writes` are marked, or there are none."""
+    """The result of a run: `result` is plain data or one Ref; `writes` are marked, or empty."""
 
     result: Value
     writes: Writes

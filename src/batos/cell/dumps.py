@@ -1,4 +1,4 @@
-"""Suspended runs as few bytes: told from another dump of the same method, which they mostly repeat."""
+"""Suspended runs, compressed as the difference from another dump of the same method, which they mostly repeat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Dump:
 
     @property
     def whole(self) -> bytes:
-        """What the interpreter loads."""
+        """Return the bytes that the interpreter loads."""
         return zlib.decompressobj(zdict=self.like).decompress(self.packed)
 
 
@@ -31,7 +31,7 @@ class Dumps:
         self._first: dict[str, bytes] = {}
 
     def pack(self, digest: str, whole: bytes) -> Dump:
-        """A dump of the program with this digest. May be called from any thread."""
+        """Compress a dump of the program with this digest. Any thread may call it."""
         like = self._first.get(digest)
         if like is None:
             if len(self._first) >= _KEPT:

@@ -1,4 +1,4 @@
-"""What a cell asks of the kernel while a method runs: messages to objects, and the slots of others."""
+"""The kernel's side of a running method: answers messages to objects and reads of other objects' slots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batos.cell.values import Plain, Ref, Value
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What a method has written to its receiver so far: only what differs from the view that it was given."""
+    """The changes that a method has made to its receiver so far, compared with the view that the method was given."""
 
     values: Mapping[str, Value] = field(default_factory=dict)
     deleted: frozenset[str] = frozenset()
@@ -31,7 +31,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What came of a message: a value or an error, and the view read again if the receiver may have changed."""
+    """The answer to a message: a value or an error, and a new view if the receiver may have changed."""
 
     value: Value = None
     slots: Mapping[str, Value] | None = None  # every slot of the view that exists now; None: nothing changed
@@ -53,4 +53,6 @@ class Host(Protocol):
         """
 
     async def read(self, of: Ref, slot: str) -> Sent:
-        """A slot of another object: plain data or a Ref; a missing one is `raised` as AttributeError."""
+        """Read a slot of another object: plain data or a Ref. A missing slot is returned in `raised`, as
+        AttributeError.
+        """

@@ -1,4 +1,4 @@
-"""What a method may use of the machine, each limit with a name that `cell.kill` and CellKilled give."""
+"""Limits of a method's use of the machine, each with the name that `cell.kill` and CellKilled give."""
 
 from __future__ import annotations
 

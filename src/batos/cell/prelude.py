@@ -1,4 +1,4 @@
-"""What stands around a method inside the interpreter: the view, messages, and what they cross as."""
+"""The text around a method inside the interpreter: its view, its messages, and how values cross the wall."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ _NEEDS: Final = {"gather": ("waited",), "yield": (), "hasattr": ()}
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a prelude is made for."""
+    """The names for which a prelude is generated."""
 
     selectors: frozenset[str]  # called of an object, waiting where it stands
     later: frozenset[str]  # called of an object and awaited
@@ -249,7 +249,7 @@ class Around:
 
 
 def prelude(around: Around, body: str, libraries: Iterable[str]) -> str:
-    """The text before the method: what the body uses, and no more, since it is compiled at every call."""
+    """Return the text before the method, with only the parts that the body uses: every call compiles it."""
     parts = {name for name in _PARTS if re.search(rf"\b{OURS}{name}\b", body)}
     parts |= {"get"} if around.read else set()
     parts |= {need for name in tuple(parts) for need in _NEEDS.get(name, ())}
@@ -268,7 +268,9 @@ def prelude(around: Around, body: str, libraries: Iterable[str]) -> str:
 
 
 def _reader(name: str) -> str:
-    """Reads an attribute of something; a method of a plain value, which the interpreter has only when called."""
+    """Return a function that reads an attribute. The method of a plain value is wrapped, since it exists only when
+    called.
+    """
     text = f"def {OURS}get_{name}(x):\n"
     if name in SHIPPED.plain_methods:
         text += f"    if _cell_type(x) is not _cell_Object and not _cell_py_hasattr(x, {name!r}):\n"
@@ -281,10 +283,10 @@ BUILTINS: Final = frozenset({"getattr", "hasattr", "len", "ValueError"})
 
 
 def short(around: Around, is_async: bool) -> tuple[str, str]:
-    """What stands before and after a method that meets no other object and whose result is plain as it is.
+    """Return the texts before and after a method that meets no other object and returns JSON data.
 
-    Each call compiles its program, so what is not needed is left out: this halves the time of a small method. A result
-    that JSON does not know at once (a set) is no use here: the run is begun again with the long form.
+    Each call compiles its program, so this short form halves the time of a small method. If the result is not JSON (a
+    set), the run begins again with the long form.
     """
     before = "import json as _cell_json\nclass _cell_Object:\n    pass\n_cell_self = _cell_Object()\n"
     if around.view:
@@ -308,7 +310,7 @@ def short(around: Around, is_async: bool) -> tuple[str, str]:
 
 
 def epilogue(is_async: bool) -> str:
-    """The text after the method: the call, and all that leaves the cell as one text."""
+    """Return the text after the method: the call, and one JSON text with everything that leaves the cell."""
     wait = "await " if is_async else ""
     return (
         f"_cell_result = {wait}{OURS}method(_cell_self, *_cell_in['args'], **_cell_in['kwargs'])\n"

@@ -1,4 +1,4 @@
-"""From audited source to what a worker runs: parsed, lowered to what the interpreter has, and wrapped."""
+"""Programs: audited source is parsed, rewritten for the interpreter, and wrapped for a worker."""
 
 from __future__ import annotations
 
@@ -28,25 +28,32 @@ class SlotNames(Protocol):
     """The names of the receiver's slots that a method uses, exactly; the guardian's `SlotUse` is one."""
 
     @property
-    def reads(self) -> frozenset[str]: ...
+    def reads(self) -> frozenset[str]:
+        """Return the slots that are read."""
+
     @property
-    def writes(self) -> frozenset[str]: ...
+    def writes(self) -> frozenset[str]:
+        """Return the slots that are assigned."""
+
     @property
-    def mutates(self) -> frozenset[str]: ...
+    def mutates(self) -> frozenset[str]:
+        """Return the slots whose containers are changed in place."""
+
     @property
-    def deletes(self) -> frozenset[str]: ...
+    def deletes(self) -> frozenset[str]:
+        """Return the slots that are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a worker is fed."""
+    """A program's text, with the lines of the source from which it came."""
 
     text: str
     lines: tuple[int, ...]  # for each of its lines the line of the source, 0 where it is ours
 
     @classmethod
     def of(cls, before: str, body: str, after: str, lines: tuple[int, ...]) -> Code:
-        """A method's text between ours."""
+        """Put a method's text between the cell's own."""
         return cls(before + body + after, (*(0 for _ in before.splitlines()), *lines))
 
 
@@ -64,10 +71,12 @@ class Program:
 
 
 def prepare(source: str, slots: SlotNames, selector: str = "") -> Program:
-    """A program of one method; MethodFailed when the source cannot be lowered, or names a slot that no method may.
+    """Prepare the program of one method. The result is cached.
 
-    `selector` names the method when the source defines more than one function; the last is taken otherwise. Pure, and
-    cached. Milliseconds for a usual method: where the source may be long, do it in a thread.
+    `selector` names the method if the source defines several functions; otherwise the last one is taken. A usual method
+    takes milliseconds: run it in a thread if the source may be long.
+
+    Raises: MethodFailed: the source cannot be rewritten, or names a slot that no method may use.
     """
     return _prepared(source, slots.reads, slots.writes | slots.mutates | slots.deletes, selector)
 
@@ -120,7 +129,10 @@ def _parsed(source: str) -> ast.Module:
 
 
 def _method(tree: ast.Module, selector: str) -> Function:
-    """The method among the source's functions; beside functions and classes only imports and constants stand."""
+    """Find the method among the source's functions.
+
+    Raises: MethodFailed: there is none, or the source has statements beside imports, constants, functions and classes.
+    """
     functions: dict[str, Function] = {}
     for node in tree.body:
         if isinstance(node, Function):
@@ -142,7 +154,7 @@ def _method(tree: ast.Module, selector: str) -> Function:
 
 
 def _written(tree: ast.Module) -> tuple[str, tuple[int, ...]]:
-    """The text of a tree, and for each of its lines the line of the source that it came from."""
+    """Return the text of a tree, and for each of its lines the line of the source from which it came."""
     try:
         text = ast.unparse(tree) + "\n"
     except ValueError as error:  # an f-string with every kind of quote
@@ -188,7 +200,7 @@ def _short(tree: ast.Module, body: str, lines: tuple[int, ...], around: Around, 
 
 
 def _is_simple(tree: ast.Module, body: str, around: Around, receiver: str) -> bool:
-    """Whether the short form does: it sends nothing, nothing of ours is used, no name hides a builtin of ours."""
+    """Test if the short form is enough: no message, none of the cell's own functions, no name that hides a builtin."""
     if around.selectors - SHIPPED.plain_methods or around.later or around.read or body.count(OURS) > 1:
         return False
     nodes = list(ast.walk(tree))

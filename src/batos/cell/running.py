@@ -1,4 +1,4 @@
-"""One run of a method: turns in workers, and between them the kernel's answers, for which no worker is held."""
+"""A run of a method: turns in workers, and between them the kernel's answers, for which no worker is held."""
 
 from __future__ import annotations
 
@@ -119,7 +119,10 @@ class Run:
         return await self._host.send(asked.to, asked.selector, asked.args, asked.kwargs, writes)
 
     def _look(self, sent: Sent) -> None:
-        """What the receiver is after a message: what is written is told from this."""
+        """Take the receiver's slots after a message as the new view, with which later writes are compared.
+
+        Raises: MethodFailed: a slot that the method uses is gone.
+        """
         if sent.slots is None:
             return
         fresh = {name: value for name, value in sent.slots.items() if name in self._program.view}
@@ -151,7 +154,7 @@ class Run:
         return self._turns
 
     async def _work(self, turns: Turns, function: Any) -> Any:
-        """Work in the worker, which is lost to us when this fails: the pool has it again."""
+        """Run a function in the worker. If it fails the worker goes back to the pool and this run has none."""
         self._turns = None
         found = await self._workers.work(turns.worker, function)
         self._turns = turns

@@ -1,4 +1,4 @@
-"""Turns: a worker runs a method until it waits for the kernel or is done; what comes out is checked in a thread."""
+"""Turns: a worker runs a method until it waits for the kernel or ends; a thread checks the output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _NotPlainYet(MethodFailed):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One host call: a message, or a read (selector is then the slot's name) of another object."""
+    """A call of the host: a message, or a read of another object (then the selector is the slot's name)."""
 
     number: int  # of the call in the interpreter
     later: bool
@@ -51,7 +51,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Turn:
-    """What a turn came to: done with a result, or waiting for `now`, or for any of `pending`."""
+    """The result of a turn: done with a result, or waiting for the call `now`, or for any call in `pending`."""
 
     asked: list[Asked] = field(default_factory=list)  # new in this turn
     now: int | None = None
@@ -111,7 +111,7 @@ class Turns:
         return self._turn(lambda: snapshot.resume(results))
 
     def dump(self, dumps: Dumps) -> Dump:
-        """What is needed to go on elsewhere; the process goes back."""
+        """Save everything needed to continue in another process, and give this process back."""
         found = self._living(self._snapshot.dump)
         self._snapshot = None
         self.worker.leave()
@@ -194,7 +194,10 @@ class Turns:
         return self._checked(found, snapshot, reads)
 
     def _checked(self, found: object, snapshot: Any, reads: bool) -> Asked:
-        """A host call, believed in nothing: the method's own code may have made it."""
+        """Check a call of the host and return it. Nothing in it is trusted: the method's own code may have made it.
+
+        Raises: MethodFailed: no method can send such a call.
+        """
         match found:
             case [int(number), str(name), list(args), dict(kwargs), dict(slots), bool(marked), list(extra)]:
                 pass
@@ -241,7 +244,7 @@ class Turns:
         turn.result, turn.slots, turn.marked = result, slots, marked
 
     def _failed(self, error: Any) -> MethodFailed:
-        """What an error of the interpreter is to us."""
+        """Convert an error of the interpreter to MethodFailed or CellKilled."""
         kinds = self.worker.kinds
         selector = self.program.selector
         if isinstance(error, kinds.MontyCrashedError):
@@ -259,7 +262,7 @@ class Turns:
         return MethodFailed(f"{selector} raised {text}" + (f" (line {line})" if line else ""))
 
     def _line(self, error: Any) -> int:
-        """The line of the source at which it failed, 0 if that is not the method's."""
+        """Return the line of the source at which an error occurred, 0 if it was not in the method's text."""
         frames = error.traceback() if hasattr(error, "traceback") else []
         known = self._lines or self.program.code.lines
         lines = (known[frame.line - 1] for frame in reversed(frames) if 0 < frame.line <= len(known))
@@ -276,19 +279,19 @@ _LIMITS: Final = (
 
 
 def _limit(text: str, limits: Limits) -> str:
-    """The limit that an error is about, "" if it is the method's own."""
+    """Return the name of the limit that an error is about, "" if the error is the method's own."""
     limit = next((name for name, pattern in _LIMITS if pattern.search(text)), "")
     return "output" if limit == "memory" and f"> {limits.output} bytes" in text else limit
 
 
 def said(text: str) -> str:
-    """Text of a method's making, fit to be shown: short, and without control characters."""
+    """Make text from a method fit to be shown: short and without control characters."""
     text = _CONTROL.sub(" ", text[: _MESSAGE * 4])
     return text if len(text) <= _MESSAGE else text[:_MESSAGE] + "..."
 
 
 def opening(program: Program, view: Mapping[str, Value], args: Value, kwargs: Value, limits: Limits) -> str:
-    """The text that a method begins with: the slots of the view that it names, and its arguments."""
+    """Return the input of a method as JSON text: the slots of the view that it names, and its arguments."""
     slots = {name: value for name, value in view.items() if name in program.view}
     texts = (
         encode(slots, "the receiver's slots", limits.bytes),
@@ -313,6 +316,6 @@ def _holds_self(value: Value) -> bool:
 
 
 def pending(slots: Mapping[str, Value], marked: bool, view: Mapping[str, Value], program: Program) -> Writes:
-    """What a method has written: what differs from the view that it was last given."""
+    """Return the changes that a method has made, compared with the view that it was last given."""
     gone = frozenset(name for name in program.changes if name in view and name not in slots)
     return Writes(differences(view, slots), gone, marked)

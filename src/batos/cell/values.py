@@ -1,4 +1,4 @@
-"""What may cross the wall: bounded plain data of exact JSON types as JSON text, and marks for other objects."""
+"""Values that may cross the wall: bounded plain data of exact JSON types as JSON text, and marks for other objects."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ INTEGER_BITS = 2048
 
 
 def plain(value: object, what: str, *, refs: bool = False) -> Any:
-    """A copy of the value in exact JSON types; tuples and sets become lists. MethodFailed names what is none.
+    """Copy a value into exact JSON types; tuples and sets become lists. `refs` permits marks of other objects.
 
-    `refs` lets marks of other objects through. Sets are sorted by their representation, so that a replay is the same.
+    Sets are sorted by their representation, so that a replay gives the same list.
+
+    Raises: MethodFailed: a part of the value is no plain data.
     """
     return _copied(value, what, refs, ())
 
@@ -90,12 +92,18 @@ def _refused(what: str, why: str, wanted: str) -> MethodFailed:
 
 
 def encode(value: Value, what: str, limit: int) -> str:
-    """Strict JSON of plain data with marks, at most `limit` bytes; MethodFailed names what does not cross."""
+    """Encode plain data with marks as strict JSON of at most `limit` characters.
+
+    Raises: MethodFailed: the value is no plain data, or too long.
+    """
     return bounded(_JSON.encode(_marked(plain(value, what, refs=True))), what, limit)
 
 
 def bounded(text: str, what: str, limit: int) -> str:
-    """The text, or MethodFailed when it has more than `limit` characters."""
+    """Return the text unchanged.
+
+    Raises: MethodFailed: the text has more than `limit` characters.
+    """
     if len(text) > limit:
         raise MethodFailed(f"{what} has {len(text):,} characters as JSON, at most {limit:,} may cross")
     return text
@@ -112,9 +120,11 @@ def _marked(value: Value) -> Any:
 
 
 def decode(text: object, what: str, limit: int) -> Any:
-    """The value of strict JSON that came from a cell, with Refs for marks; MethodFailed for anything else.
+    """Decode strict JSON that came from a cell, with Refs for marks.
 
-    Nothing is believed: type, length, depth, numbers, keys and surrogates are checked here.
+    Nothing is trusted: type, length, depth, numbers, keys and surrogates are checked here.
+
+    Raises: MethodFailed: the text is anything else.
     """
     if type(text) is not str:
         raise MethodFailed(f"{what} is no text: the cell answered out of turn")
@@ -139,7 +149,7 @@ def _mark_read(found: dict[str, Any]) -> Any:
 
 
 def has_refs(value: object) -> bool:
-    """Whether plain data holds a mark of another object anywhere."""
+    """Test if plain data holds a mark of another object anywhere."""
     if type(value) is list:
         return any(has_refs(each) for each in value)
     if type(value) is dict:
@@ -148,7 +158,7 @@ def has_refs(value: object) -> bool:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are the same in value *and* type: 1 is not True, 1.0 is not 1, order of keys counts not."""
+    """Test if two values are equal in value and type: 1 is not True and not 1.0. The order of keys does not matter."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list) and isinstance(other, list):
@@ -159,5 +169,5 @@ def same(one: object, other: object) -> bool:
 
 
 def differences(before: Mapping[str, Value], after: Mapping[str, Value]) -> dict[str, Value]:
-    """What of `after` is new or other than before."""
+    """Return the items of `after` that are new or differ from `before`."""
     return {name: value for name, value in after.items() if name not in before or not same(before[name], value)}

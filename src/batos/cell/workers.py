@@ -1,4 +1,4 @@
-"""Worker processes: a pool that is warm, where a worker that dies, hangs or is given up is replaced."""
+"""Worker processes: a warm pool, in which a worker that dies, hangs or is given up is replaced."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _GRACE: Final = 1.0
 
 
 def interpreter() -> ModuleType:
-    """The bindings of the interpreter. They are 10 MB of native code: only who runs a method loads them."""
+    """Load the bindings of the interpreter: 10 MB of native code, loaded only to run a method."""
     return importlib.import_module("pydantic_monty")
 
 
 class Worker:
-    """One checkout of a worker process, for one or more turns of one run. Its work is done in threads."""
+    """A worker process lent to one run for one or more turns. Its work is done in threads."""
 
     def __init__(self, pool: monty.Monty, kinds: ModuleType, limits: Limits, policy: Mapping[str, Any]) -> None:
         self.kinds = kinds
@@ -89,7 +89,7 @@ class Worker:
 
     @property
     def doomed(self) -> str:
-        """Why it was killed, "" if it was not."""
+        """Return the reason why the process was killed, "" if it was not."""
         return self._doomed
 
     def leave(self) -> None:
@@ -141,7 +141,10 @@ class Workers:
         self._closed = False
 
     async def take(self, policy: Mapping[str, Any]) -> Worker:
-        """The right to a process, waited for in order; it is taken by the first work. CellMissing if there is none."""
+        """Wait in order for the right to use a process; the first work takes the process itself.
+
+        Raises: CellMissing: the cell is closed or cannot start.
+        """
         await self._free.acquire()
         try:
             await self._open()
@@ -159,7 +162,7 @@ class Workers:
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody waits for a process."""
+        """Test if somebody waits for a process."""
         return self._free.locked()
 
     async def work(self, worker: Worker, function: Callable[[], T]) -> T:

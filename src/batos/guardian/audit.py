@@ -1,4 +1,4 @@
-"""The audit: one source under one policy becomes a verdict, with every fault there is; it never raises."""
+"""The audit: checks one source under one policy and returns a verdict with every fault. The audit never raises."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _quiet = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a source is audited for: the selector and the signature that it must have (empty: any), and the policy."""
+    """The expectations of an audit: the selector and the signature that the method must have (empty: any), and the
+    policy.
+    """
 
     selector: str = ""
     signature: str = ""

@@ -1,4 +1,4 @@
-"""The dialect: what a method may be written in, in the words that a model is told, made from the policy's data."""
+"""The dialect in which a method may be written, in the words that a model is told, generated from the policy."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Call `getattr`, `hasattr` and `setattr` with a literal name, and `setattr` only 
 
 
 def text(policy: Policy = SHIPPED) -> str:
-    """The dialect under a policy: the same for the same policy, short enough for a small window."""
+    """Return the dialect under a policy as text, short enough for a small context window."""
     return "\n\n".join((_RULES.strip(), *_lists(policy)))
 
 
 def document(policy: Policy = SHIPPED) -> str:
-    """All of the dialect as Markdown: what a model is told, and every name and number of the policy."""
+    """Return the whole dialect as Markdown: the text that a model is told, and every name and number of the policy."""
     parts = [
         f"Policy `{policy.version}`. A coder is told:",
         "\n".join(f"> {line}".rstrip() for line in text(policy).splitlines()),
@@ -62,7 +62,7 @@ def document(policy: Policy = SHIPPED) -> str:
 
 
 def _spaced(parts: list[str]) -> Iterator[str]:
-    """Paragraphs with a blank line between them, but not between the items of a list."""
+    """Yield paragraphs with a blank line between them, except between the items of a list."""
     for index, part in enumerate(parts):
         listed = part.startswith("- ") and index + 1 < len(parts) and parts[index + 1].startswith("- ")
         yield part + ("\n" if listed or index + 1 == len(parts) else "\n\n")

@@ -1,4 +1,4 @@
-"""The law of form, node by node: syntax from a list, names that may stand where they stand, what may be defined."""
+"""The rules of form, checked node by node: permitted syntax, permitted names, and what a source may define."""
 
 from __future__ import annotations
 
@@ -196,7 +196,9 @@ class Forms(Uses):
         self.push(node, inner, depth)
 
     def _if(self, node: ast.If, scope: Scope, depth: int) -> None:
-        """An `elif` lies within the `if` before it in the tree, and beside it for a reader."""
+        """Count the branches of an `if`. In the tree an `elif` lies inside the `if` before it, so its depth is
+        corrected.
+        """
         length = self._branches.pop(id(node), 1)
         if length > self.policy.bounds.branches:
             self.fault(node, "bounds", f"an `if` has more than {length - 1} branches", "look it up in a dict")
@@ -231,7 +233,7 @@ class Forms(Uses):
         self.push(node, scope, depth)
 
     def _class(self, node: ast.ClassDef, scope: Scope, depth: int) -> None:
-        """Refused as syntax; its parts are looked at, so that all faults in it are told."""
+        """Check the parts of a class, so that all faults in it are reported. The class itself is refused as syntax."""
         self.bind(node.name, node, scope)
         inner = self.scope(node, scope)
         self.push_all((*node.bases, *node.keywords, *node.decorator_list), scope, depth)
@@ -245,5 +247,7 @@ def _is_constant(node: ast.expr) -> bool:
 
 
 def _is_empty(node: ast.expr) -> bool:
-    """`[]` or `{}`: of a helper it is made anew at each call of the method, and so keeps nothing between two."""
+    """Test for `[]` or `{}`: as a helper's default it is made anew at each call of the method, and keeps nothing
+    between two.
+    """
     return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys)

@@ -1,4 +1,4 @@
-"""The policy as data: what generated methods may be written with, read from policy.toml, and its version."""
+"""The policy as data: the syntax, names and sizes that generated methods may use, read from policy.toml."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHIPPED_FILE: Final = Path(__file__).with_name("policy.toml")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How large a source may be, each in the unit that policy.toml names; all are positive."""
+    """Limits of a source's size, each positive and in the unit that policy.toml names."""
 
     bytes: int
     lines: int
@@ -68,7 +68,10 @@ class Policy:
     kernel_pattern: re.Pattern[str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """What is derived is computed once; a pattern that is none raises ConfigError."""
+        """Compute the derived fields once.
+
+        Raises: ConfigError: a pattern is no regular expression.
+        """
         derived: dict[str, Any] = {
             "plain_methods": self.mutators.union(*self.methods.values()),
             "nodes": self.statements | self.expressions | self.parts,
@@ -85,11 +88,11 @@ class Policy:
         object.__setattr__(self, "version", f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
 
     def but(self, **changed: Any) -> Policy:
-        """The same policy but for some fields: another version, unless nothing is different."""
+        """Return a copy with some fields changed. Its version differs if its content does."""
         return replace(self, **changed)
 
     def as_dict(self) -> dict[str, Any]:
-        """The policy as plain data, sorted: what its digest is made of."""
+        """Return the policy as plain sorted data, over which its digest is computed."""
         return {one.name: _plain(getattr(self, one.name)) for one in fields(self) if one.init}
 
 
@@ -124,7 +127,10 @@ def _bounds(table: Mapping[str, Any]) -> Bounds:
 
 
 def load(text: str) -> Policy:
-    """The policy that a TOML text holds; ConfigError names the first field that is missing or wrong."""
+    """Read a policy from TOML text.
+
+    Raises: ConfigError: a field is missing or wrong; the error names the first.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

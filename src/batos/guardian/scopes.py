@@ -1,4 +1,4 @@
-"""Where names are bound and where they are loaded: a name that is neither bound nor a known builtin is refused."""
+"""Scopes: finds where names are bound and loaded. A name that is neither bound nor a known builtin is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """One function, lambda, comprehension or the module: the names that it binds, and those that it looks up."""
+    """A function, lambda, comprehension or the module, with the names that it binds and those that it loads."""
 
     node: ast.AST
     outer: Scope | None = None
@@ -19,18 +19,18 @@ class Scope:
 
     @property
     def is_function(self) -> bool:
-        """Whether `return` and `:=` belong to it."""
+        """Test if `return` and `:=` belong to this scope."""
         return isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module)
 
     def function(self) -> Scope:
-        """The function that a `:=` or a `yield` in it belongs to."""
+        """Return the innermost function around this scope, to which a `:=` or a `yield` in it belongs."""
         scope = self
         while not scope.is_function and scope.outer is not None:
             scope = scope.outer
         return scope
 
     def sees(self, name: str) -> bool:
-        """Whether a name is bound here or in a scope around it."""
+        """Test if a name is bound in this scope or in one around it."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.bound:

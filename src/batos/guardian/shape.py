@@ -13,7 +13,7 @@ _ONE = "write one `def`, with its imports before it or in it and its helpers wit
 
 
 def faults_of(tree: ast.Module, method: Def | None, policy: Policy) -> Iterator[Fault]:
-    """What is wrong with the outermost level of a source."""
+    """Yield the faults of the outermost level of a source."""
     if method is None:
         yield Fault(1, 0, "shape", "the source defines no method", _ONE)
     for index, node in enumerate(tree.body):
@@ -60,7 +60,7 @@ def _receiver(method: Def, receiver: str) -> Iterator[Fault]:
 
 
 def parameters_of(method: Def) -> str:
-    """The parameter list as Python text."""
+    """Return a method's parameter list as Python text."""
     given = method.args
     plain = not (given.defaults or given.kwonlyargs or given.posonlyargs or given.vararg or given.kwarg)
     if plain and not any(one.annotation for one in given.args):
@@ -69,7 +69,7 @@ def parameters_of(method: Def) -> str:
 
 
 def asked_for(method: Def, selector: str, signature: str) -> Iterator[Fault]:
-    """Whether the method has the name, and the parameters, that are wanted of it (where they are not empty)."""
+    """Yield a fault if the method lacks the expected name or the expected parameters (empty: any)."""
     if selector and method.name != selector:
         why = f"the method is called `{method.name}`, and `{selector}` is wanted"
         yield Fault(method.lineno, method.col_offset, "selector", why, f"write `def {selector}(...)`")
@@ -95,7 +95,7 @@ def _names(given: ast.arguments) -> list[str]:
 
 
 def _parameters(signature: str) -> list[str] | None:
-    """The parameter names of `selector(self, query)`; None where the signature is empty or none."""
+    """Parse the parameter names of `selector(self, query)`; return None if the signature is empty or not valid."""
     if not signature:
         return None
     try:

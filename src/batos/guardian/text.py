@@ -1,4 +1,4 @@
-"""From what arrived to text that may be parsed: decoded once as UTF-8, nothing hidden in it, and within its bounds."""
+"""The source as text: decoded from UTF-8, checked for hidden characters, and for sizes that the parser can take."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def read(source: str | bytes, policy: Policy) -> Text:
 
 
 def _characters(text: str) -> Iterator[Fault]:
-    """Control characters, a lone CR among them, and characters that change what a reader sees."""
+    """Yield a fault for each control character (a lone CR included) and each character that changes what a
+    reader sees.
+    """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
     for number, line in enumerate(text.split("\n"), 1):
@@ -77,7 +79,7 @@ def _cookies(text: str) -> Iterator[Fault]:
 
 
 def _bounds(text: str, policy: Policy) -> Iterator[Fault]:
-    """What must hold before Python's own parser is let at a source, which gives up at depth, or takes long."""
+    """Yield faults for sizes and depths at which Python's own parser would fail or take too long."""
     bounds = policy.bounds
     lines = text.split("\n")
     if len(lines) > bounds.lines:
@@ -100,9 +102,10 @@ def _over(line: int, why: str) -> Fault:
 
 
 def _brackets(text: str, most: int) -> tuple[int, int]:
-    """The most brackets open at once, and where; a string counts by itself, as an f-string is parsed by itself.
+    """Return the largest number of open brackets, and its position; 0 and 0 if it is at most `most`.
 
-    They are first counted without the strings, and then as if all were code, which is quick and mostly enough.
+    Two quick counts come first, without strings and with everything taken for code: mostly they are enough. Each string
+    counts by itself, because an f-string is parsed by itself.
     """
     if _nested(_NO_BRACKET.sub("", _STRINGS.sub("", text))) <= most and _nested(_NO_BRACKET.sub("", text)) <= most:
         return 0, 0
@@ -123,7 +126,7 @@ def _brackets(text: str, most: int) -> tuple[int, int]:
 
 
 def _nested(string: str) -> int:
-    """The most brackets open at once within a string, as if it were code: it may be an f-string."""
+    """Return the largest number of open brackets within a string, taken for code because it may be an f-string."""
     depth = deepest = 0
     for character in string:
         if character in "([{":
@@ -135,7 +138,9 @@ def _nested(string: str) -> int:
 
 
 def foreign_letters(text: str) -> Iterator[tuple[int, int, str]]:
-    """Words outside strings and comments that are not ASCII: (line, column, word). They may look like others."""
+    """Yield (line, column, word) for words outside strings and comments that are not ASCII: they may look like
+    others.
+    """
     if text.isascii():
         return
     start = 0

@@ -1,4 +1,4 @@
-"""What a source reaches for: slots, messages, members of modules, builtins, formats."""
+"""Uses: finds the slots, messages, module members, builtins and format texts that a source uses."""
 
 from __future__ import annotations
 
@@ -97,7 +97,9 @@ class Uses(Walk):
         self.push(node, scope, depth)
 
     def annotation(self, node: ast.expr) -> None:
-        """Annotations are dropped before the method runs: they are words and brackets, never something evaluated."""
+        """Check that an annotation consists of type names and brackets. Annotations are dropped before the
+        method runs.
+        """
         words = self.policy.annotations
         todo: list[ast.expr] = [node]
         while todo:
@@ -112,7 +114,7 @@ class Uses(Walk):
                 self.fault(one, "annotation", "an annotation may only name types", "leave it out")
 
     def _statement(self, node: ast.Expr, scope: Scope, depth: int) -> None:
-        """A primitive whose answer is dropped was meant to be awaited, or is paid for and not used."""
+        """Refuse a primitive whose answer is dropped: its author forgot to await it, or pays for something unused."""
         call = node.value
         called = call.func if isinstance(call, ast.Call) else None
         to_self = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)
@@ -170,7 +172,7 @@ class Uses(Walk):
         self.todo.append((base, scope, depth))
 
     def _selector(self, name: str, node: ast.AST, *, to_self: bool = False) -> None:
-        """A message: to the receiver, or to another object."""
+        """Check a message to the receiver (`to_self`) or to another object."""
         self.name(name, node, "the selector", message=to_self)
         if self.policy.kernel_pattern.search(name):
             why = f"`{name}` makes, changes or approves methods: only people and the kernel send it"
@@ -178,7 +180,7 @@ class Uses(Walk):
         self.sends.add(name)
 
     def _by_name(self, node: ast.Call, called: ast.Name, scope: Scope, depth: int) -> bool:
-        """`getattr(x, "name")` and its like; True when its parts have been looked at here."""
+        """Check `getattr(x, "name")` and its kin; return True if this function queued the remaining arguments."""
         if called.id == "type":
             scope.loads.append(called)
             return False
@@ -221,7 +223,9 @@ class Uses(Walk):
         self.todo.append((owner, scope, depth))
 
     def _taken(self, node: ast.expr | None) -> None:
-        """A bound method where a function is wanted: the cell has them only where they are called."""
+        """Refuse a bound method where a function is wanted: in the cell bound methods exist only where they
+        are called.
+        """
         if not isinstance(node, ast.Attribute) or node.attr not in self.policy.plain_methods:
             return
         base = node.value
@@ -255,6 +259,7 @@ class Uses(Walk):
     # -- when everything has been seen
 
     def resolve(self) -> None:
+        """Check everything that needs all names of the source, after the whole tree was walked."""
         self.bound = frozenset().union(*(scope.bound for scope in self.scopes))
         for name in sorted(self.bound & set(self.imports)):
             for node in self.binds.get(name, ()):
@@ -299,7 +304,7 @@ class Uses(Walk):
         return MISSING.get(name, ALLOWED)
 
     def _member(self, node: ast.Attribute, call: ast.Call | None) -> None:
-        """`json.loads`, `str.upper`, `child.answer_(...)`, `child.name`: what the base is decides."""
+        """Check `json.loads`, `str.upper`, `child.answer_(...)` or `child.name` by the kind of its base."""
         base, name = node.value, node.attr
         if isinstance(base, ast.Name) and base.id in self.imports:
             module, taken = self.imports[base.id]
@@ -329,7 +334,9 @@ class Uses(Walk):
             self.fault(call, "type", "`type` is only for a comparison", "write `type(x) is str`, or `isinstance`")
 
     def _format(self, call: ast.Call, attribute: ast.Attribute) -> None:
-        """`.format` of a text that stands in the source, with plain fields: others reach into what they are given."""
+        """Check that `.format` is called on a text in the source with plain fields: others reach into their
+        arguments.
+        """
         text: ast.expr | None = attribute.value
         if isinstance(text, ast.Name) and len(self.binds.get(text.id, ())) == 1:
             given = self.texts.get(text.id, [])
@@ -344,7 +351,7 @@ class Uses(Walk):
 
 
 def _bad_field(text: str, depth: int = 0) -> str:
-    """Why a format text may not be used, or nothing."""
+    """Return the reason why a format text is refused, or an empty text."""
     if depth > 2:
         return "the fields of the format nest too deep"
     try:

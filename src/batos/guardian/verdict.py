@@ -1,4 +1,4 @@
-"""What an audit says: accepted, or every fault with its place, its rule, why it is one and what to write instead."""
+"""The verdict of an audit: accepted, or every fault with its place, its rule, the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNLISTABLE: Final = frozenset({"text", "bounds", "parse", "shape", "receiver", "
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """One thing that is wrong: line (from 1) and column (from 0) in the source, 0 and 0 where it has no place."""
+    """A fault of a source: line (from 1) and column (from 0), both 0 if it has no place."""
 
     line: int
     column: int
@@ -20,7 +20,7 @@ class Fault:
     remedy: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Every field by name."""
+        """Return every field by name."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class SlotUse:
     deletes: frozenset[str] = frozenset()
 
     def as_dict(self) -> dict[str, list[str]]:
-        """Every field as a sorted list."""
+        """Return every field as a sorted list."""
         return {
             "reads": sorted(self.reads),
             "writes": sorted(self.writes),
@@ -52,10 +52,10 @@ class SlotUse:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the guardian says of one source under one policy: plain data, equal for equal input.
+    """The guardian's result for one source under one policy: plain data, equal for equal input.
 
     `policy` is the policy's name and the digest of its content, `digest` the SHA-256 of the source's UTF-8 bytes (hex),
-    `parameters` the parameter list as Python text, `sends` the selectors that it sends to itself or to others.
+    `parameters` the parameter list as Python text, `sends` the selectors that the source sends to any object.
     """
 
     accepted: bool
@@ -70,11 +70,11 @@ class Verdict:
 
     @property
     def listable(self) -> bool:
-        """Whether `slots` is the whole of what the source uses, whatever else is wrong with it."""
+        """Test if `slots` lists everything that the source uses, whatever its other faults are."""
         return not any(fault.rule in UNLISTABLE for fault in self.faults)
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as plain data, in a form that JSON keeps."""
+        """Return the verdict as data that JSON can hold."""
         return {
             "accepted": self.accepted,
             "faults": [fault.as_dict() for fault in self.faults],

@@ -1,4 +1,4 @@
-"""One walk over a tree of syntax, within its bounds: every node is looked at once, every name as where it stands."""
+"""A walk over a syntax tree within its bounds: visits every node once and collects every name with its scope."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MISSING: Final = {
 
 @lru_cache(maxsize=8)
 def _silent(names: frozenset[str]) -> frozenset[type]:
-    """Kinds without parts that are allowed: nothing is to be said of them."""
+    """Return the permitted node types without parts, about which nothing needs checking."""
     return frozenset(kind for kind in _kinds(names) if not getattr(kind, "_fields", ()))
 
 
@@ -110,6 +110,7 @@ class Walk:
         self.binds: dict[str, list[ast.AST]] = {}
 
     def fault(self, node: ast.AST, rule: str, why: str, remedy: str = ALLOWED) -> None:
+        """Record a fault at a node."""
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         self.faults.append(Fault(line, column, rule, why, remedy))
 
@@ -139,6 +140,7 @@ class Walk:
         return True
 
     def scope(self, node: ast.AST, outer: Scope | None) -> Scope:
+        """Open a scope for a node."""
         scope = Scope(node, outer)
         self.scopes.append(scope)
         return scope
@@ -154,6 +156,7 @@ class Walk:
                 todo.append((value, scope, depth))
 
     def push_all(self, nodes: Iterable[ast.AST | None], scope: Scope, depth: int) -> None:
+        """Queue nodes to be visited in a scope."""
         self.todo.extend((one, scope, depth) for one in nodes if one is not None)
 
     def name(self, name: str, node: ast.AST, what: str, *, message: bool = False) -> None:
@@ -176,7 +179,7 @@ class Walk:
             self.plain_names.add(name)
 
     def bind(self, name: str, node: ast.AST, scope: Scope) -> None:
-        """A name is bound in a scope: a variable, a parameter, a function, what a `case` or `except` captures."""
+        """Bind a name in a scope: a variable, a parameter, a function, or a name that `case` or `except` captures."""
         self.name(name, node, "the name")
         scope.bound.add(name)
         self.binds.setdefault(name, []).append(node)

@@ -1,4 +1,4 @@
-"""What the interpreter cannot ask a Decimal: comparing, ordering and formatting; a part of the cell's `decimal`."""
+"""Comparing, ordering and formatting a Decimal, which the interpreter lacks; a part of the cell's `decimal`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What methods use of `heapq`: lists come out as those of CPython do."""
+"""The part of `heapq` that methods use; lists are ordered as CPython orders them."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ def heapreplace(heap: list[Any], item: Any) -> Any:
 
 
 def nsmallest(n: int, iterable: Iterable[Any], key: Callable[[Any], Any] | None = None) -> list[Any]:
-    """The n smallest, smallest first."""
+    """Return the n smallest items, smallest first."""
     return sorted(iterable, key=key)[: max(n, 0)]
 
 
 def nlargest(n: int, iterable: Iterable[Any], key: Callable[[Any], Any] | None = None) -> list[Any]:
-    """The n largest, largest first."""
+    """Return the n largest items, largest first."""
     return sorted(iterable, key=key, reverse=True)[: max(n, 0)]
 
 
 def merge(*iterables: Iterable[Any], key: Callable[[Any], Any] | None = None, reverse: bool = False) -> list[Any]:
-    """The items of sorted iterables, sorted."""
+    """Merge sorted iterables into one sorted list."""
     return sorted([item for each in iterables for item in each], key=key, reverse=reverse)

@@ -1,4 +1,4 @@
-"""The modules that the cell brings: what each has, and its text with every name made ours."""
+"""The modules that the cell brings: the names of each, and its text with every name prefixed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _public(tree: ast.Module) -> frozenset[str]:
 
 
 def _defined(tree: ast.Module) -> list[str]:
-    """The names that the text binds at its top, in order."""
+    """List the names that a text binds at its top level, in order."""
     found: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -44,7 +44,7 @@ SERVED: Final = {module: _public(_tree(module)) for module in _MODULES}
 
 @cache
 def library(module: str) -> str:
-    """The text of a module as part of a program: `statistics.mean` is `<ours>statistics_mean` in it."""
+    """Return the text of a module as part of a program, in which `statistics.mean` is named `<ours>statistics_mean`."""
     tree = copy.deepcopy(_tree(module))
     names = {name: f"{OURS}{module}_{name.lstrip('_')}" for name in _defined(tree)}
     tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) and not _is_text(node)]

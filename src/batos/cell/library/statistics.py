@@ -1,4 +1,4 @@
-"""What methods use of `statistics`: the same names and results, by floats and without fractions."""
+"""The part of `statistics` that methods use: the same names and results, by floats and without fractions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _floats(data: Iterable[float], least: int, what: str) -> list[float]:
 
 
 def mean(data: Iterable[float]) -> float:
-    """The arithmetic mean; an int when the values are ints and it is whole."""
+    """Return the arithmetic mean, as an int if all values are ints and the mean is whole."""
     values = _floats(data, 1, "mean")
     if all(isinstance(value, int) for value in values):
         total = sum(values)
@@ -25,7 +25,7 @@ def mean(data: Iterable[float]) -> float:
 
 
 def fmean(data: Iterable[float], weights: Iterable[float] | None = None) -> float:
-    """The mean as a float, weighted if weights are given."""
+    """Return the mean as a float, weighted if weights are given."""
     values = _floats(data, 1, "fmean")
     if weights is None:
         return math.fsum(values) / len(values)
@@ -36,7 +36,7 @@ def fmean(data: Iterable[float], weights: Iterable[float] | None = None) -> floa
 
 
 def geometric_mean(data: Iterable[float]) -> float:
-    """The n-th root of the product."""
+    """Return the n-th root of the product."""
     values = _floats(data, 1, "geometric_mean")
     if min(values) <= 0:
         raise ValueError("geometric mean requires a non-empty dataset containing positive numbers")
@@ -44,7 +44,7 @@ def geometric_mean(data: Iterable[float]) -> float:
 
 
 def harmonic_mean(data: Iterable[float]) -> float:
-    """The reciprocal of the mean of reciprocals; 0 when a value is 0."""
+    """Return the reciprocal of the mean of reciprocals; 0 if a value is 0."""
     values = _floats(data, 1, "harmonic_mean")
     if min(values) < 0:
         raise ValueError("harmonic mean does not support negative values")
@@ -54,7 +54,7 @@ def harmonic_mean(data: Iterable[float]) -> float:
 
 
 def median(data: Iterable[float]) -> float:
-    """The middle value, or the mean of the middle two."""
+    """Return the middle value, or the mean of the middle two."""
     values = sorted(_floats(data, 1, "median"))
     half = len(values) // 2
     if len(values) % 2:
@@ -63,19 +63,19 @@ def median(data: Iterable[float]) -> float:
 
 
 def median_low(data: Iterable[float]) -> float:
-    """The smaller of the middle values."""
+    """Return the smaller of the middle values."""
     values = sorted(_floats(data, 1, "median_low"))
     return values[(len(values) - 1) // 2]
 
 
 def median_high(data: Iterable[float]) -> float:
-    """The larger of the middle values."""
+    """Return the larger of the middle values."""
     values = sorted(_floats(data, 1, "median_high"))
     return values[len(values) // 2]
 
 
 def multimode(data: Iterable[object]) -> list[object]:
-    """The most frequent values, in the order in which they come first."""
+    """List the most frequent values, in the order in which they first occur."""
     counts: dict[object, int] = {}
     for value in data:
         counts[value] = counts.get(value, 0) + 1
@@ -84,7 +84,7 @@ def multimode(data: Iterable[object]) -> list[object]:
 
 
 def mode(data: Iterable[object]) -> object:
-    """The most frequent value, the first of several."""
+    """Return the most frequent value, the first of several."""
     found = multimode(data)
     if not found:
         raise ValueError("no mode for empty data")
@@ -97,31 +97,31 @@ def _squares(values: list[float], middle: float | None) -> float:
 
 
 def variance(data: Iterable[float], xbar: float | None = None) -> float:
-    """The variance of a sample."""
+    """Return the variance of a sample."""
     values = _floats(data, 2, "variance")
     return _squares(values, xbar) / (len(values) - 1)
 
 
 def pvariance(data: Iterable[float], mu: float | None = None) -> float:
-    """The variance of a population."""
+    """Return the variance of a population."""
     values = _floats(data, 1, "pvariance")
     return _squares(values, mu) / len(values)
 
 
 def stdev(data: Iterable[float], xbar: float | None = None) -> float:
-    """The standard deviation of a sample."""
+    """Return the standard deviation of a sample."""
     values = _floats(data, 2, "stdev")
     return math.sqrt(_squares(values, xbar) / (len(values) - 1))
 
 
 def pstdev(data: Iterable[float], mu: float | None = None) -> float:
-    """The standard deviation of a population."""
+    """Return the standard deviation of a population."""
     values = _floats(data, 1, "pstdev")
     return math.sqrt(_squares(values, mu) / len(values))
 
 
 def quantiles(data: Iterable[float], n: int = 4, method: str = "exclusive") -> list[float]:
-    """The n - 1 cut points of n intervals of equal probability; call it with `n=` by name."""
+    """Return the n - 1 cut points of n intervals of equal probability. Give `n` by name."""
     values = sorted(_floats(data, 2, "quantiles"))
     found: list[float] = []
     size = len(values) - 1 if method == "inclusive" else len(values) + 1
@@ -137,7 +137,7 @@ def quantiles(data: Iterable[float], n: int = 4, method: str = "exclusive") -> l
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> float:
-    """Pearson's coefficient of two equally long samples."""
+    """Return Pearson's coefficient of two equally long samples."""
     slope = _products(x, y)
     return slope / math.sqrt(_products(x, x) * _products(y, y))
 
@@ -150,6 +150,6 @@ def _products(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def linear_regression(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """(slope, intercept) of the line of least squares."""
+    """Return (slope, intercept) of the line of least squares."""
     slope = _products(x, y) / _products(x, x)
     return (slope, mean(y) - slope * mean(x))

@@ -14,5 +14,5 @@ printable = digits + ascii_letters + punctuation + whitespace
 
 
 def capwords(s: str, sep: str | None = None) -> str:
-    """The text with each word capitalised."""
+    """Return the text with each word capitalised."""
     return (sep or " ").join([word.capitalize() for word in s.split(sep)])

@@ -1,4 +1,4 @@
-"""What methods use of `textwrap`: `wrap`, `fill`, `shorten`, `indent` and `dedent`, with their usual options."""
+"""The part of `textwrap` that methods use: `wrap`, `fill`, `shorten`, `indent`, `dedent` with their usual options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def _words(text: str, break_on_hyphens: bool) -> list[str]:
-    """Words; after a hyphen between letters a word may be broken."""
+    """Split a text into words, also after a hyphen between letters if `break_on_hyphens`."""
     found: list[str] = []
     for word in text.split():
         start = 0
@@ -27,7 +27,9 @@ def wrap(
     break_long_words: bool = True,
     break_on_hyphens: bool = True,
 ) -> list[str]:
-    """Lines of at most `width` characters, of words; a longer word is broken unless told otherwise."""
+    """Split a text into lines of at most `width` characters. A longer word is broken unless `break_long_words` is
+    False.
+    """
     if width <= 0:
         raise ValueError(f"invalid width {width!r} (must be > 0)")
     lines: list[str] = []
@@ -67,7 +69,7 @@ def fill(
     break_long_words: bool = True,
     break_on_hyphens: bool = True,
 ) -> str:
-    """The wrapped lines as one text."""
+    """Wrap a text and return the lines as one text."""
     return "\n".join(
         wrap(
             text,
@@ -81,7 +83,7 @@ def fill(
 
 
 def shorten(text: str, width: int, *, placeholder: str = " [...]") -> str:
-    """The text on one line of at most `width` characters, cut after a word."""
+    """Put a text on one line of at most `width` characters, cut after a word."""
     words = text.split()
     line = " ".join(words)
     if len(line) <= width:
@@ -94,7 +96,7 @@ def shorten(text: str, width: int, *, placeholder: str = " [...]") -> str:
 
 
 def indent(text: str, prefix: str, predicate: Callable[[str], object] | None = None) -> str:
-    """The text with a prefix before each line that is not blank, or that the predicate chooses."""
+    """Put a prefix before each line that is not blank, or that the predicate chooses."""
     lines: list[str] = []
     for line in text.splitlines(True):
         chosen = line.strip() if predicate is None else predicate(line)
@@ -103,7 +105,7 @@ def indent(text: str, prefix: str, predicate: Callable[[str], object] | None = N
 
 
 def dedent(text: str) -> str:
-    """The text without the white space that all its lines begin with; blank lines become empty."""
+    """Remove the white space with which all lines begin; blank lines become empty."""
     lines = text.split("\n")
     margin: str | None = None
     for line in lines:

@@ -11,10 +11,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def lower_generators(tree: ast.Module) -> ast.Module:
-    """Every function of the tree that yields, collecting what it yields. MethodFailed where the value of a `yield` is
-    used: nothing can be sent into a list.
+    """Rewrite every function that yields, so that a call runs it to its end and collects the values in a list.
 
-    One that would yield for ever stops at the cell's bound, and who reads beyond that is told (prelude, `yield`).
+    An endless generator stops at the cell's bound, and reading beyond that bound raises (prelude, `yield`).
+
+    Raises: MethodFailed: the value of a `yield` expression is used, and nothing can be sent into a list.
     """
     for node in ast.walk(tree):
         if isinstance(node, Function) and _yields(node):
@@ -81,7 +82,7 @@ class _Collector(ast.NodeTransformer):
 
 
 def _keep(value: ast.expr) -> ast.stmt:
-    """Collects a value, and ends the generator when it has as many as it may."""
+    """Build the statement that collects a value, and ends the generator when the list is full."""
     full = ast.Call(func=_name(OURS + "yield", ast.Load()), args=[_name(_OUT, ast.Load()), value], keywords=[])
     return ast.If(test=full, body=[_finish()], orelse=[])
 

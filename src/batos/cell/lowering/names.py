@@ -1,4 +1,4 @@
-"""Names that a method may not say, and what a source's names stand for."""
+"""Names in a source: those that no method may use, and the things that the others refer to."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _KERNEL: Final = re.compile(
 
 
 def slot_allowed(name: str) -> bool:
-    """Whether a method may name this slot of an object: ASCII, public, and none of what the kernel lives by."""
+    """Test if a method may name this slot of an object: an ASCII, public name that the kernel does not need."""
     return bool(_SLOT.fullmatch(name)) and not _PROTECTED.search(name.replace("_", "").lower())
 
 
 def selector_allowed(name: str) -> bool:
-    """Whether a method may send this selector: one that names no slot of the kernel and none of its verbs."""
+    """Test if a method may send this selector: neither a slot nor a verb of the kernel."""
     return slot_allowed(name) and not _KERNEL.search(name.replace("_", "").lower())
 
 
 @dataclass(slots=True)
 class Names:
-    """What a source's names stand for."""
+    """The things that a source's names refer to."""
 
     modules: dict[str, str] = field(default_factory=dict)  # local name -> module
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)  # local name -> (module, name in it)
@@ -56,11 +56,11 @@ class Names:
     awaited: set[str] = field(default_factory=set)  # local names whose value is awaited somewhere
 
     def is_module(self, node: ast.expr) -> bool:
-        """Whether an expression is a name that an import bound to a module."""
+        """Test if an expression is a name that an import bound to a module."""
         return isinstance(node, ast.Name) and node.id in self.modules
 
     def member(self, node: ast.expr) -> tuple[str, str]:
-        """(module, name) of `module.name` or of a name imported from a module; ("", "") of anything else."""
+        """Return (module, name) for `module.name` or for a name imported from a module, else ("", "")."""
         if isinstance(node, ast.Name):
             return self.imported.get(node.id, ("", ""))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -69,7 +69,10 @@ class Names:
 
 
 def survey(tree: ast.Module) -> Names:
-    """What the names of a source stand for; MethodFailed for one that it may not say."""
+    """Collect the things that the names of a source refer to.
+
+    Raises: MethodFailed: the source uses a name that no method may use.
+    """
     names = Names()
     nodes = list(ast.walk(tree))
     for node in nodes:
@@ -111,7 +114,7 @@ def _attributes(nodes: list[ast.AST], names: Names) -> None:
 
 
 def _said(node: ast.AST) -> Iterator[str]:
-    """Every name in a node, in whichever position a name can stand."""
+    """Yield every name in a node, in each position in which a name can stand."""
     for name, value in ast.iter_fields(node):
         if name in ("id", "attr", "arg", "name", "asname", "rest", "module") and isinstance(value, str):
             yield from value.split(".")
@@ -129,5 +132,5 @@ def _allow(name: str, node: ast.AST) -> None:
 
 
 def refused(node: ast.AST, what: str) -> MethodFailed:
-    """The error for what the cell does not run."""
+    """Return the error for syntax that the cell does not run."""
     return MethodFailed(f"line {getattr(node, 'lineno', 1)}: the cell does not run {what}")

@@ -28,31 +28,36 @@ class Statements(ast.NodeTransformer):
         self.modules: set[str] = set()  # served modules that are imported
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
+        """Drop a parameter's annotation."""
         node.annotation = None
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Drop a function's return annotation and rewrite its body."""
         node.returns = None
         return self.generic_visit(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        """Drop a function's return annotation and rewrite its body."""
         node.returns = None
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         # A dataclass is made of its annotations: those of a class's own body stay.
+        """Rewrite a class's body and keep its annotations."""
         kept = [each for each in node.body if isinstance(each, ast.AnnAssign)]
         body = [each if each in kept else self.visit(each) for each in node.body]
         node.body = [each for found in body for each in (found if isinstance(found, list) else [found])]
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Turn an annotated assignment into a plain one."""
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
         return self.visit(ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node))  # type: ignore[no-any-return]  # ast's visitors are untyped
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """A read of something else's attribute may be one of another object, which the host is asked for."""
+        """Turn the read of an attribute into a request to the host, since the base may be another object."""
         self.generic_visit(node)
         mine = isinstance(node.value, ast.Name) and node.value.id == self._receiver
         if not isinstance(node.ctx, ast.Load) or self._names.is_module(node.value):
@@ -65,10 +70,13 @@ class Statements(ast.NodeTransformer):
         return _call(OURS + "get_" + node.attr, [node.value], node)
 
     def _of_type(self, node: ast.Attribute) -> bool:
-        """Whether it is a method of a builtin type, taken from the type: the interpreter has none of them as values."""
+        """Test for a method taken from a builtin type, as in `str.strip`: the interpreter has no such values."""
         return isinstance(node.value, ast.Name) and node.value.id in _TYPES and node.attr not in _OF_TYPES
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Rewrite a call, whose attribute stays a call and becomes no read; `str.strip(text)` becomes
+        `text.strip()`.
+        """
         if isinstance(node.func, ast.Attribute) and self._of_type(node.func) and node.args:
             node.func.value = node.args.pop(0)  # str.strip(text) is text.strip()
         if isinstance(node.func, ast.Attribute):  # a call is no read: the attribute itself stays
@@ -83,12 +91,15 @@ class Statements(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Replace a builtin that the cell provides itself by the cell's name for it."""
         if isinstance(node.ctx, ast.Load) and node.id in _BY_NAME | _SERVED:
             return ast.copy_location(ast.Name(id=OURS + node.id, ctx=ast.Load()), node)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        """The interpreter adds the compared values to the text of an AssertionError, which Python does not."""
+        """Write an assertion as `if` and `raise`, since the interpreter would add the compared values to the error's
+        text.
+        """
         args = [node.msg] if node.msg is not None else []
         error = ast.Call(func=ast.Name(id="AssertionError", ctx=ast.Load()), args=args, keywords=[])
         failed = ast.UnaryOp(op=ast.Not(), operand=node.test)
@@ -96,10 +107,12 @@ class Statements(ast.NodeTransformer):
         return self.generic_visit(ast.fix_missing_locations(ast.copy_location(made, node)))
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """Rewrite an assignment; a generator expression becomes an iterator that `next` takes."""
         node.value = _iterator(node.value)
         return self.generic_visit(node)
 
     def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
+        """Replace `del` by one statement for each target."""
         return [ast.copy_location(self._deleted(target), node) for target in _flat(node.targets)]
 
     def _deleted(self, target: ast.expr) -> ast.stmt:
@@ -116,6 +129,7 @@ class Statements(ast.NodeTransformer):
         raise refused(target, "this `del`")
 
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
+        """Replace imports of modules that the cell provides itself."""
         return _each(node, [self._imported(alias) or ast.Import(names=[alias]) for alias in node.names])
 
     def _imported(self, alias: ast.alias) -> ast.stmt | None:
@@ -127,6 +141,10 @@ class Statements(ast.NodeTransformer):
         return _bind(alias.asname or alias.name, OURS + alias.name)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
+        """Replace an import from a module that the cell provides itself.
+
+        Raises: MethodFailed: the module has no such name for methods.
+        """
         module = node.module or ""
         if module == "__future__":
             return ast.copy_location(ast.Pass(), node)
@@ -144,7 +162,7 @@ class Statements(ast.NodeTransformer):
 
 
 def _missing(module: str) -> ast.stmt:
-    """An import of a module that the cell has not, or not for methods: it fails as such an import does."""
+    """Build the statement that fails as the import of an absent module does."""
     error = ast.Call(
         func=ast.Name(id="ModuleNotFoundError", ctx=ast.Load()),
         args=[ast.Constant(f"the cell has no module {module!r}")],
@@ -154,7 +172,7 @@ def _missing(module: str) -> ast.stmt:
 
 
 def _iterator(node: ast.expr) -> ast.expr:
-    """A generator expression as what `next` takes: the interpreter makes a list of it."""
+    """Wrap a generator expression so that `next` takes it: the interpreter makes a list of it."""
     return _call(OURS + "iter", [node], node) if isinstance(node, ast.GeneratorExp) else node
 
 

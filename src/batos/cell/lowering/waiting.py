@@ -1,4 +1,4 @@
-"""Awaiting: which messages wait side by side, `async for` over a message, and asyncio's few names."""
+"""Awaiting: finds messages that may wait at the same time, and serves `async for` and asyncio's few names."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _TRANSPARENT: Final = frozenset({"create_task", "ensure_future", "wait_for", "sh
 
 
 def lower_waiting(tree: ast.Module, names: Names) -> ast.Module:
-    """A message whose answer is awaited becomes one that waits without keeping its siblings from beginning.
+    """Rewrite messages whose answer is awaited, so that others can begin before the answer is there.
 
-    Awaited is: what stands after `await`, in the arguments of `gather`, and in what is assigned or appended to a name
-    that is awaited or gathered somewhere. Any other message waits where it stands.
+    Awaited is an expression after `await`, one in the arguments of `gather`, and one that is assigned or appended to a
+    name that is awaited or gathered somewhere. Any other message blocks where it stands.
     """
     _find_awaited(tree, names)
     marker = _Later(names)
@@ -36,7 +36,7 @@ def _find_awaited(tree: ast.Module, names: Names) -> None:
 
 
 def _names_in(node: ast.expr) -> set[str]:
-    """The names that an awaited expression takes its awaitables from: itself, spread, or the source of a spread."""
+    """Return the names from which an awaited expression takes its awaitables."""
     if isinstance(node, ast.Starred | ast.Attribute | ast.Subscript):
         return _names_in(node.value)
     if isinstance(node, ast.ListComp | ast.GeneratorExp):
@@ -92,7 +92,7 @@ class _Later:
 
 
 def _given(node: ast.expr) -> list[ast.expr]:
-    """The expressions whose values a display, a comprehension or a choice gives."""
+    """List the expressions whose values a display, a comprehension or a conditional expression yields."""
     if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
         return [node.elt]
     if isinstance(node, ast.Starred | ast.DictComp):
@@ -143,6 +143,6 @@ class _Waiting(ast.NodeTransformer):
 
 
 def _waited(value: ast.expr) -> ast.Await:
-    """Waits for an awaitable, and lets anything else be."""
+    """Build an expression that awaits an awaitable and passes any other value on."""
     call = ast.Call(func=ast.Name(id=OURS + "waited", ctx=ast.Load()), args=[value], keywords=[])
     return ast.fix_missing_locations(ast.copy_location(ast.Await(call), value))

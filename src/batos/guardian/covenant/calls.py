@@ -1,4 +1,4 @@
-"""What a call does, by what is called: a message, a method of a plain value, a builtin, a function."""
+"""The effect of a call, by its target: a message, a method of a plain value, a builtin, or a function."""
 
 from __future__ import annotations
 
@@ -68,11 +68,13 @@ class Calls(Effects):
     """Calls, by what is called."""
 
     def eval(self, node: ast.expr) -> Value:
-        """What an expression may be, with its effects applied; defined where expressions are followed."""
+        """Return the values that an expression may have, and apply its effects. The subclass that follows expressions
+        defines it.
+        """
         raise NotImplementedError
 
     def call(self, node: ast.Call) -> Value:
-        """A call: what is called is looked at first, then its arguments, then what it does with them."""
+        """Follow a call: first its target, then its arguments, then its effect on them."""
         called = node.func
         if isinstance(called, ast.Attribute):
             return self._call_attribute(node, called)
@@ -98,7 +100,7 @@ class Calls(Effects):
         return values
 
     def iterated(self, value: Value, node: ast.AST) -> Value:
-        """What iterating a value gives, with what a lazy one does meanwhile."""
+        """Return the values that iteration over a value gives, and apply the effects of a lazy iterator."""
         if not value:
             return PLAIN
         for thing in sorted(value, key=made_before):
@@ -107,7 +109,7 @@ class Calls(Effects):
         return elements(value)
 
     def consumed(self, values: list[Value], node: ast.AST) -> Value:
-        """Arguments are used by something unknown: functions among them are called with the others."""
+        """Pass arguments to unknown code: functions among them may be called with the others."""
         result: Value = PLAIN
         for index, value in enumerate(values):
             if any(thing.function or thing.effect or thing.bound for thing in value):
@@ -136,7 +138,9 @@ class Calls(Effects):
         return self._message(node, name, exempt=False)
 
     def _of_class(self, base: ast.expr) -> bool:
-        """Whether a call's base is a class of a module: `date.today()`, `itertools.chain.from_iterable(rows)`."""
+        """Test if a call's base is a class of a module, as in `date.today()` or
+        `itertools.chain.from_iterable(rows)`.
+        """
         if isinstance(base, ast.Attribute):
             base = base.value
         return isinstance(base, ast.Name) and base.id in self.imports and base.id not in self.bound
@@ -162,7 +166,7 @@ class Calls(Effects):
         return answer
 
     def _call_unbound(self, node: ast.Call, name: str) -> Value:
-        """`dict.fromkeys(keys, value)`, `list.append(items, one)`."""
+        """Follow a method that is called on its type: `dict.fromkeys(keys, value)`, `list.append(items, one)`."""
         values = self._arguments(node)
         self.consumed(values, node)
         if name in self.policy.mutators and values:
@@ -228,7 +232,9 @@ class Calls(Effects):
         return PLAIN
 
     def _by_name(self, node: ast.Call, name: str) -> Value:
-        """`getattr(self, "name", default)` and its like: the name stands there as text, or the call is a fault."""
+        """Follow `getattr(self, "name", default)` and its kin. A name that is not literal text is reported elsewhere as
+        a fault.
+        """
         text = node.args[1] if len(node.args) > 1 else None
         slot = text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else None
         receiver = bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == self.policy.receiver
@@ -256,7 +262,7 @@ class Calls(Effects):
         return frozenset((thing,))
 
     def _lazy(self, node: ast.Call, name: str, values: list[Value]) -> Value:
-        """An iterator: what its functions do happens when it is iterated, which is not here."""
+        """Return an iterator whose functions take effect when the iterator is used, not here."""
         if name == "map":
             before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
             self.state = State(before.variables, CLEAN)
@@ -291,7 +297,7 @@ class Calls(Effects):
         return self.made(node, held, part=2)
 
     def _deferred(self, value: Value, given: list[Value], node: ast.AST) -> int:
-        """The effect of using a value later, without what it does now."""
+        """Compute the effect that a later use of a value will have, and leave the present state as it is."""
         before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
         self.state = State(before.variables, CLEAN)
         self.frame.sends = False
@@ -326,7 +332,9 @@ class Calls(Effects):
         return self.fresh(node, held)
 
     def _collection(self, node: ast.Call, member: str, values: list[Value], given: Value) -> Value:
-        """A Counter holds numbers, a deque what it is made of, a defaultdict what its factory makes."""
+        """Return the contents of a collection: numbers in a Counter, its items in a deque, the factory's values in a
+        defaultdict.
+        """
         if member == "Counter":
             written = bool(node.args) and isinstance(node.args[0], ast.Dict)
             given = elements(values[0]) if written else PLAIN

@@ -1,4 +1,4 @@
-"""What writing, sending and marking do to the paths that are followed, and where two rules are broken by it."""
+"""The effects of writing, sending and marking on the states of paths, with the two rules that are checked there."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TooIntricate(Exception):
 
 
 class Frame:
-    """One function that is being followed: where its paths end, its loops and its `try` blocks."""
+    """The function that is being followed: the ends of its paths, its loops and its `try` blocks."""
 
     __slots__ = ("breaks", "continues", "function", "returns", "sends", "tries", "wrote")
 
@@ -85,13 +85,16 @@ class Effects:
             raise TooIntricate
 
     def fault(self, node: ast.AST, rule: str, why: str, remedy: str) -> None:
+        """Record a fault at a node."""
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         self.faults.add(Fault(line, column, rule, why, remedy))
 
     # -- things
 
     def slot(self, name: str) -> Value:
-        """What `self.<name>` is: one thing a slot, whose elements are the slot too, and what was stored in it."""
+        """Return the value of `self.<name>`: one abstract value for the slot, whose elements are part of it, and
+        everything stored.
+        """
         thing = self._slots.get(name)
         if thing is None:
             thing = self._slots[name] = Thing(frozenset((name,)))
@@ -99,7 +102,9 @@ class Effects:
         return self._stored.get(name, PLAIN) | {thing}
 
     def made(self, node: object, held: Value = PLAIN, part: int = 0) -> Thing:
-        """The thing that is made at a place of the source; what it may hold only grows."""
+        """Return the abstract value made at a place of the source, and add `held` to its contents, which never
+        shrink.
+        """
         thing = self._things.get((node, part))
         if thing is None:
             thing = self._things[(node, part)] = Thing()
@@ -107,16 +112,18 @@ class Effects:
         return thing
 
     def fresh(self, node: object, held: Value = PLAIN, part: int = 0) -> Value:
-        """A value of unknown depth that came from elsewhere: its elements are like itself."""
+        """Return a value of unknown depth from elsewhere: its elements are values like itself."""
         thing = self.made(node, held, part)
         if thing not in thing.elements:
             thing.elements |= {thing}
         return frozenset((thing,))
 
     def container(self, node: object, held: Value) -> Value:
+        """Return the container made at a node, which may hold `held`."""
         return frozenset((self.made(node, held),))
 
     def hold(self, thing: Thing, held: Value) -> None:
+        """Add `held` to the contents of an abstract value; the contents of a slot become part of the slot."""
         if not (held <= thing.elements and (thing.fields is None or held <= thing.others)):
             thing.elements |= held
             thing.others |= held
@@ -125,7 +132,7 @@ class Effects:
                 self.own(held, thing.slots)
 
     def put(self, thing: Thing, key: ast.expr | None, held: Value) -> None:
-        """A thing holds something under a key; a dict that is written out keeps constant ones apart from the others."""
+        """Store a value under a key. A dict display keeps the values of constant keys apart from the others."""
         if thing.fields is None or not isinstance(key, ast.Constant):
             self.hold(thing, held)
         elif not held <= thing.fields.get(key.value, PLAIN):
@@ -136,14 +143,14 @@ class Effects:
                 self.own(held, thing.slots)
 
     def own(self, value: Value, slots: frozenset[str]) -> None:
-        """What is stored in a slot is part of it from now on, under whatever other name it is known."""
+        """Make everything in a value part of these slots, under every other name by which the value is known."""
         for thing in reachable(value):
             if not slots <= thing.slots and not thing.function:
                 thing.slots |= slots
                 self.version += 1
 
     def stored(self, slot: str, value: Value) -> None:
-        """A value is stored in a slot of the receiver: it is part of that slot from now on."""
+        """Store a value in a slot of the receiver. From now on the value is part of that slot."""
         known = self._stored.get(slot, PLAIN)
         if not value <= known:
             self._stored[slot] = known | value
@@ -157,7 +164,7 @@ class Effects:
     # -- what happens
 
     def write(self, node: ast.AST) -> None:
-        """A slot of the receiver changes here."""
+        """Record that a slot of the receiver changes at a node."""
         state = self.state
         if not state.bits & DIRTY or not state.line:
             state.line = getattr(node, "lineno", 0)
@@ -165,18 +172,18 @@ class Effects:
         self.frame.wrote = True
 
     def mark(self) -> None:
-        """`self._p_changed = True`: what was written is marked; without a write it means nothing."""
+        """Follow `self._p_changed = True`: earlier writes are marked. Without a write the marker means nothing."""
         bits = self.state.bits
         self.state.bits = (bits & CLEAN) | (MARKED if bits & ~CLEAN else 0)
 
     def pass_by(self) -> None:
-        """A statement that is not the marker: a marker before it is no longer the last."""
+        """Follow a statement that is not the marker: a marker before it is not the last statement any more."""
         bits = self.state.bits
         if bits & MARKED:
             self.state.bits = (bits & ~MARKED) | STALE
 
     def send(self, node: ast.AST, selector: str) -> None:
-        """A message that may run a method, of this object or of another."""
+        """Follow a message that may run a method, of this object or of another."""
         state = self.state
         self.frame.sends = True
         if state.bits & DIRTY:
@@ -185,7 +192,7 @@ class Effects:
         self.pass_by()
 
     def change(self, value: Value, node: ast.AST, held: Value = PLAIN, key: ast.expr | None = None) -> None:
-        """The containers that a value may be are changed in place, and hold `held` from now on (under `key`)."""
+        """Change in place every container that a value may be; from now on each also holds `held` (under `key`)."""
         slots: set[str] = set()
         self.changes += 1
         for thing in value:
@@ -198,13 +205,13 @@ class Effects:
             self.write(node)
 
     def may_raise(self) -> None:
-        """What runs here may raise: an enclosing `try` may go on from this state."""
+        """Record that an exception may occur here, so that an enclosing `try` may continue from this state."""
         tries = self.frame.tries
         if tries:
             tries[-1] = joined(tries[-1], self.state.copy())
 
     def apply(self, effect: int, node: ast.AST, what: str = "a function") -> None:
-        """Something is called, awaited or iterated whose effect is known."""
+        """Apply a known effect of something that is called, awaited or iterated."""
         if effect & SENDS:
             self.send(node, what)
         if effect & (DIRTY | MARKED | STALE):
@@ -217,7 +224,7 @@ class Effects:
             self.may_raise()
 
     def use(self, value: Value, others: Iterable[Value], node: ast.AST) -> Value:
-        """A value is called or iterated by something that was given `others` too; what the calls give."""
+        """Call or iterate a value by code that was given `others` too; return the results of the calls."""
         given = PLAIN.union(*others)
         result: Value = PLAIN
         for thing in sorted(value, key=made_before):
@@ -233,5 +240,7 @@ class Effects:
         return result
 
     def enter(self, function: Function, given: list[Value], node: ast.AST, *, spread: bool = True) -> Value:
-        """A function of the method is called (`spread`: with all arguments in any place)."""
+        """Call a function of the method (`spread`: every argument may arrive in any parameter). A subclass
+        defines it.
+        """
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What an expression may be and what it does to the paths, node by node."""
+"""Expressions, node by node: the values that each may have and its effect on the paths."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Expressions(Calls):
     """Expressions, node by node."""
 
     def eval(self, node: ast.expr) -> Value:
-        """What an expression may be, with its effects applied."""
+        """Return the values that an expression may have, and apply its effects."""
         kind = type(node)
         if kind is ast.Constant:
             return PLAIN
@@ -39,7 +39,7 @@ class Expressions(Calls):
         return self._unknown(node) if follow is None else follow(self, node)
 
     def _unknown(self, node: ast.AST) -> Value:
-        """Syntax that is refused elsewhere: its parts are followed, so that their slots are still listed."""
+        """Follow the parts of syntax that is refused elsewhere, so that its slots are still listed."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.eval(child)
@@ -49,7 +49,9 @@ class Expressions(Calls):
         return self.state.variables.get(node.id) or self._global(node.id)
 
     def _global(self, name: str) -> Value:
-        """An imported function as a value: one that changes its argument is remembered as such."""
+        """Return an imported function as a value. A function that changes its argument has that effect when it is
+        called.
+        """
         found = self.imports.get(name)
         return self._changer(found) if found is not None and found in CHANGERS else PLAIN
 
@@ -74,7 +76,7 @@ class Expressions(Calls):
         return self._foreign(node, owner) if owner else PLAIN
 
     def _bound_mutator(self, node: ast.Attribute, owner: Value) -> Value:
-        """`self.items.append` as a value: whoever calls it changes what it is bound to."""
+        """Return `self.items.append` as a value: a call of it changes `self.items`."""
         if not owner:
             return PLAIN
         for thing in owner:
@@ -117,7 +119,7 @@ class Expressions(Calls):
         return result
 
     def meet(self, other: State) -> None:
-        """This path and another come together."""
+        """Join this path with another."""
         met = joined(self.state, other)
         if met is not None:
             self.state = met
@@ -128,7 +130,7 @@ class Expressions(Calls):
         return value
 
     def bind(self, target: ast.expr, value: Value, node: ast.AST) -> None:
-        """A target is given a value; defined where statements are followed."""
+        """Give a target a value. The subclass that follows statements defines it."""
         raise NotImplementedError
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
@@ -199,7 +201,7 @@ class Expressions(Calls):
         return self.local_function(node)
 
     def local_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Value:
-        """A function within the method as a value: what it does is known once it is followed."""
+        """Return a function within the method as a value. Its effect is known once its body was followed."""
         thing = self.made(node)
         if thing.function is None:
             thing.function = Function(node, generates=node in self.generators)
@@ -216,7 +218,7 @@ class Expressions(Calls):
             function.given[name] = self.eval(default)
 
     def close(self, function: Function) -> bool:
-        """What a function sees of the variables around it; whether that is more than before."""
+        """Add the surrounding variables to a function's closure; return True if something was added."""
         more = False
         closure = function.closure
         for name, value in self.state.variables.items():
@@ -243,7 +245,7 @@ class Expressions(Calls):
         return self.container(node, held)
 
     def _round(self, node: Comprehension) -> Value:
-        """One element of a comprehension, whatever its conditions say."""
+        """Follow one element of a comprehension, as if every condition held."""
         self.step()
         for each in node.generators:
             value = self.eval(each.iter)
@@ -261,7 +263,9 @@ class Expressions(Calls):
         return self.eval(node.elt)
 
     def _generator(self, node: ast.GeneratorExp) -> Value:
-        """A generator: what it does happens when it is iterated, but for its first iterable."""
+        """Return a generator, whose effects happen when the generator is iterated; only its first iterable is used
+        here.
+        """
         before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
         self.state = State(dict(before.variables), CLEAN)
         self.frame.sends = False
@@ -276,7 +280,7 @@ class Expressions(Calls):
         return frozenset((thing,))
 
     def assign(self, name: str, value: Value) -> None:
-        """A variable is given a value; plain ones are not kept."""
+        """Give a variable a value. Plain values are not kept."""
         if value:
             self.state.variables[name] = value
         else:

@@ -1,4 +1,4 @@
-"""Functions within the method: what flows into them when they are called, and what a call of one does."""
+"""Functions within the method: the values that flow into them when they are called, and the effect of a call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ class Functions(Expressions):
         raise NotImplementedError
 
     def enter(self, function: Function, given: list[Value], node: ast.AST, *, spread: bool = True) -> Value:
-        """A function of the method is called: what it does happens here, unless it waits to be awaited or iterated."""
+        """Call a function of the method and apply its effect here, unless the effect waits until it is awaited or
+        iterated.
+        """
         more = self._give(function, given, node, spread=spread)
         more = self.close(function) or more
         if function.busy:
@@ -42,7 +44,7 @@ class Functions(Expressions):
         return function.result
 
     def _give(self, function: Function, given: list[Value], node: ast.AST, *, spread: bool) -> bool:
-        """Arguments flow into parameters, one by one or (`spread`) all into all; whether that is new."""
+        """Pass arguments to parameters, one by one or (`spread`) all to all; return True if a value is new."""
         named: dict[str, Value] = {}
         everything = PLAIN.union(*given) if given else PLAIN
         call = node if isinstance(node, ast.Call) and not spread else None

@@ -1,4 +1,4 @@
-"""The covenant of one method: judged as it stands, then as common shapes of markers mean it."""
+"""The covenant of one method, checked literally first, then with common forms of the marker read as they are meant."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ _LAST = "covenant-last"
 def covenant_of(
     method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy, *, tidy: bool
 ) -> tuple[set[Fault], frozenset[str]]:
-    """Return what breaks the covenant, and the slots that are changed in place; TooIntricate: it cannot be followed.
+    """Return the faults against the covenant, and the slots that are changed in place.
 
-    With `tidy` two shapes are read as they are meant. What only speaks or computes after the marker is no fault. A
-    marker under a flag is none where two things hold: whenever something was changed the flag is set before the path
-    ends, and every path that changed something comes by the place where the flag is asked for.
+    With `tidy` two forms are read as they are meant. Statements after the marker that only compute or report are no
+    fault. A marker under a flag counts if two things hold: the flag is set on every path that changes something before
+    the path ends, and every such path reaches the place where the flag is tested.
+
+    Raises: TooIntricate: the method cannot be followed.
     """
     faults, mutates = _followed(method, forms, policy)
     if not tidy or not faults:

@@ -1,4 +1,4 @@
-"""Branches, loops and `try`: where paths part, where they meet again, and what each of them knows there."""
+"""Branches, loops and `try`: splits paths, joins them again, and keeps the state of each."""
 
 from __future__ import annotations
 
@@ -176,7 +176,9 @@ class Paths(Functions):
         first: int,
         outer: tuple[list[State | None], list[State | None]],
     ) -> bool:
-        """Every way out of a `try` goes through its `finally`: the end, an exception, `return`, `break`, `continue`."""
+        """Follow every way out of a `try` through its `finally`: its end, an exception, `return`, `break`,
+        `continue`.
+        """
         frame = self.frame
         returns = frame.returns[first:]
         del frame.returns[first:]

@@ -29,7 +29,7 @@ _NUMBERS: Final = frozenset({"abs", "float", "int", "len", "round", "ord", "str"
 
 
 def is_marker(node: ast.AST, receiver: str, marker: str) -> bool:
-    """Whether a statement is the marker in the one form it has: `self._p_changed = True`."""
+    """Test if a statement is the marker in its only form: `self._p_changed = True`."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return False
     target, value = node.targets[0], node.value
@@ -44,7 +44,7 @@ def is_marker(node: ast.AST, receiver: str, marker: str) -> bool:
 
 
 def _is_still(node: ast.stmt) -> bool:
-    """Whether nothing can go wrong in a statement: no `except` is entered from it."""
+    """Test if a statement cannot raise, so that no `except` is entered from it."""
     if isinstance(node, ast.Return):
         return node.value is None or isinstance(node.value, ast.Constant)
     return isinstance(node, ast.Pass | ast.Break | ast.Continue)
@@ -71,7 +71,7 @@ class Statements(Paths):
         return True
 
     def _other(self, node: ast.stmt) -> None:
-        """`pass`, imports, and syntax that is refused elsewhere: its parts are followed in turn."""
+        """Follow `pass`, imports, and the parts of syntax that is refused elsewhere."""
         if isinstance(node, ast.Pass | ast.Nonlocal | ast.Global):
             return
         self.pass_by()
@@ -124,7 +124,7 @@ class Statements(Paths):
         return True
 
     def bind(self, target: ast.expr, value: Value, node: ast.AST) -> None:
-        """A target is given a value: a variable, a slot, an element, or several of them."""
+        """Give a target a value: a variable, a slot, an element, or several of them."""
         if isinstance(target, ast.Name):
             self.assign(target.id, value)
         elif isinstance(target, ast.Attribute):
@@ -185,7 +185,7 @@ class Statements(Paths):
             self.may_raise()
 
     def _scalar_operand(self, node: ast.AugAssign) -> bool:
-        """Whether `x += ...` is arithmetic or text for certain, so that no list can be changed by it."""
+        """Test if `x += ...` certainly adds a number or a text, so that no list can be changed by it."""
         value = node.value
         if isinstance(node.op, ast.Mult):
             return isinstance(value, ast.Constant) and isinstance(value.value, float)

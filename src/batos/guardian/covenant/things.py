@@ -1,4 +1,4 @@
-"""What the values of a method may be: abstract things with elements, so that an alias of a slot is known for one."""
+"""Abstract values of a method: each stands for the objects that a name may refer to, aliases of a slot included."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _numbers = itertools.count()
 
 
 class Thing:
-    """One abstract value: a slot's container, one made at a place in the source, a function, a lazy iterator.
+    """An abstract value: a slot's container, a container made at a place in the source, a function, or a lazy iterator.
 
-    `slots` are the slots it may be (part of), `elements` what it may hold, `effect` the bits of what happens when it is
-    called, awaited or iterated, `bound` what a bound method changes, `foreign` whether it is a copy of another object's
-    slot, `keyed` whether it is a pair whose first is a key or a number. Of a dict that is written out, `fields` are its
-    elements by key and `others` those that it was given since, under whatever key.
+    `slots` are the slots that the value may be (part of), `elements` its possible contents. `effect` holds the bits of
+    what happens when the value is called, awaited or iterated. `bound` is what a bound method changes. `foreign` marks
+    a copy of another object's slot, `keyed` a pair whose first item is a key or a number. For a dict display `fields`
+    holds its elements by key, and `others` the elements that were added later under any key.
     """
 
     __slots__ = ("bound", "effect", "elements", "fields", "foreign", "function", "keyed", "number", "others", "slots")
@@ -77,7 +77,9 @@ class Function:
 
 
 class State:
-    """What is known at one point of one path bundle: variables that are not plain, where the paths stand, a write."""
+    """The state of several paths at one point: variables that are not plain, the progress of the paths, and a write's
+    line.
+    """
 
     __slots__ = ("bits", "line", "variables")
 
@@ -87,10 +89,11 @@ class State:
         self.line = line
 
     def copy(self) -> State:
+        """Return a copy that can be changed by itself."""
         return State(dict(self.variables), self.bits, self.line)
 
     def covers(self, other: State) -> bool:
-        """Whether everything that may be in `other` may be in this one."""
+        """Test if everything that is possible in `other` is possible in this state."""
         if other.bits & ~self.bits:
             return False
         mine = self.variables
@@ -98,7 +101,7 @@ class State:
 
 
 def joined(one: State | None, other: State | None) -> State | None:
-    """What is known where two paths meet; None is a place that no path reaches."""
+    """Join the states of two paths that meet; None stands for a place that no path reaches."""
     if one is None:
         return other
     if other is None:
@@ -112,7 +115,7 @@ def joined(one: State | None, other: State | None) -> State | None:
 
 
 def elements(value: Value) -> Value:
-    """What iterating or indexing a value may give."""
+    """Return the values that iterating or indexing a value may give."""
     if not value:
         return PLAIN
     if len(value) == 1:
@@ -121,7 +124,7 @@ def elements(value: Value) -> Value:
 
 
 def field(value: Value, key: object) -> Value:
-    """What a value may give under a key that stands there as a constant."""
+    """Return the values that a value may hold under a constant key."""
     found = PLAIN
     for thing in value:
         known = thing.fields
@@ -130,12 +133,12 @@ def field(value: Value, key: object) -> Value:
 
 
 def made_before(thing: Thing) -> int:
-    """The key by which things are put in the order in which they were made."""
+    """Return the number by which abstract values are sorted in the order of their creation."""
     return thing.number
 
 
 def reachable(value: Value) -> Value:
-    """Everything that a value holds at any depth, itself included."""
+    """Return a value and everything in it at any depth."""
     found: set[Thing] = set()
     todo = list(value)
     while todo:
@@ -147,7 +150,7 @@ def reachable(value: Value) -> Value:
 
 
 def after(bits: int, effect: int) -> int:
-    """Where paths stand after something that by itself would leave a clean one at `effect`."""
+    """Return the state bits of paths after an effect, given as the bits that the effect would leave on a clean path."""
     out = 0
     for end in (CLEAN, DIRTY, MARKED, STALE):
         if not effect & end:

@@ -1,4 +1,4 @@
-"""What a source binds and says: imports by their local names, names that a function binds, names that are free."""
+"""Names in a source: imports by their local names, names that a function binds, and free names."""
 
 from __future__ import annotations
 
