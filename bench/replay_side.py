@@ -22,7 +22,7 @@ from typing import Any
 from batos.cognition.decided import choices_in
 from batos.config import Settings
 from batos.events import Events
-from batos.inference.journal import Record, canonical
+from batos.inference.journal import Record, canonical, embeds
 from batos.uvm import open_uvm
 
 #: The keys that tell one step of a kind from another: it is a state, a call that ended, or a method that was installed.
@@ -72,7 +72,7 @@ class Dying:
 
 def answered(records: Sequence[Record]) -> list[str]:
     """The requests that are paid for."""
-    done = (each.request for each in records if each.state == "done")
+    done = (each.request for each in records if each.state == "done" and not embeds(each))
     return [request_of(each["messages"], each["format"], each["options"]) for each in done]
 
 

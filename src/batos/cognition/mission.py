@@ -23,6 +23,7 @@ from batos.cognition.mind import council
 from batos.cognition.prompt import Scene
 from batos.cognition.routing import routed
 from batos.cognition.routing.embedding import Embeds
+from batos.cognition.routing.paid import Journaled
 from batos.cognition.routing.router import Router
 from batos.cognition.running import Craft, Running
 from batos.errors import BatosError, InternalError, MissionFailed, Refused
@@ -33,8 +34,8 @@ from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.transactions import MissionTransaction
-from batos.inference.cost import EMBEDS_NOTE, Limits, cost_of, elapsed
-from batos.inference.journal import Journal
+from batos.inference.cost import Limits, cost_of, elapsed
+from batos.inference.journal import Journal, embeds
 from batos.inference.placement import Looks, Watch
 from batos.inference.session import Session, Thinks
 from batos.inference.turns import ALL, Turns
@@ -253,22 +254,18 @@ class Conductor:
         brief, route = sending.directed(root, asked.brief)
         again, before = status.attempts > 1, attempt.running
         decided = before.decided if before else Decided(self.journal, mission, asked.retried)
-        route = route or await routed.decide(self.router, brief, root, decided.notes())
+        vectors = Journaled(self.journal, (mission, *asked.ancestors), self.clock)
+        route = route or await routed.decide(self.router, brief, root, decided.notes(), vectors)
         self.events.emit("mission.routed", mission=mission, **route.as_dict())
         persona = preparing.persona_of(root, route.personas[0])
         failures = preparing.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
         session = self._session(root, asked, attempt, decided if again else None, earlier.warning(failures))
-        session.cost.embeds += route.embeds
         ratios = preparing.ratios_of(root, decided.notes() if session.earlier else ())
         reached = conversations.reach(root, brief, decided.notes())
         noted: dict[str, Any] = {preparing.RATIO_NOTE: ratios, routed.ROUTE_NOTE: route.as_dict()}
         if reached is not None:
             noted[conversations.REACH_NOTE] = reached.as_note()
-        if route.embeds:
-            noted[EMBEDS_NOTE] = route.embeds
         decided.note(begun=iso(self.clock()), **noted)
-        if route.embeds:  # what was embedded for it is paid for: no later attempt embeds it again
-            await self.journal.flush(mission)
         orchestrator = root["orchestrator_obj"]
         return Running(
             id=mission,
@@ -300,9 +297,9 @@ class Conductor:
     def _session(
         self, root: Any, asked: preparing.Asked, attempt: Attempt, before: Decided | None, warning: str
     ) -> Session:
-        # A mission that begins for the first time has nothing of its own to be served from, and has spent nothing.
-        own = () if before is None else self.journal.sound([attempt.mission])
+        own = self.journal.sound([attempt.mission])
         notes = () if before is None else before.mine()
+        paid = (*(self.journal.sound(asked.ancestors) if asked.ancestors else ()), *own)
         session = Session(
             mission=attempt.mission,
             journal=self.journal,
@@ -310,8 +307,8 @@ class Conductor:
             digests=self.digests,
             limits=preparing.limits_of(asked.brief, self.limits),
             events=self.events,
-            earlier=(*(self.journal.sound(asked.ancestors) if asked.ancestors else ()), *own),
-            cost=cost_of(own, notes),
+            earlier=[record for record in paid if not embeds(record)],
+            cost=cost_of(own),
             elapsed=elapsed(notes, own),
             clock=self.clock,
             marks=measures.marks(root),

@@ -16,7 +16,7 @@ from batos.image.ids import tid_text
 from batos.image.lookup import by_name, find_object
 from batos.image.records import Brief, Status
 from batos.inference.cost import cost_of
-from batos.inference.journal import Entries, Record
+from batos.inference.journal import Entries, Record, embeds
 from batos.objects.mirror import Mirror, as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots, reference
 
@@ -171,14 +171,15 @@ def logs(found: Mapping[str, Any]) -> list[str]:
 
 
 def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Every call of a mission with the exact prompt that was sent."""
+    """Return every call of a mission with the exact prompt that was sent; an embedding has an `input` instead."""
     return [
         {
             "path": record.path,
             "model": record.model,
             "digest": record.digest,
             "state": record.state,
-            "messages": list(record.request["messages"]),
+            **({"input": record.request["input"]} if embeds(record) else {}),
+            "messages": list(record.request.get("messages", ())),
             "format": record.request.get("format"),
             "options": record.request.get("options"),
             "response": record.response,

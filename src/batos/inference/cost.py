@@ -9,11 +9,9 @@ from itertools import chain, pairwise
 from typing import Any, Final
 
 from batos.inference.chat import Answer
-from batos.inference.journal import Record
+from batos.inference.journal import Record, embeds
 from batos.inference.placement import LOADED
 
-#: The journal note of an attempt's beginning has under this name how many texts it embedded, if any.
-EMBEDS_NOTE: Final = "embeds"
 #: Later than any moment.
 _NEVER: Final = "9999"
 
@@ -82,10 +80,13 @@ class Spending:
         return Spending(self.answers - other.answers, self.tokens - other.tokens, self.seconds - other.seconds)
 
 
-def cost_of(records: Iterable[Record], notes: Iterable[Mapping[str, Any]] = ()) -> Cost:
+def cost_of(records: Iterable[Record]) -> Cost:
     """Sum up what was spent, as far as the journal tells: a call that failed is one, and its tokens nobody counted."""
-    cost = Cost(embeds=sum(note.get(EMBEDS_NOTE, 0) for note in notes))
+    cost = Cost()
     for record in records:
+        if embeds(record):
+            cost.embeds += 1
+            continue
         cost.calls += 1
         if record.state == "done" and record.response is not None:
             cost.charge(Answer(**record.response))

@@ -133,6 +133,17 @@ def journal_key(digest: str, request: Mapping[str, Any], path: str) -> str:
     return hashlib.sha256(canonical(parts)).hexdigest()
 
 
+def embedding_key(digest: str, text: str, options: Mapping[str, Any], path: str) -> str:
+    """Return the key of a text's embedding: model digest, text, options and sample path."""
+    sampling = {k: _plain(v) for k, v in options.items() if k not in RUNNER_OPTIONS}
+    return hashlib.sha256(canonical([digest, {"input": text}, sampling, path])).hexdigest()
+
+
+def embeds(record: Record) -> bool:
+    """Tell whether a record is of an embedding; else it is of a call that writes."""
+    return "input" in record.request
+
+
 def _plain(value: Any) -> Any:
     """A temperature of 1.0 is one of 1: equal values have one form."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

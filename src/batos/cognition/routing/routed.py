@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from batos.cognition.brief import MissionBrief
+from batos.cognition.routing.paid import Vectors
 from batos.cognition.routing.router import Route, Router
 from batos.image import roots
 from batos.objects.prototype import own_slots
@@ -14,8 +15,10 @@ from batos.objects.prototype import own_slots
 ROUTE_NOTE = "route"
 
 
-async def decide(router: Router, brief: MissionBrief, root: Any, notes: Iterable[Mapping[str, Any]]) -> Route:
-    """Who takes a mission, and how.
+async def decide(
+    router: Router, brief: MissionBrief, root: Any, notes: Iterable[Mapping[str, Any]], vectors: Vectors
+) -> Route:
+    """Decide who takes a mission, and how; `vectors` has what was embedded for it, or pays for it.
 
     `notes` are of the attempts that asked the same before, nearest first: what was noted there is used again, so that
     the same calls are made, whatever became of the codex or the embedder since. The asker's choice wins over all.
@@ -30,6 +33,7 @@ async def decide(router: Router, brief: MissionBrief, root: Any, notes: Iterable
         persona=brief.persona,
         effort=effort,
         before=_before(root, brief),
+        vectors=vectors,
     )
 
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -16,6 +16,7 @@ from batos.cognition.routing.embedding import Embedder, Unembedded
 from batos.cognition.routing.learning import Learnt, found_or_learnt
 from batos.cognition.routing.lessons import Lesson, digest_of
 from batos.cognition.routing.lexical import Triggers
+from batos.cognition.routing.paid import Unkept, Vectors
 from batos.cognition.routing.saved import Keeps
 from batos.cognition.routing.semantic import log_shares
 from batos.genesis.provision import OnProgress, Progress
@@ -38,6 +39,8 @@ EMBED_SECONDS, LEFT_ALONE = 10.0, 60.0
 CHOSEN = "the asker chose"
 #: The step that `genesis.step` tells of.
 LEARNING = "learn the router"
+
+_UNKEPT: Final = Unkept()
 
 _log = structlog.get_logger("batos.router")
 
@@ -132,15 +135,17 @@ class Router:
         persona: str | None = None,
         effort: str | None = None,
         before: str | None = None,
+        vectors: Vectors = _UNKEPT,
     ) -> Route:
         """A decision, the same for the same text; `persona` and `effort` given by the asker win.
 
         What one call answers is heard by its words alone: a vector would be waited for, and says little of six words.
         `before` is the persona that led the turn that this one follows: what is too short to tell stays there. Where
-        both are given nothing is embedded. Fails for nothing that the embedder does.
+        both are given nothing is embedded. `vectors` has what was paid for, or pays for it. Fails for nothing that the
+        embedder does.
         """
         found, why = self._effort(text, files)
-        heard = await self._hear(text, worth_it=persona is None and (effort or found) != "reflex")
+        heard = await self._hear(text, vectors, worth_it=persona is None and (effort or found) != "reflex")
         scores = _leant(heard.scores, text, before)
         leader = max(scores, key=lambda name: scores[name])
         stays = leader == before and leader != heard.leader
@@ -165,17 +170,20 @@ class Router:
         shares = log_shares([sharpness * log for log in logs])
         return {name: math.exp(share) for name, share in zip(self._names, shares, strict=True)}
 
-    async def _hear(self, text: str, *, worth_it: bool) -> _Heard:
+    async def _hear(self, text: str, vectors: Vectors, *, worth_it: bool) -> _Heard:
         """Whose question it is, by its words and its meaning; where the asker chose that, no vector is paid for."""
         if not worth_it or not text.strip():
             return _Heard(self.scores(text))
         if self._embedder is None:
             without = self.learnt.without
             return _Heard(self.scores(text), without=without and f"by words alone ({without})")
-        if self._clock() < self._left_alone_until:
+        known = vectors.known(self._embedder, text)
+        if known is None and self._clock() < self._left_alone_until:
             return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
         try:
-            vector = await self._embedder.vector(text, EMBED_SECONDS)
+            if known is not None:
+                return _Heard(self.scores(text, known))
+            vector = await vectors.pay(self._embedder, text, EMBED_SECONDS)
             return _Heard(self.scores(text, vector), embeds=1)
         except (Unembedded, ValueError) as error:
             self._left_alone_until = self._clock() + LEFT_ALONE

@@ -132,6 +132,9 @@ def prompts_text(calls: Sequence[Mapping[str, Any]]) -> str:
     for call in calls:
         lines.append(f"\n=== {call['path']} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")
         lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
+        if "input" in call:
+            lines.append(f"--- embedded\n{call['input']}")
+            continue
         lines.append(f"--- answer\n{(call['response'] or {}).get('text', 'none yet')}")
     return revealed("\n".join(lines))
 
