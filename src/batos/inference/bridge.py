@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import httpx
 
-from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout, UsageError
+from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout
 from batos.inference import blobs, catalogue, failures
 from batos.inference.catalogue import Embedding, ModelCard, ModelRow, Progress, RunnerRow
 from batos.inference.chat import (
@@ -22,17 +23,20 @@ from batos.inference.chat import (
     Answer,
     ChatRequest,
     Draft,
+    chat_body,
+    checked_messages,
     checked_model,
     checked_options,
     default_cpu_threads,
     runner_key,
     stream_lines,
 )
-from batos.inference.client import AsyncClient, ProgressResponse
+from batos.inference.client import AsyncClient, ChatResponse, ListResponse, ProgressResponse
 from batos.inference.counts import counted
 from batos.inference.deadline import Deadlines, PhaseTimer, Pulse
+from batos.inference.exchange import Exchange
 from batos.inference.lanes import network
-from batos.inference.reading import AT_ONCE, Reading, entire
+from batos.inference.reading import AT_ONCE, Reading, entire, part_of
 from batos.inference.truncation import refuse_cut
 from batos.inference.wire import (
     PROGRESS,
@@ -85,10 +89,13 @@ class Bridge:
         }
         self._client = AsyncClient(self.url, **settings)
         self._http = httpx.AsyncClient(base_url=self.url, **settings)
+        self._exchange = Exchange(self.url, wire, self.deadlines.connect)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._pulse = Pulse()
         self._warm: tuple[tuple[object, ...], float] | None = None
+        #: What the daemon said last when it was asked for its models, and what that means.
+        self._listed: tuple[bytes, tuple[ModelRow, ...]] = (b"", ())
 
     async def __aenter__(self) -> Self:
         self._ready()
@@ -113,36 +120,31 @@ class Bridge:
         An exception of `on_token` stops the answer and comes out as it is. Leaving, by cancellation too, closes the
         stream, on which the daemon stops generating.
         """
-        if not request.messages:
-            raise UsageError("a chat needs at least one message: without any it only loads the model", field="messages")
+        checked_messages(request.messages)
         model = checked_model(request.model)
         options = checked_options(request.options, self._cpu_threads, num_predict=DEFAULT_NUM_PREDICT)
-        client = self._ready()
+        self._ready()
         key = runner_key(model, options)
         phase, seconds = self._first_line(key)
         most = options["num_predict"]
-        asked: dict[str, Any] = {
-            "model": model,
-            "messages": request.messages,
-            "format": request.schema,
-            "options": options,
-            "think": request.think,
-            "keep_alive": request.keep_alive,
-        }
+        asked = chat_body(request, options, stream=stream)
         if stream:
-            parts = await self._ask(client.chat(stream=True, **asked), phase, seconds, model)  # sends nothing yet
-            reading = Reading(model, parts, Draft(structured=request.schema is not None), most, on_token)
+            lines = self._exchange.lines("/api/chat", asked)  # sends nothing yet
+            reading = Reading(model, lines, Draft(structured=request.schema is not None), most, on_token)
             with bounded(bound_of_stream(stream_lines(most))):
                 answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
         else:
             seconds += most * WHOLE_PACE
             with bounded(bound_of_answer(most)):
-                reply = await self._ask(client.chat(stream=False, **asked), phase, seconds, model)
+                reply = await self._ask(self._said(asked), phase, seconds, model)
             answer = entire(reply, structured=request.schema is not None)
             if on_token is not None and answer.text:
                 on_token(answer.text)
         self._warm = None if request.keep_alive == 0 else (key, asyncio.get_running_loop().time())
         return refuse_cut(request, answer)
+
+    async def _said(self, asked: Mapping[str, Any]) -> ChatResponse:
+        return part_of(await self._exchange.whole("POST", "/api/chat", asked))
 
     async def count(self, request: ChatRequest) -> int:
         """Count the tokens of a prompt as the daemon does: one token is generated, and nothing of it is kept."""
@@ -187,7 +189,14 @@ class Bridge:
 
     async def list(self) -> Models:
         """The models on the daemon's disk, newest first."""
-        return catalogue.model_rows(await self._reply(self._ready().list()))
+        self._ready()
+        return list(await self._reply(self._rows()))
+
+    async def _rows(self) -> tuple[ModelRow, ...]:
+        body = await self._exchange.whole("GET", "/api/tags")
+        if body != self._listed[0]:  # a mission asks each time and hardly ever hears anything else
+            self._listed = body, tuple(catalogue.model_rows(ListResponse(**json.loads(body))))
+        return self._listed[1]
 
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
         """What a model is and can, `verbose` with arrays; ModelMissing if the daemon does not have it."""
@@ -377,10 +386,7 @@ class Bridge:
     async def _plain(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> bytes:
         """The body of a reply that the client has no way to ask for."""
         self._ready()
-        response = await self._reply(self._http.request(method, path, json=sent))
-        if response.status_code >= 400:
-            raise failures.refused(response.text, response.status_code, str((sent or {}).get("model", "")))
-        return response.content
+        return await self._reply(self._exchange.whole(method, path, sent), str((sent or {}).get("model", "")))
 
     async def _ask(self, call: Awaitable[T], phase: str, seconds: float, model: str) -> T:
         """Wait for a call that answers in one piece."""

@@ -75,6 +75,27 @@ class Answer:
         return max(0.0, self.total_seconds - self.load_seconds)
 
 
+def checked_messages(messages: Sequence[Mapping[str, str]]) -> None:
+    """Raise UsageError for a chat without messages, or one of them without a role, or with what is no text."""
+    if not messages:
+        raise UsageError("a chat needs at least one message: without any it only loads the model", field="messages")
+    for message in messages:
+        if not message.get("role") or not all(isinstance(said, str) for said in message.values()):
+            raise UsageError("a message needs a role, and texts for all it says", field="messages")
+
+
+def chat_body(request: ChatRequest, options: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+    """Return what /api/chat is sent: what the request leaves open is not named."""
+    named = {"format": request.schema, "keep_alive": request.keep_alive, "think": request.think}
+    return {
+        "model": request.model,
+        "stream": stream,
+        "options": options,
+        **{name: value for name, value in named.items() if value is not None},
+        "messages": request.messages,
+    }
+
+
 def checked_model(model: str) -> str:
     """The model's name, if it is one that stays on this machine; UsageError otherwise."""
     if not model or not model.strip():

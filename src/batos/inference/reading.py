@@ -1,16 +1,16 @@
-"""Reading an answer from the client, line by line or in one piece, until it says that it is done."""
+"""Reading an answer of the daemon, line by line or in one piece, until it says that it is done."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any
 
 from batos.errors import OllamaTimeout, Runaway
 from batos.inference import failures
 from batos.inference.chat import Answer, Draft, answer_of, runaway_in, stream_lines
-from batos.inference.client import ChatResponse
+from batos.inference.client import ChatResponse, ResponseError
 from batos.inference.counts import clean, counted
 from batos.inference.deadline import Deadlines, PhaseTimer
 
@@ -20,16 +20,21 @@ _BEHIND_DONE = 64  # lines behind the one with `done` that are waited for
 
 
 class Reading:
-    """One streamed answer being read; `parts` is the client's async generator, `on_token` hears the content."""
+    """One streamed answer being read; `lines` are the reply's, `on_token` hears the content."""
 
-    __slots__ = ("_draft", "_model", "_most", "_on_token", "_parts")
+    __slots__ = ("_draft", "_lines", "_model", "_most", "_on_token")
 
     def __init__(
-        self, model: str, parts: Any, draft: Draft, num_predict: int, on_token: Callable[[str], None] | None
+        self,
+        model: str,
+        lines: AsyncGenerator[bytes, None],
+        draft: Draft,
+        num_predict: int,
+        on_token: Callable[[str], None] | None,
     ) -> None:
         self._model = model
         self._most = stream_lines(num_predict)
-        self._parts = parts
+        self._lines = lines
         self._draft = draft
         self._on_token = on_token
 
@@ -37,7 +42,7 @@ class Reading:
         """Read to the end. The stream is closed however this is left: the daemon then stops generating."""
         last: ChatResponse | None = None
         try:
-            async with aclosing(self._parts):
+            async with aclosing(self._lines):
                 with timer:
                     last = await self._to_done(timer, deadlines, peer)
                     timer.enter("between_tokens", deadlines.drain)
@@ -53,7 +58,7 @@ class Reading:
             if not count % AT_ONCE:
                 await asyncio.sleep(0)
             try:
-                part: ChatResponse = await anext(self._parts)
+                part = part_of(await anext(self._lines))
             except StopAsyncIteration:
                 raise failures.not_done("".join(self._draft.content)) from None
             except Exception as raw:
@@ -83,11 +88,19 @@ class Reading:
     async def _drain(self) -> None:
         try:
             for _ in range(_BEHIND_DONE):
-                await anext(self._parts)
+                await anext(self._lines)
         except StopAsyncIteration:
             pass
         except Exception:  # the answer is whole: what breaks behind it only costs the connection
             pass
+
+
+def part_of(line: bytes) -> ChatResponse:
+    """Read what the daemon says in a line, or in a whole reply; ResponseError where that is an error."""
+    part = json.loads(line.decode("utf-8", "replace"))
+    if error := part.get("error"):
+        raise ResponseError(error)
+    return ChatResponse(**part)
 
 
 def entire(reply: ChatResponse, *, structured: bool) -> Answer:
