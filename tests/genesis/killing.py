@@ -149,21 +149,22 @@ class World:
         blobs = {path.name for path in (self.folder / "store" / "blobs").iterdir() if path.name.startswith("sha256")}
         return {"tags": tags, "blobs": blobs}
 
-    async def image(self) -> dict[str, Any]:
-        """What the image holds of genesis, without times."""
-        async with living(self.home) as image:
-            with image.snapshot() as root:
-                known = ledger.known(root)
-                models = {name: {**asdict(made), "at": ""} for name, made in known.models.items()}
-                audit = ledger.last_audit(root)
-                assert audit is not None
-                return {
-                    "codex": known.codex_digest,
-                    "used": dict(known.used),
-                    "models": models,
-                    "adapters": repository.proxies(root),
-                    "audit": audit["findings"],
-                }
+
+async def image_of(home: Path) -> dict[str, Any]:
+    """What the image in a home holds of genesis, without times."""
+    async with living(home) as image:
+        with image.snapshot() as root:
+            known = ledger.known(root)
+            models = {name: {**asdict(made), "at": ""} for name, made in known.models.items()}
+            audit = ledger.last_audit(root)
+            assert audit is not None
+            return {
+                "codex": known.codex_digest,
+                "used": dict(known.used),
+                "models": models,
+                "adapters": repository.proxies(root),
+                "audit": audit["findings"],
+            }
 
 
 def _started(context: ForkServerContext, target: Callable[..., None], given: tuple[Any, ...]) -> ForkServerProcess:
