@@ -21,7 +21,11 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def checked_digest(digest: str) -> str:
-    """The digest, if it is `sha256:` and 64 hex digits: with a dash instead of the colon the daemon refuses uploads."""
+    """Return the digest if it is `sha256:` and 64 hex digits: the daemon refuses uploads with a dash instead of the
+    colon.
+
+    Raises: UsageError: the digest has another form.
+    """
     if not _DIGEST.fullmatch(digest):
         raise UsageError(f"{digest!r} is no digest of the form sha256:<64 hex digits>", field="digest")
     return digest
@@ -37,7 +41,7 @@ class Measured:
 
 
 def measure(path: Path, digest: str | None = None) -> Measured:
-    """Digest and size of a file, which is read only where its digest is not known."""
+    """Return digest and size of a file. The file is read only if its digest is not given."""
     with path.open("rb") as file:
         if digest is not None:
             return Measured(path, checked_digest(digest), os.fstat(file.fileno()).st_size)
@@ -57,9 +61,12 @@ async def send(http: httpx.AsyncClient, peer: Peer, file: Measured, on_bytes: Ca
 
 
 async def chunks(measured: Measured, on_bytes: Callable[[int], None]) -> AsyncIterator[bytes]:
-    """The file's bytes, a mebibyte at a time; `on_bytes` gets how many went before each, and all at last.
+    """Yield the file's bytes, a mebibyte at a time; `on_bytes` gets the number of bytes sent before each piece, and at
+    the end.
 
-    No more than were measured: what came later is found by the daemon, by the digest. UsageError: it became shorter.
+    No more bytes are read than were measured: if the file grew, the daemon notices by the digest.
+
+    Raises: UsageError: the file became shorter.
     """
     sent = 0
     file = await asyncio.to_thread(measured.path.open, "rb")

@@ -1,4 +1,4 @@
-"""The bridge: the one place that knows Ollama, with deadlines, no silent truncation and one tree of errors."""
+"""The bridge to Ollama: every request goes through it, with deadlines, no silent truncation and one tree of errors."""
 
 from __future__ import annotations
 
@@ -159,9 +159,9 @@ class Bridge:
         options: Mapping[str, Any] | None = None,
         keep_alive: float | str | None = None,
     ) -> Embedding:
-        """One vector for each text; a text longer than the window is ContextOverflow, never cut.
+        """Return one vector for each text. A text longer than the window raises ContextOverflow and is never cut.
 
-        Without a num_ctx the window is 2048, which the daemon caps to what the model was trained for.
+        Without a num_ctx the window is 2048 tokens, which the daemon reduces to the length the model was trained for.
         """
         checked_model(model)
         sent = checked_options({"num_ctx": EMBED_WINDOW, **(options or {})}, self._cpu_threads, num_predict=None)
@@ -184,11 +184,11 @@ class Bridge:
         return Embedding(vectors, tokens, load / 1e9, total / 1e9)
 
     async def version(self) -> str:
-        """The daemon's version, such as "0.33.0"."""
+        """Return the daemon's version, such as "0.33.0"."""
         return catalogue.version_of(await self._plain("GET", "/api/version"))
 
     async def list(self) -> Models:
-        """The models on the daemon's disk, newest first."""
+        """List the models on the daemon's disk, newest first."""
         self._ready()
         return list(await self._reply(self._rows()))
 
@@ -199,7 +199,7 @@ class Bridge:
         return self._listed[1]
 
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
-        """What a model is and can, `verbose` with arrays; ModelMissing if the daemon does not have it."""
+        """Return a model's card, with arrays if `verbose`; raise ModelMissing if the daemon does not have it."""
         checked_model(model)
         if verbose:
             with bounded(WHOLE_CARD):
@@ -208,7 +208,7 @@ class Bridge:
         return catalogue.model_card(model, await self._reply(self._ready().show(model), model))
 
     async def ps(self) -> Runners:
-        """The runners the daemon believes to be alive. A belief: one whose process died is listed until it is used."""
+        """List the runners that the daemon takes for alive. A dead one is listed until its next use."""
         return catalogue.runner_rows(await self._reply(self._ready().ps()))
 
     async def pull(self, model: str) -> AsyncGenerator[Progress, None]:
@@ -251,7 +251,7 @@ class Bridge:
     async def _progress(
         self, lines: AsyncGenerator[ProgressResponse, None], model: str
     ) -> AsyncGenerator[Progress, None]:
-        """The lines of a pull or create; each wait has the deadline, the consumer's own time has none."""
+        """Yield the lines of a pull or create. Each wait has a deadline, the consumer's own time has none."""
         began = False
         status = ""
         async with aclosing(lines):
@@ -275,7 +275,7 @@ class Bridge:
             raise failures.not_finished(model, status)
 
     async def has_blob(self, digest: str) -> bool:
-        """Whether the daemon has the blob `sha256:<64 hex digits>`."""
+        """Test if the daemon has the blob `sha256:<64 hex digits>`."""
         self._ready()
         response = await self._reply(self._http.head(f"/api/blobs/{blobs.checked_digest(digest)}"))
         if response.status_code == 404:
@@ -287,10 +287,10 @@ class Bridge:
     async def upload_blob(
         self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None
     ) -> str:
-        """Upload a file unless the daemon has it already; answers its digest. OSError if it cannot be read.
+        """Upload a file unless the daemon has it already, and return its digest. Raise OSError if it cannot be read.
 
-        It is read a piece at a time, once more where its digest is not given. `on_bytes` hears how many bytes of how
-        many are sent. A file that is changed meanwhile is UsageError when it became shorter, else RequestRejected.
+        The file is read a piece at a time, once more if its digest is not given. `on_bytes` gets the bytes sent and the
+        size. A file changed meanwhile raises UsageError if it became shorter, else RequestRejected.
         """
         file = await asyncio.to_thread(blobs.measure, path, digest)
 
@@ -318,10 +318,10 @@ class Bridge:
         self._warm = (runner_key(model, sent), asyncio.get_running_loop().time())
 
     async def unload(self, model: str, *, within: float = 10.0) -> bool:
-        """Take a model's runner out of memory; whether it has left the daemon's list `within` seconds.
+        """Take a model's runner out of memory; return True if it left the daemon's list within `within` seconds.
 
-        Only a drained runner leaves: while one answers, the daemon says yes, lists it again when the answer ends, and
-        keeps it. Siblings of one base share a runner, so they are unloaded with it.
+        While a runner answers, the daemon accepts the request, lists the runner again at the end of the answer, and
+        keeps it. Models of one base share a runner, so they are unloaded with it.
         """
         names = await self._runners_of(model)
         self._warm = None
@@ -336,7 +336,7 @@ class Bridge:
         return True
 
     async def _runners_of(self, model: str) -> set[str]:
-        """The names in ps that stand for this model's runner: its own, or a sibling's of the same base."""
+        """Return the names in ps that stand for this model's runner: its own, or that of a model with the same base."""
         card = await self.show(model)
         names = set()
         for row in await self.ps():
@@ -370,9 +370,9 @@ class Bridge:
         return self._client
 
     def _first_line(self, key: tuple[object, ...]) -> tuple[str, float]:
-        """Phase and seconds until the first line. Only the runner that answered last is believed to be loaded.
+        """Return phase and seconds to wait for the first line. Only the runner that answered last is taken for loaded.
 
-        The belief is held only by an answer: a wrong one costs one OllamaTimeout, and the next try has time to load.
+        If that belief is wrong, the call ends with one OllamaTimeout and the next call waits for the load.
         """
         warm, self._warm = self._warm, None
         first = self.deadlines.first_token
@@ -384,7 +384,7 @@ class Bridge:
         return await self._ask(call, "reply", self.deadlines.reply, model)
 
     async def _plain(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> bytes:
-        """The body of a reply that the client has no way to ask for."""
+        """Return the body of a reply to a request that the client library cannot send."""
         self._ready()
         return await self._reply(self._exchange.whole(method, path, sent), str((sent or {}).get("model", "")))
 

@@ -1,4 +1,4 @@
-"""What models take of a card's memory: weights, cache, adapter and buffers in rows, and the window that still fits."""
+"""Memory of a card: the need of models in rows (weights, cache, adapter, buffers), and the largest window that fits."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _ALONE = ("mllama", "qwen3vl", "qwen35", "qwen3next", "lfm2", "nemotron_h")
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """How a model's cache grows: `numbers` for each token, up to `trained` tokens (None: not said).
+    """The growth of a model's cache: `numbers` for each token, up to `trained` tokens (None: unknown).
 
-    `bound` says why the cache may be smaller than counted, "" where it is exact. `alone`: never several at once.
-    `layers`: how many the model has.
+    `bound` says why the cache may be smaller than counted, "" if the count is exact. `alone` means that the model
+    serves one request at a time. `layers` is the number of the model's layers.
     """
 
     numbers: int
@@ -40,21 +40,23 @@ class Cache:
     layers: int = 0
 
     def window(self, num_ctx: int) -> int:
-        """The tokens in force: rounded up to a multiple of 256, at most what the model was trained for."""
+        """Return the window in tokens that is really used: rounded up to a multiple of 256, at most the
+        trained length.
+        """
         rounded = max(1, -(-num_ctx // STEP)) * STEP
         return rounded if self.trained is None else min(rounded, self.trained)
 
     @property
     def longest(self) -> int | None:
-        """The largest num_ctx that makes a difference, a multiple of 256; None where nobody says."""
+        """Return the largest useful num_ctx, a multiple of 256; None if the trained length is unknown."""
         return None if self.trained is None else -(-self.trained // STEP) * STEP
 
     def parallel(self, asked: int) -> int:
-        """How many requests share the runner."""
+        """Return the number of requests that share the runner."""
         return 1 if self.alone else asked
 
     def size(self, num_ctx: int, parallel: int, kv_type: str) -> int:
-        """The cache in bytes."""
+        """Return the size of the cache in bytes."""
         exact = self.window(num_ctx) * self.parallel(parallel) * self.numbers * ELEMENT[kv_type]
         return -(-exact.numerator // exact.denominator)
 
@@ -64,9 +66,9 @@ _MOST_LAYERS = 1 << 14
 
 
 def cache_of(info: Mapping[str, Any]) -> Cache | None:
-    """The cache by a model's metadata (`show`'s model_info); None where that does not tell.
+    """Compute the cache from a model's metadata (`show`'s model_info); return None if the metadata does not tell.
 
-    A value that is null is an array of one number a layer, which only a verbose `show` gives.
+    A value that is null stands for an array with a number for each layer, which only a verbose `show` contains.
     """
     architecture = info.get("general.architecture")
 
@@ -86,7 +88,7 @@ def cache_of(info: Mapping[str, Any]) -> Cache | None:
 
 
 def lacks_arrays(info: Mapping[str, Any]) -> bool:
-    """Whether the metadata holds back an array that the cache's size depends on."""
+    """Test if the metadata leaves out an array that the cache's size depends on."""
     architecture = info.get("general.architecture")
     keys = (f"{architecture}.attention.{name}" for name in ("head_count_kv", "head_count"))
     return any(key in info and info[key] is None for key in keys)
@@ -97,14 +99,14 @@ def _whole(value: Any) -> bool:
 
 
 def _by_layer(heads: Any, layers: Any) -> tuple[int, ...]:
-    """The cached heads of each layer; none where it is not said."""
+    """Return the number of cached heads of each layer; empty if unknown."""
     if isinstance(heads, list):
         return tuple(heads) if heads and all(type(each) is int and each >= 0 for each in heads) else ()
     return (heads,) * layers if _whole(heads) and _whole(layers) and layers <= _MOST_LAYERS else ()
 
 
 def _row(key: Any, value: Any, width: Any, heads: Any) -> int | None:
-    """The numbers that one head keeps of one token: its key's and its value's."""
+    """Return how many numbers a head keeps for a token, key and value together; None if unknown."""
     most = max(heads, default=0) if isinstance(heads, list) else heads
     side = width // most if _whole(width) and _whole(most) else None
     sides = [given if _whole(given) else side for given in (key, value)]
@@ -121,7 +123,7 @@ def _bound(info: Mapping[str, Any], architecture: str, cached: Sequence[int]) ->
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What there is to spend, in bytes, and how the daemon keeps its cache."""
+    """The memory to be divided, in bytes, and how the daemon keeps its cache."""
 
     usable: int
     reserve: int = 0
@@ -132,16 +134,16 @@ class Terms:
 
 
 def usable_of(card: int) -> int:
-    """What a card of so many bytes has for models: less the runner's margin and the desktop."""
+    """Return the bytes of a card that models can use: its memory less the runner's margin and the desktop."""
     return max(0, card - FIT_MARGIN - DESKTOP)
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """One runner: a model with its window and adapter, and who uses it. Sizes in bytes, None where nobody knows.
+    """A runner to be planned: a model with its window and adapter, and its users. Sizes in bytes, None if unknown.
 
-    `blob` is the base's: runners of one blob are never in memory together. `share` of it goes to the card. An adapter
-    is told from another by its digest.
+    `blob` is the base's: runners with the same blob are never in memory together. `share` is the part that lies on the
+    card. Adapters are told apart by their digest.
     """
 
     model: str
@@ -159,14 +161,14 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table; `size` in bytes, None where it is unknown."""
+    """A line of a table; `size` in bytes, None if unknown."""
 
     what: str
     size: int | None
     note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as plain data."""
+        """Return the row as plain data."""
         return {"what": self.what, "bytes": self.size, "note": self.note}
 
 
@@ -180,24 +182,24 @@ class Runner:
 
     @property
     def size(self) -> int:
-        """The sum of its rows; what is unknown counts nothing."""
+        """Return the sum of the rows in bytes, without the unknown ones."""
         return sum(row.size or 0 for row in self.rows)
 
     @property
     def known(self) -> bool:
-        """Whether no row is unknown."""
+        """Test if no row is unknown."""
         return all(row.size is not None for row in self.rows)
 
     @property
     def fits(self) -> bool | None:
-        """Whether it fits alone, beside other programs; None where that is unknown."""
+        """Test if the runner fits by itself beside other programs; None if that is unknown."""
         if self.size + self.terms.reserve > self.terms.usable:
             return not self.resident.share
         return True if self.known or not self.resident.share else None
 
     @property
     def largest(self) -> int | None:
-        """The largest num_ctx that fits, a multiple of 256; 0 if none does, None if that is unknown."""
+        """Return the largest num_ctx that fits, a multiple of 256; 0 if none fits, None if that is unknown."""
         resident, cache = self.resident, self.resident.cache
         if resident.weights is None or cache is None:
             return None
@@ -209,7 +211,7 @@ class Runner:
         return low * STEP
 
     def as_dict(self) -> dict[str, Any]:
-        """The runner as plain data."""
+        """Return the runner as plain data."""
         resident = self.resident
         return {
             "model": resident.model,
@@ -233,12 +235,12 @@ class Table:
 
     @property
     def needed(self) -> int:
-        """Bytes of the largest runner and of other programs."""
+        """Return the bytes of the largest runner and of other programs."""
         return max((runner.size for runner in self.runners), default=0) + self.terms.reserve
 
     @property
     def together(self) -> int:
-        """Bytes of all runners that can be in memory at once, and of other programs."""
+        """Return the bytes of all runners that can be in memory at the same time, and of other programs."""
         largest: dict[str, int] = {}
         for number, runner in enumerate(self.runners):
             key = runner.resident.blob or str(number)
@@ -247,20 +249,22 @@ class Table:
 
     @property
     def fits(self) -> bool | None:
-        """Whether every runner fits alone; None where that is unknown."""
+        """Test if every runner fits by itself; None if that is unknown."""
         found = [runner.fits for runner in self.runners] + [self.terms.reserve <= self.terms.usable]
         return False if False in found else None if None in found else True
 
     @property
     def largest(self) -> int | None:
-        """The largest num_ctx with which those fit that do not fit now, or all: 0 if none, None if unknown."""
+        """Return the largest num_ctx that suits the runners that do not fit now, or all of them; 0 if none, None if
+        unknown.
+        """
         on_card = [runner for runner in self.runners if runner.resident.share]
         over = [runner for runner in on_card if runner.fits is False]
         known = [found for runner in over or on_card if (found := runner.largest) is not None]
         return min(known) if known and (over or len(known) == len(on_card)) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """The table as plain data."""
+        """Return the table as plain data."""
         return {
             "runners": [runner.as_dict() for runner in self.runners],
             "reserve": self.terms.reserve,
@@ -276,7 +280,7 @@ class Table:
         }
 
     def lines(self) -> list[str]:
-        """The table for people."""
+        """Render the table as lines of text."""
         shown: list[tuple[str, str, str]] = []
         for runner in self.runners:
             shown.append((f"{runner.resident.model} ({', '.join(runner.resident.uses)})", "", ""))
@@ -305,7 +309,9 @@ def _gib(size: int | None, *, unknown: bool = False) -> str:
 
 
 def rows(models: Sequence[Resident], terms: Terms) -> Table:
-    """The table of some models under some terms; models with `share` 0 are on the CPU and take nothing."""
+    """Return the table of some models under some terms. Models with `share` 0 run on the CPU and need no memory of the
+    card.
+    """
     return Table(tuple(Runner(model, terms, tuple(_rows(model, terms))) for model in models), terms)
 
 

@@ -1,4 +1,4 @@
-"""What the daemon says of its models and runners, as values of our own."""
+"""Models and runners as the daemon describes them, converted to types of our own."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What `show` says of a model; `info` is the GGUF's metadata, `parameters` one line per key and value.
+    """The description of a model by `show`: `info` is the GGUF's metadata, `parameters` one line for each key and
+    value.
 
-    `tensors` is each tensor's shape (what goes in first) by name, empty where `show` was not asked for all.
+    `tensors` is each tensor's shape (input dimension first) by name, empty unless everything was asked for.
     """
 
     name: str
@@ -53,18 +54,20 @@ class ModelCard:
 
     @property
     def blob(self) -> str:
-        """The path of the base's blob, "" if none is named: models with the same one share a runner."""
+        """Return the path of the base's blob, "" if the modelfile names none. Models with the same blob share
+        a runner.
+        """
         found = _FROM.findall(self.modelfile)
         return found[0].strip() if found else ""
 
     @property
     def adapters(self) -> tuple[str, ...]:
-        """The paths of the adapters' blobs."""
+        """Return the paths of the adapters' blobs."""
         return tuple(path.strip() for path in _ADAPTER.findall(self.modelfile))
 
     @property
     def trained_window(self) -> int | None:
-        """The context length that the model was trained for, in tokens."""
+        """Return the context length in tokens that the model was trained for, or None."""
         found = self.info.get(f"{self.info.get('general.architecture', '')}.context_length")
         return found if type(found) is int and found > 0 else None
 
@@ -83,7 +86,7 @@ class RunnerRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One line of a pull or create; `total` and `completed` are bytes, None where the daemon names none."""
+    """A line of a pull or create; `total` and `completed` in bytes, None if the daemon names none."""
 
     status: str
     digest: str | None = None
@@ -93,7 +96,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """One vector per text, in their order; `prompt_tokens` over all of them."""
+    """Vectors of texts in the order of the texts; `prompt_tokens` counts all of them."""
 
     vectors: list[list[float]]
     prompt_tokens: int
@@ -102,7 +105,10 @@ class Embedding:
 
 
 def version_of(body: bytes) -> str:
-    """The version in what /api/version says; WireError when it says none."""
+    """Read the version from the reply of /api/version.
+
+    Raises: WireError: the reply names none.
+    """
     try:
         said = json.loads(body)
     except (ValueError, RecursionError):
@@ -114,7 +120,10 @@ def version_of(body: bytes) -> str:
 
 
 def vectors_of(embeddings: Sequence[Sequence[float]], count: int) -> list[list[float]]:
-    """The vectors of /api/embed, of which `count` were asked for; WireError for fewer, more, or numbers without end."""
+    """Read the `count` vectors from the reply of /api/embed.
+
+    Raises: WireError: there are more or fewer, or a number is not finite.
+    """
     if len(embeddings) != count:
         raise WireError(f"{count} texts were sent and {len(embeddings)} vectors came back")
     if not all(math.isfinite(sum(vector)) for vector in embeddings):
@@ -123,7 +132,7 @@ def vectors_of(embeddings: Sequence[Sequence[float]], count: int) -> list[list[f
 
 
 def model_rows(listed: ListResponse) -> list[ModelRow]:
-    """The rows of /api/tags, newest first."""
+    """Convert the rows of /api/tags, newest first."""
     rows = []
     for model in listed.models:
         details = model.details
@@ -143,7 +152,7 @@ def model_rows(listed: ListResponse) -> list[ModelRow]:
 
 
 def model_card(name: str, shown: ShowResponse) -> ModelCard:
-    """The card of /api/show."""
+    """Convert the reply of /api/show."""
     details = shown.details
     return ModelCard(
         name=name,
@@ -159,7 +168,10 @@ def model_card(name: str, shown: ShowResponse) -> ModelCard:
 
 
 def whole_card(name: str, body: bytes) -> ModelCard:
-    """The card of a verbose /api/show, whose arrays are megabytes: not for the loop. WireError when it is none."""
+    """Convert the reply of a verbose /api/show. Its arrays are megabytes: run this in a thread, not on the loop.
+
+    Raises: WireError: the reply is not of that form.
+    """
     try:
         found = json.loads(body)
         card = model_card(name, ShowResponse.model_validate(found))
@@ -173,7 +185,10 @@ def _tensor(row: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
 
 
 def _known(value: Any) -> Any:
-    """A value of the metadata; WireError for a number that no file's header holds."""
+    """Return a value of the metadata unchanged or with clean text.
+
+    Raises: WireError: a number that no file's header can hold.
+    """
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float | int) and not abs(value) <= MOST:  # NaN is not either
@@ -182,7 +197,7 @@ def _known(value: Any) -> Any:
 
 
 def runner_rows(listed: ProcessResponse) -> list[RunnerRow]:
-    """The rows of /api/ps."""
+    """Convert the rows of /api/ps."""
     return [
         RunnerRow(
             name=clean(row.model or row.name),
@@ -197,7 +212,7 @@ def runner_rows(listed: ProcessResponse) -> list[RunnerRow]:
 
 
 def progress(line: ProgressResponse) -> Progress:
-    """One line of a pull or create."""
+    """Convert a line of a pull or create."""
     return Progress(
         clean(line.status),
         None if line.digest is None else clean(line.digest),

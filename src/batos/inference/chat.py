@@ -1,4 +1,4 @@
-"""One chat as a value: what is asked, what came of it, and the watch over an answer that runs away."""
+"""A chat call as a value: its request, its answer, and the check for an answer that repeats itself without end."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _RELOAD_KEYS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One chat: `messages` are dicts with role and content, `options` Ollama's own (num_ctx is required).
+    """A chat call: `messages` are dicts with role and content, `options` are Ollama's own (num_ctx is required).
 
-    `schema` constrains the reply (see schema.py). `think` None leaves it to the daemon, which thinks where the model
-    can. `keep_alive` is seconds as a number (negative: for ever), or a duration with its unit such as "5m".
+    `schema` constrains the reply (see schema.py). With `think` None the daemon decides: a model that can think does.
+    `keep_alive` is a number of seconds (negative: for ever), or a duration with its unit such as "5m".
     """
 
     model: str
@@ -97,7 +97,10 @@ def chat_body(request: ChatRequest, options: Mapping[str, Any], *, stream: bool)
 
 
 def checked_model(model: str) -> str:
-    """The model's name, if it is one that stays on this machine; UsageError otherwise."""
+    """Return a model's name if its calls stay on this machine.
+
+    Raises: UsageError: the name is empty, or its tag is reserved for models elsewhere.
+    """
     if not model or not model.strip():
         raise UsageError("a model's name is missing", field="model")
     tag = model.rpartition("/")[2].partition(":")[2]
@@ -111,9 +114,12 @@ def checked_model(model: str) -> str:
 
 
 def checked_options(options: Mapping[str, Any], cpu_threads: int, *, num_predict: int | None) -> dict[str, Any]:
-    """The options to send: a window that the daemon will use as it stands, an end to every answer, free cores.
+    """Return the options to send: with a window that the daemon uses unchanged, a limit for every answer, and free
+    cores.
 
-    `num_predict` is the default where an answer is generated, None for loading. UsageError names the field.
+    `num_predict` is the default limit of an answer in tokens, None for a call that only loads the model.
+
+    Raises: UsageError: an option is not usable; the error names the field.
     """
     sent = dict(options)
     window = sent.get("num_ctx")
@@ -137,17 +143,19 @@ def checked_options(options: Mapping[str, Any], cpu_threads: int, *, num_predict
 
 
 def default_cpu_threads() -> int:
-    """Half the cores, at least one: a runner that takes every core is hundreds of times slower beside other work."""
+    """Return half the number of cores, at least 1: a runner on every core is hundreds of times slower beside other
+    work.
+    """
     return max(1, (os.cpu_count() or 1) // 2)
 
 
 def runner_key(model: str, options: Mapping[str, Any]) -> tuple[object, ...]:
-    """What decides whether the daemon reloads: the model and the options that its runner was started with."""
+    """Return the values on which a reload depends: the model and the options with which its runner was started."""
     return (model, *(options.get(key) for key in _RELOAD_KEYS))
 
 
 def stream_lines(num_predict: int) -> int:
-    """The most lines of one streamed answer, its thinking and empty lines included."""
+    """Return the most lines that a streamed answer may have, with its thinking and empty lines."""
     return _LINES_A_TOKEN * num_predict + _LINES_BESIDE
 
 
@@ -213,7 +221,7 @@ class Draft:
                 raise Runaway("one token", self._repeats)
 
     def finished(self, last: ChatResponse) -> Answer:
-        """The answer, with the counts of the daemon's last line."""
+        """Return the answer with the counts of the daemon's last line."""
         return answer_of("".join(self.content), "".join(self.thinking), last, self.wasted)
 
 
@@ -227,7 +235,7 @@ def loops(pieces: Sequence[str]) -> bool:
 
 
 def blanks_beyond(text: str, limit: int) -> bool:
-    """Whether more than `limit` blanks stand in a row; a megabyte takes some 5 ms, whatever stands in it."""
+    """Test if more than `limit` blanks follow each other. A megabyte of any text takes about 5 ms."""
     size = (limit + 2) // 2  # a longer run covers one such block whole, wherever it begins
     for at in range(0, len(text), size):
         block = text[at : at + size]
@@ -240,9 +248,10 @@ def blanks_beyond(text: str, limit: int) -> bool:
 
 
 def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
-    """What a text repeats without end, "" if nothing: blanks anywhere; one token at its end, if it did not stop itself.
+    """Return a word for an endless repetition in a text, "" if there is none.
 
-    Where the tokens of a text lie is not known, so any unit of up to 16 characters is tried.
+    Looks for blanks anywhere, and at the end of a text that did not end by itself for a repeated token. The borders of
+    tokens are not known, so every unit of up to 16 characters is tried.
     """
     limit = SCHEMA_BLANK_LIMIT if structured else TEXT_BLANK_LIMIT
     if blanks_beyond(text, limit):
@@ -265,7 +274,7 @@ def _evaluated(last: ChatResponse) -> float | None:
 
 
 def answer_of(text: str, thinking: str, last: ChatResponse, wasted: int = 0) -> Answer:
-    """The answer, with the counts of a line that says `done`."""
+    """Return the answer with the counts of the line that says `done`."""
     return Answer(
         text=text,
         thinking=thinking,

@@ -1,4 +1,4 @@
-"""From a pydantic model's JSON schema to shapes, refusing every keyword that the daemon would only decorate with."""
+"""Compiles a pydantic model's JSON schema to shapes, and refuses every keyword that the daemon would not enforce."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _PATTERN_PART = re.compile(r"(\[(?!\^)(?:\\.|[^\]\\])+\]|\\[^\w\s]|[^\\\[\](){}|
 
 
 def compile_model(model: type[BaseModel]) -> Object:
-    """The shape of a model; SchemaError names the field and what is wrong with it."""
+    """Return the shape of a model.
+
+    Raises: SchemaError: a field cannot be enforced; the error names the field and the reason.
+    """
     try:
         schema = model.model_json_schema()
     except PydanticInvalidForJsonSchema as wrong:
@@ -49,9 +52,9 @@ def compile_model(model: type[BaseModel]) -> Object:
 
 
 def ordered_keys(fields: Iterable[str]) -> dict[str, str]:
-    """The daemon's key for each field: as declared if that is alphabetical, else with a prefix that makes it so.
+    """Return the daemon's key for each field: the field's name if the order is alphabetical, else with a prefix.
 
-    `("why", "answer")` -> `{"why": "a_why", "answer": "b_answer"}`. Order is by code point, as Go sorts.
+    `("why", "answer")` -> `{"why": "a_why", "answer": "b_answer"}`. The order is by code point, as Go sorts.
     """
     names = list(fields)
     if names == sorted(names):
@@ -204,7 +207,10 @@ def _integer(node: Node, path: str) -> Leaf:
 
 
 def _width(pattern: str, path: str) -> int:
-    """The most characters that an anchored, bounded pattern matches."""
+    """Return the most characters that an anchored, bounded pattern matches.
+
+    Raises: SchemaError: the daemon would not enforce the pattern.
+    """
     if len(pattern) < 3 or not (pattern.startswith("^") and pattern.endswith("$")):
         raise _refuse(path, "a pattern that is not anchored with ^ and $ is not enforced")
     width, at, inner = 0, 0, pattern[1:-1]

@@ -1,4 +1,4 @@
-"""What the daemon says in numbers and names, made safe: believed within bounds, or WireError."""
+"""Numbers and names from the daemon, checked: they are within bounds, or WireError is raised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ MOST = 2**53
 
 
 def counted(value: int | None, what: str) -> int:
-    """A count of the daemon, 0 where it names none; WireError when it is negative or beyond 2**53."""
+    """Return a count from the daemon, 0 if it names none.
+
+    Raises: WireError: the count is negative or beyond 2**53.
+    """
     if value is None:
         return 0
     if 0 <= value <= MOST:
@@ -18,7 +21,7 @@ def counted(value: int | None, what: str) -> int:
 
 
 def clean(text: str | None) -> str:
-    """The text with lone surrogates, which no file or terminal can hold, replaced by U+FFFD; "" for None."""
+    """Replace lone surrogates, which no file or terminal can hold, by U+FFFD; return "" for None."""
     if not text or text.isascii():
         return text or ""
     try:

@@ -1,4 +1,4 @@
-"""Deadlines by phase: one lazily re-armed timer for a whole call, because a timeout for every token costs too much."""
+"""Deadlines by phase: one timer for a whole call, armed again lazily, because a timer for every token costs much."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from batos.errors import OllamaTimeout
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """How long each phase of a call may take, in seconds.
+    """The seconds that each phase of a call may take.
 
-    `connect` is for the TCP connection. `load` is what a model may need to come into memory; the daemon sends nothing
-    while it loads, so the first line of a model that is not known to be resident may take load + first_token, and of
-    one that is, first_token. `between_tokens` is the silence allowed inside an answer, `reply` the time for a call that
-    runs no model (list, show, ps), `progress` the silence allowed inside a pull, create or upload. `drain` is for the
-    end of a stream behind its line with `done`: waiting for it is what lets the connection be used again.
+    `connect` is for the TCP connection. `load` is for bringing a model into memory. The daemon sends nothing while a
+    model loads, so the first line may take load + first_token, or first_token alone if the model is known to be loaded.
+    `between_tokens` is the longest silence inside an answer, `reply` the time for a call that runs no model (list,
+    show, ps), `progress` the longest silence inside a pull, create or upload. `drain` is for the end of a stream after
+    its line with `done`: the connection can be used again only after the stream ended.
     """
 
     connect: float = 5.0
@@ -84,7 +84,7 @@ class PhaseTimer:
         return self
 
     def enter(self, phase: str, seconds: float) -> None:
-        """Something came: another phase begins."""
+        """Begin another phase, because something was received."""
         self.phase = phase
         self.seconds = seconds
         self._queued = False
@@ -96,7 +96,7 @@ class PhaseTimer:
         self._due = due
 
     def touch(self) -> None:
-        """Something came: the phase begins anew."""
+        """Restart the phase, because something was received."""
         self._pulse.last = now = self._loop.time()
         self._due = now + self.seconds
 

@@ -1,4 +1,4 @@
-"""A decision from a model: asked in the mode that suits it, parsed, and repaired at most twice."""
+"""A decision from a model: asked in the mode that suits the model, parsed, and repaired at most twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ LEAST_GAIN, DENSER = 1.25, 1.2
 
 
 class Composer(Protocol):
-    """Who composes a call's messages also says how they go on; each answers the messages given, and some more."""
+    """Composes a call's messages and the messages of its repairs: each method returns the given messages and
+    some more.
+    """
 
     def reason(self, messages: Messages) -> Messages:
         """Ask for free reasoning first."""
@@ -44,7 +46,7 @@ class Composer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Deciding(Generic[M]):
-    """What is asked of whom: `request` lacks only its messages."""
+    """A decision to be made: the session, the `request` without its messages, and the composer of these."""
 
     session: Session
     request: ChatRequest

@@ -20,7 +20,7 @@ _HEADERS: Final = (
 
 
 class Exchange:
-    """One daemon's address and the transport to it; `connect` is the seconds that a connection may take.
+    """The address of a daemon and the transport to it; `connect` is the seconds that a connection may take.
 
     Every method raises ResponseError where the daemon refuses, and what the transport raises.
     """

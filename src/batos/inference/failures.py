@@ -1,4 +1,4 @@
-"""Pure functions from everything that the client, the transport or the daemon may throw at us into our error tree."""
+"""Converts every failure of the client, the transport or the daemon into our error tree; the functions are pure."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ _OTHER_HOST = "Use the daemon's IP address in OLLAMA_HOST, or a name that it kno
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Whom a call went to: the daemon's address, and the seconds a connection to it may take."""
+    """The daemon of a call: its address, and the seconds that a connection to it may take."""
 
     url: str
     connect: float
 
 
 def translate(raw: Exception, peer: Peer, *, model: str = "", began: bool = False) -> BatosError:
-    """The error of our tree for what came out of the client; `began` says whether a line of the answer had come.
+    """Convert an exception of the client library; `began` says that a line of the answer had been received.
 
-    Whatever is not known is WireError: the daemon or something before it did not speak the protocol.
+    Anything unknown becomes WireError: the daemon, or a proxy before it, did not speak the protocol.
     """
     if isinstance(raw, BatosError):
         return raw
@@ -76,7 +76,7 @@ def translate(raw: Exception, peer: Peer, *, model: str = "", began: bool = Fals
 
 
 def of_progress(raw: Exception, peer: Peer, *, model: str, began: bool) -> BatosError:
-    """`translate` for a pull or create, which goes on where it was cut."""
+    """Convert an exception of a pull or create, which can be resumed after a cut."""
     failed = translate(raw, peer, model=model, began=began)
     if isinstance(failed, StreamCut):
         failed.remedy = _GOES_ON
@@ -84,7 +84,7 @@ def of_progress(raw: Exception, peer: Peer, *, model: str, began: bool) -> Batos
 
 
 def refused(error: Any, status: int | None, model: str = "") -> OllamaError:
-    """The error for a refusal: `error` is text, or the dict the client made of it; inside a stream the status is -1."""
+    """Return the error for a refusal. `error` is text or the client's dict; inside a stream the status is -1."""
     text, detail = unfold(error)
     code = None if status is None or status < 0 else status
     if detail.get("type") == "exceed_context_size_error" or "n_prompt_tokens" in detail:
@@ -107,7 +107,7 @@ def refused(error: Any, status: int | None, model: str = "") -> OllamaError:
 
 
 def unfold(error: Any) -> tuple[str, Mapping[str, Any]]:
-    """Text and details of the daemon's `error` value: llama-server's own errors come as JSON text inside it.
+    """Return text and details of the daemon's `error` value: errors of llama-server come as JSON text inside it.
 
     `'{"error":{"code":400,"message":"too long","n_ctx":256}}'` -> `("too long", {"code": 400, ...})`.
     """
@@ -132,18 +132,18 @@ def unfold(error: Any) -> tuple[str, Mapping[str, Any]]:
 
 
 def not_done(text: str = "") -> AnswerError:
-    """A stream that ended without `done`, or a whole reply with `done: false`."""
+    """Return the error for a stream that ended without `done`, or a whole reply with `done: false`."""
     came = f" after {len(text)} characters" if text else ""
     return StreamCut(f"the answer ended{came} without the daemon saying that it was done")
 
 
 def not_finished(model: str, status: str) -> AnswerError:
-    """A pull or create whose lines ended before its success; `status` is the last, "" if there was none."""
+    """Return the error for a pull or create that ended before its success; `status` is its last line, "" if none."""
     return StreamCut(f"the daemon stopped reporting on {model!r} at {status or 'nothing'!r}", remedy=_GOES_ON)
 
 
 def _told(saying: Saying, text: str, code: int | None, model: str) -> OllamaError:
-    """The error that a saying stands for, with its remedy and the field that is meant."""
+    """Return the error for a known text, with its remedy and the field it is about."""
     if saying.kind is ContextOverflow:
         return ContextOverflow(None, None, text)
     field = field_in(text) or saying.field
@@ -155,7 +155,7 @@ def _told(saying: Saying, text: str, code: int | None, model: str) -> OllamaErro
 
 
 def _of_request(raw: Exception) -> bool:
-    """Whether the client refused to send it: a value of the wrong type, or one that JSON cannot hold."""
+    """Test if the client refused to send the request: a value has the wrong type, or JSON cannot hold it."""
     if isinstance(raw, pydantic.ValidationError):
         return raw.title.endswith(("Request", "Message", "Options"))
     return isinstance(raw, TypeError) and "not JSON serializable" in str(raw)

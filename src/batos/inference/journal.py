@@ -1,4 +1,4 @@
-"""The journal: every inference, failure and transition, in a database of its own, before anything relies on it."""
+"""The journal: a database of every inference, failure and transition, written before anything relies on it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RUNNER_OPTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One inference as CONTRACT's journal entry; times ISO 8601, tokens {prompt, answer}."""
+    """An inference as CONTRACT's journal entry; times in ISO 8601, tokens as {prompt, answer}."""
 
     key: str
     mission: str
@@ -56,7 +56,7 @@ _FIELDS = tuple(each.name for each in fields(Record))
 
 
 def _shown(record: Record) -> dict[str, Any]:
-    """The record's fields, not copied: `dataclasses.asdict` would copy every prompt."""
+    """Return the record's fields without copies: `dataclasses.asdict` would copy every prompt."""
     return {name: getattr(record, name) for name in _FIELDS}
 
 
@@ -90,7 +90,7 @@ class Entry(Persistent):
 
 
 class MissionLog(Persistent):
-    """What one mission paid for and went through, in order."""
+    """The calls that a mission paid for and the transitions of its state, in order."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -106,7 +106,7 @@ class MissionLog(Persistent):
         self.entries = [*self.entries, Entry(record, bodies)]
 
     def records(self) -> list[Record]:
-        """The records, whole."""
+        """Return the records with their bodies."""
         return [entry.record() for entry in self.entries]
 
     def note(self, notes: Iterable[Mapping[str, Any]]) -> None:
@@ -122,12 +122,12 @@ def _has_parts(note: Mapping[str, Any]) -> bool:
 
 
 def canonical(value: Any) -> bytes:
-    """JSON that is the same for the same value: sorted keys, no blanks, UTF-8 (a lone surrogate has bytes too)."""
+    """Encode a value as canonical JSON: sorted keys, no blanks, UTF-8 that also holds a lone surrogate."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def journal_key(digest: str, request: Mapping[str, Any], path: str) -> str:
-    """The key of CONTRACT: model digest, messages, format, think, sampling options and sample path, nothing else."""
+    """Return an entry's key: a digest over model digest, messages, format, think, sampling options and sample path."""
     options = {k: _plain(v) for k, v in (request.get("options") or {}).items() if k not in RUNNER_OPTIONS}
     parts = [digest, request["messages"], request.get("format"), request.get("think"), options, path]
     return hashlib.sha256(canonical(parts)).hexdigest()
@@ -145,7 +145,7 @@ def embeds(record: Record) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A temperature of 1.0 is one of 1: equal values have one form."""
+    """Turn a whole float into an int, because a temperature of 1.0 equals 1 and must have the same form."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -217,7 +217,7 @@ class Journal(Entries):
             await self._write(mission, None)
 
     def ended(self, mission: str) -> None:
-        """A mission is done. Its last transitions are in its thought, so they need no commit of their own here."""
+        """Note that a mission is done. Its last transitions are stored in its thought and need no commit here."""
         if mission in self._notes:
             self._ended.add(mission)
 
@@ -264,12 +264,16 @@ def _put(root: Any, mission: str, record: Record | None, notes: list[Mapping[str
 
 
 def canonical_bodies(record: Record) -> tuple[bytes, ...]:
-    """A record's bodies as the chain and the entry take them; made once, since prompts are long."""
+    """Return a record's bodies as bytes, as the chain and the entry use them; encoded once, because prompts
+    are long.
+    """
     return tuple(canonical(getattr(record, body)) for body in BODIES)
 
 
 def chained(record: Record, bodies: Sequence[bytes] | None = None) -> str:
-    """The digest that the next record names as `prev`: bodies enter by their digests, so that they may be forgotten."""
+    """Return the digest that the next record stores as `prev`. Bodies enter by their digests, so that they can be
+    deleted.
+    """
     bodies = canonical_bodies(record) if bodies is None else bodies
     digests = {name: hashlib.sha256(body).hexdigest() for name, body in zip(BODIES, bodies, strict=True)}
     return hashlib.sha256(canonical({**_shown(record), **digests})).hexdigest()

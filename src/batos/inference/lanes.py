@@ -1,8 +1,8 @@
-"""HTTP/1.1 to one daemon: h11 over asyncio, one request a connection at a time, idle ones used again.
+"""HTTP/1.1 to one daemon: h11 over asyncio, one request at a time for each connection, idle connections reused.
 
-httpx's own transport was measured first. It searches its whole pool on every request (with 48 calls at once that was
-two thirds of all CPU), and it tries to import a package that is not installed on every lock. This one does neither,
-and nothing more: no proxies, no redirects, no HTTP/2, and no retries, because a call that was sent may have been paid.
+httpx's own transport was measured first. That transport searches its whole pool on every request (with 48 calls at once
+two thirds of all CPU), and on every lock tries to import a package that is not installed. The transport here avoids
+both. There are no proxies, no redirects, no HTTP/2, and no retries, because a call that was sent may have been paid.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Event: TypeAlias = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]
 
 
 class Lane(asyncio.Protocol):
-    """One connection and where its protocol stands."""
+    """A connection and the state of its protocol."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -43,12 +43,12 @@ class Lane(asyncio.Protocol):
         self.idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection stands."""
+        """Keep the transport of the new connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came; those that nobody asked for end the connection."""
+        """Take received bytes. Bytes that nobody asked for end the connection."""
         if self._idle:
             self.close()
         else:
@@ -60,23 +60,23 @@ class Lane(asyncio.Protocol):
         self._wake()
 
     def eof_received(self) -> None:
-        """The daemon sends no more; the transport closes itself."""
+        """Note that the daemon sends no more; the transport closes itself."""
         self._over = True
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Note that the connection is gone."""
         if not self._over:
             self._lost = exc
         self._over = True
         self._wake()
 
     def pause_writing(self) -> None:
-        """The transport's buffer is full."""
+        """Stop writing: the transport's buffer is full."""
         self._full = True
 
     def resume_writing(self) -> None:
-        """It has room again."""
+        """Continue writing: the transport's buffer has space again."""
         self._full = False
         self._wake()
 
@@ -109,7 +109,10 @@ class Lane(asyncio.Protocol):
         self._transport.write(b"".join(parts))
 
     async def head(self) -> h11.Response:
-        """The head of the response."""
+        """Return the head of the response.
+
+        Raises: RemoteProtocolError: the connection ended before, or sent too many informational responses.
+        """
         for _ in range(_INFORMED_MOST + 1):
             event = await self._event()
             if isinstance(event, h11.Response):
@@ -119,7 +122,7 @@ class Lane(asyncio.Protocol):
         raise httpx.RemoteProtocolError(f"more than {_INFORMED_MOST} informational responses and no other")
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The body, in chunks as they come."""
+        """Yield the body in chunks as they arrive."""
         while True:
             event = await self._event()
             if isinstance(event, h11.Data):
@@ -150,7 +153,7 @@ class Lane(asyncio.Protocol):
                 self._http.receive_data(b"")
 
     def _read_on(self) -> None:
-        """All that came is read: more may come."""
+        """Resume reading, because everything received has been used."""
         self._unread = self._at_once = 0
         if self._held:
             self._held = False
@@ -259,6 +262,6 @@ class Lanes(httpx.AsyncBaseTransport):
 
 
 def network(url: str) -> httpx.AsyncBaseTransport:
-    """The transport to an address."""
+    """Return the transport to an address."""
     # Building a TLS context takes longer than many calls: only where it is needed.
     return Lanes(ssl.create_default_context() if url.startswith("https:") else None)

@@ -1,4 +1,4 @@
-"""The bridge to the daemon that the settings name, with the deadlines and threads that they say."""
+"""Makes the bridge to the daemon that the settings name, with the deadlines and threads they set."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from batos.inference.bridge import Bridge, Deadlines
 
 
 def bridge(settings: Settings) -> Bridge:
-    """A bridge as configured; whoever opens it closes it."""
+    """Return a bridge as configured. The caller opens and closes it."""
     return Bridge(settings.ollama_host, deadlines=deadlines(settings), cpu_threads=settings.cpu_threads or None)
 
 
 def deadlines(settings: Settings) -> Deadlines:
-    """The bridge's deadlines as configured."""
+    """Return the bridge's deadlines as configured."""
     return Deadlines(
         connect=settings.connect_seconds,
         load=settings.load_seconds,

@@ -1,4 +1,4 @@
-"""The text of one field while a constrained reply still streams: people see the answer and not its JSON."""
+"""The text of one field of a reply that is still streaming, so that people see the answer and not its JSON."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class _In(Enum):
 
 
 class AnswerStream:
-    """Fed with the pieces of a JSON object as they come, gives the decoded text of one string of its top level.
+    r"""Takes the pieces of a JSON object as they arrive and returns the decoded text of one string at its top level.
 
-    `AnswerStream("answer")` fed `{"answer": "No\\\\` and `u0061 way"}` gives "No" and then "a way". It checks nothing:
-    what is no JSON gives what it gives, and the whole reply is parsed at its end.
+    `AnswerStream("answer")` fed `{"answer": "No\\` and `u0061 way"}` returns "No" and then "a way". Nothing is checked
+    here: the whole reply is parsed at its end.
     """
 
     __slots__ = ("_depth", "_high", "_in", "_key", "_name", "_rest", "_value", "ended", "key")
@@ -39,7 +39,7 @@ class AnswerStream:
         self._high = ""  # the first half of a surrogate pair
 
     def feed(self, piece: str) -> str:
-        """What the piece adds to the text, "" if nothing."""
+        """Return the text that a piece adds to the field, "" if none."""
         if self.ended:
             return ""
         text, self._rest = self._rest + piece, ""
@@ -124,7 +124,7 @@ class AnswerStream:
             out.append(chr(unit))
 
     def _flush(self, out: list[str]) -> None:
-        """A first half without its second stands alone, as json.loads has it."""
+        """Output the first half of a surrogate pair whose second half did not come, as json.loads does."""
         if self._high:
             out.append(self._high)
             self._high = ""

@@ -1,4 +1,4 @@
-"""Where a model lies after its load: on the card, on the processor, or spilled from one to the other, which is told."""
+"""Placement of a model after its load: on the card, on the processor, or divided between them, which is reported."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Where: TypeAlias = Literal["card", "processor", "spilled"]
 
 
 class Looks(Protocol):
-    """What a look needs of the bridge."""
+    """The part of the bridge that finding a placement needs."""
 
     async def ps(self) -> Sequence[RunnerRow]:
-        """The runners."""
+        """List the runners."""
         ...
 
     async def show(self, model: str) -> ModelCard:
-        """What a model is."""
+        """Return a model's card."""
         ...
 
 
@@ -44,31 +44,31 @@ class Placement:
     context_length: int | None
 
     def as_dict(self) -> dict[str, Any]:
-        """The placement as plain data."""
+        """Return the placement as plain data."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def where_of(row: RunnerRow, others: Sequence[RunnerRow]) -> Where:
-    """Where a runner lies. One with nothing on the card has spilled if others show that there is a card."""
+    """Return where a runner lies. A runner with nothing on the card has spilled if others show that there is a card."""
     if row.size_vram >= row.size:
         return "card"
     return "spilled" if row.size_vram or any(other.size_vram for other in others) else "processor"
 
 
 def wants_card(options: Mapping[str, Any]) -> bool:
-    """Whether a call leaves it to the daemon how much goes to the card: who says num_gpu has chosen."""
+    """Test if a call lets the daemon choose how much goes to the card: a call with num_gpu has chosen itself."""
     return int(options.get("num_gpu", -1)) < 0
 
 
 class Bases:
-    """Which runner serves a model: one of its own digest, or a sibling's on the same base with the same adapters."""
+    """Finds the runner that serves a model: one of its own digest, or of a model with the same base and adapters."""
 
     def __init__(self, daemon: Looks) -> None:
         self._daemon = daemon
         self._kin: dict[str, tuple[str, ...]] = {}
 
     async def runner(self, model: str, digest: str, rows: Sequence[RunnerRow]) -> RunnerRow | None:
-        """The runner that serves a model, whoever made it load; None if it has none."""
+        """Return the runner that serves a model, whatever model loaded it; None if there is none."""
         own = next((row for row in rows if row.digest == digest), None)
         if own is not None or not rows:
             return own
@@ -79,7 +79,9 @@ class Bases:
         return None
 
     async def _of(self, model: str, digest: str) -> tuple[str, ...]:
-        """Base blob and adapters of a model, () if the daemon names none. Asked once: a digest never changes."""
+        """Return base blob and adapters of a model, () if the daemon names none. Asks once, since a digest never
+        changes.
+        """
         if digest not in self._kin:
             try:
                 card = await self._daemon.show(model)
@@ -102,7 +104,9 @@ class Watch:
         self._seen: set[str] = set()
 
     async def look(self, model: str, digest: str, options: Mapping[str, Any], load_seconds: float) -> Placement | None:
-        """Where the model lies; None if there is no reason to look or nothing to see. No failure of it is one."""
+        """Find where the model lies; return None if there is no reason to look or nothing to see. Failures are
+        ignored.
+        """
         if digest in self._seen and load_seconds < LOADED:
             return None
         self._seen.add(digest)

@@ -1,4 +1,4 @@
-"""Reading an answer of the daemon, line by line or in one piece, until it says that it is done."""
+"""Reads an answer from the client library, line by line or in one piece, until the daemon says that it is done."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BEHIND_DONE = 64  # lines behind the one with `done` that are waited for
 
 
 class Reading:
-    """One streamed answer being read; `lines` are the reply's, `on_token` hears the content."""
+    """A streamed answer that is being read; `parts` is the client's async generator, `on_token` gets the content."""
 
     __slots__ = ("_draft", "_lines", "_model", "_most", "_on_token")
 
@@ -104,7 +104,10 @@ def part_of(line: bytes) -> ChatResponse:
 
 
 def entire(reply: ChatResponse, *, structured: bool) -> Answer:
-    """The answer of a reply that came in one piece; Runaway or StreamCut if it is none."""
+    """Return the answer of a reply that came in one piece.
+
+    Raises: Runaway: the answer repeats itself without end. StreamCut: the reply is not done.
+    """
     text = clean(reply.message.content)
     ended = bool(reply.done) and reply.done_reason == "stop"
     kind = runaway_in(text, structured=structured, ended=ended)

@@ -1,4 +1,4 @@
-"""What the daemon says when it refuses: each saying with the error it stands for, what to do, and the field meant."""
+"""Texts of the daemon's refusals: each with the error that it means, its remedy, and the field that it is about."""
 
 from __future__ import annotations
 
@@ -155,13 +155,13 @@ _GO_FIELD = re.compile(r"Go struct field \w+\.([\w.]+) of type")
 
 
 def saying_in(text: str) -> Saying | None:
-    """The saying that a text holds, None if it holds none."""
+    """Return the known refusal that a text contains, or None."""
     low = text.lower()
     return next((saying for saying in SAYINGS if saying.sign in low), None)
 
 
 def field_in(text: str) -> str | None:
-    """The field of the request that the text itself names, in our spelling, None if it names none.
+    """Return the field of the request that the text itself names, in our spelling, or None.
 
     >>> field_in('option "num_ctx" must be of type integer')
     'options.num_ctx'

@@ -1,9 +1,9 @@
-"""Decisions: pydantic models compiled to schemas that the daemon enforces to the letter, and read back from replies.
+"""Decisions: pydantic models compiled to schemas that the daemon enforces exactly, and parsed from replies.
 
-What the daemon does with a schema was measured: it may sort keys, it drops optional ones, and it accepts keywords that
-it does not enforce. So every field is required, every string and list has a bound, keys are named so that their
-alphabetical order is the declared one, and whatever would only decorate is refused when the model is compiled, which is
-when the module that defines it is imported.
+The daemon's treatment of a schema was measured: it may sort keys, it drops optional ones, and it accepts keywords that
+it does not enforce. So every field is required, every string and list has a bound, and keys are named so that their
+alphabetical order is the declared one. A keyword that the daemon would not enforce is refused when the model is
+compiled, which happens when the module that defines the model is imported.
 
 The bound in tokens, `num_predict`, is the sum over the schema of: text at 2.5 characters a token plus its quotes; one
 token for each digit an integer may have; 16 for a number; 2 for a boolean or null; for every key its text and 5 for
@@ -68,20 +68,20 @@ class Decision(Generic[M]):
         self.num_predict: int = compiled.num_predict
 
     def in_mode(self, mode: Mode) -> Decision[M]:
-        """The same decision in another mode; made once."""
+        """Return the same decision in another mode; made once."""
         if mode not in self._modes:
             self._modes[mode] = Decision(self.model, mode=mode)
         return self._modes[mode]
 
     def key(self, field: str) -> str:
-        """The daemon's key for a field of the model (of the top level): what a stream of the reply has to look for."""
+        """Return the daemon's key for a field at the model's top level, for which a stream of the reply is searched."""
         return self._shape.keys[field]
 
     @cached_property
     def guide(self) -> str:
-        """The reply in prose, a line for each key, for a prompt: a model sees nothing of its grammar.
+        """Describe the reply in prose, a line for each key, for a prompt: a model does not see its grammar.
 
-        Prose, because an example in JSON is what sets small models off into blanks.
+        An example in JSON instead would make small models produce endless blanks.
         """
         described = {name: info.description for name, info in self.model.model_fields.items()}
         lines = []
@@ -91,7 +91,10 @@ class Decision(Generic[M]):
         return "\n".join(lines)
 
     def parse(self, text: str) -> M:
-        """The decision in a reply. DecisionInvalid says what is wrong in words that the model can act on."""
+        """Return the decision in a reply.
+
+        Raises: DecisionInvalid: the reply does not fit; the message says so in words that the model can act on.
+        """
         value = self._mapped(text)
         if self.mode == "reason_field":
             value.pop(_REASONING)
@@ -102,7 +105,7 @@ class Decision(Generic[M]):
             raise _invalid("; ".join(problems)) from invalid
 
     def reasoning(self, text: str) -> str:
-        """The reasoning at the head of a reply in mode `reason_field`, "" in the others."""
+        """Return the reasoning at the head of a reply in mode `reason_field`, "" in other modes."""
         return str(self._mapped(text)[_REASONING]) if self.mode == "reason_field" else ""
 
     def _mapped(self, text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One mission's paid calls: each is looked up in the journal first, and written there before its answer is used."""
+"""Paid calls of one mission: each is looked up in the journal first, and written there before its answer is used."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ PLAIN_KEY: Final = "plain_key"
 
 
 class Thinks(Protocol):
-    """What a session needs of the bridge."""
+    """The part of the bridge that a session needs."""
 
     def think(
         self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
     ) -> Coroutine[Any, Any, Answer]:
-        """One chat call."""
+        """Make a chat call."""
         ...
 
 
 def _go_on() -> None:
-    """Nobody holds the mission."""
+    """Do nothing: no one asked this mission to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,9 @@ class Session:
                     former.append(record.digest)
 
     async def think(self, request: ChatRequest, step: Step) -> Answer:
-        """The answer to a request at a step: from the journal when it was paid for, else from Ollama, once.
+        """Return the answer to a request at a step: from the journal if it was paid for, else from Ollama, once.
 
-        Raises what the bridge raises, and Refused or TimedOut when the budget is spent.
+        Raises: Refused: the budget is spent. TimedOut: the deadline passed. Everything that the bridge raises.
         """
         told = marks.messages(request.messages, self.marks.get(request.model, ()))
         request = replace(request, messages=told)
@@ -170,11 +170,11 @@ class Session:
 
     @property
     def paid(self) -> int:
-        """How many answers the journal has for this mission, its ancestors' among them."""
+        """Return the number of answers that the journal has for this mission and its ancestors."""
         return len(self._paid)
 
     def waste(self, path: str) -> None:
-        """The answer paid for at this path led nowhere."""
+        """Count the answer paid for at this path as wasted."""
         self.cost.wasted += self._spent.get(path, 0)
 
     def spent(self, place: str) -> Spending:
@@ -281,7 +281,7 @@ class Session:
         self.cost.charge(answer)
 
     async def _failed(self, record: Record, error: BaseException, text: str) -> None:
-        """What came of a call that failed is kept too: an answer that was cut was paid for all the same."""
+        """Record a call that failed: an answer that was cut was paid for all the same."""
         reason = error.as_dict() if isinstance(error, BatosError) else {"code": "cancelled", "message": str(error)}
         self.cost.wasted += getattr(error, "wasted", 0)
         cut = replace(
@@ -354,14 +354,14 @@ class _Listener:
             await self._saving
 
     async def leave(self) -> None:
-        """The same after a failure, which is the one to tell, whatever became of the save."""
+        """Wait for the running save after a failure. Errors of the save are ignored, since the failure is raised."""
         if self._saving is not None:
             await asyncio.wait({self._saving})
             self._saving.exception()
 
 
 def _shown(request: ChatRequest) -> dict[str, Any]:
-    """A request as the journal keeps it; transport fields are not part of it."""
+    """Return a request as the journal stores it, without transport fields."""
     return {
         "messages": list(request.messages),
         "format": request.schema,

@@ -1,4 +1,4 @@
-"""The parts of a compiled schema: each knows its format for the daemon, its bound in tokens and the way back."""
+"""The parts of a compiled schema: each has its format for the daemon, its bound in tokens, and a parser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Mismatch(Exception):
 
 
 def tokens_of(characters: int) -> int:
-    """A bound for the tokens of that many characters."""
+    """Return a bound for the number of tokens of that many characters."""
     return math.ceil(characters / CHARS_PER_TOKEN)
 
 
@@ -35,11 +35,11 @@ class Leaf:
     words: str
 
     def back(self, value: Any, path: str) -> Any:
-        """The value as the model class takes it: pydantic checks it."""
+        """Return the value unchanged: pydantic checks it."""
         return value
 
     def shown(self, loc: Loc) -> str:
-        """A place inside, in the daemon's keys: a leaf has none."""
+        """Return "": a leaf has no places inside."""
         return ""
 
 
@@ -53,28 +53,31 @@ class Array:
 
     @property
     def format(self) -> dict[str, Any]:
-        """The schema for the daemon."""
+        """Return the schema for the daemon."""
         bound: dict[str, Any] = {"type": "array", "items": self.item.format, "maxItems": self.most}
         return {**bound, "minItems": self.least} if self.least else bound
 
     @property
     def tokens(self) -> int:
-        """Brackets, and for every item its bound, a comma and a blank."""
+        """Return the bound: the brackets, and for every item its bound, a comma and a blank."""
         return 2 + self.most * (self.item.tokens + 2)
 
     @property
     def words(self) -> str:
-        """In prose."""
+        """Describe the shape in prose."""
         return f"a list of {self.least or 'up'} to {self.most}, each {self.item.words}"
 
     def back(self, value: Any, path: str) -> Any:
-        """Every item mapped back."""
+        """Map every item back.
+
+        Raises: Mismatch: the value is no list.
+        """
         if not isinstance(value, list):
             raise Mismatch(path, "a list is wanted")
         return [self.item.back(item, f"{path}[{index}]") for index, item in enumerate(value)]
 
     def shown(self, loc: Loc) -> str:
-        """A place inside, in the daemon's keys."""
+        """Return the path of a place inside, in the daemon's keys."""
         if not loc:
             return ""
         rest = self.item.shown(loc[1:])
@@ -90,22 +93,27 @@ class Object:
 
     @property
     def format(self) -> dict[str, Any]:
-        """The schema for the daemon: every key required, in the order in which it will generate them."""
+        """Return the schema for the daemon: every key required, in the order in which the model will generate them."""
         properties = {self.keys[name]: shape.format for name, shape in self.fields.items()}
         return {"type": "object", "properties": properties, "required": list(properties)}
 
     @property
     def tokens(self) -> int:
-        """Braces, and for every key its text, quotes, colon, comma, blanks and its value's bound."""
+        """Return the bound: the braces, and for every key its text, quotes, colon, comma, blanks and its
+        value's bound.
+        """
         return 2 + sum(tokens_of(len(self.keys[name])) + 5 + shape.tokens for name, shape in self.fields.items())
 
     @property
     def words(self) -> str:
-        """In prose."""
+        """Describe the shape in prose."""
         return "an object of " + "; ".join(f"`{self.keys[name]}`: {part.words}" for name, part in self.fields.items())
 
     def back(self, value: Any, path: str) -> Any:
-        """The fields under their own names; no key may be missing or too many."""
+        """Map the fields back to their own names.
+
+        Raises: Mismatch: the value is no object, a key is missing, or there is an unknown key.
+        """
         if not isinstance(value, dict):
             raise Mismatch(path, "an object is wanted")
         for key in value:
@@ -120,7 +128,7 @@ class Object:
         return inside
 
     def shown(self, loc: Loc) -> str:
-        """A place inside, in the daemon's keys."""
+        """Return the path of a place inside, in the daemon's keys."""
         if not loc or loc[0] not in self.fields:
             return ""
         name = str(loc[0])
@@ -130,27 +138,30 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """One of several shapes."""
+    """A choice between several shapes."""
 
     choices: tuple[Shape, ...]
 
     @property
     def format(self) -> dict[str, Any]:
-        """The schema for the daemon."""
+        """Return the schema for the daemon."""
         return {"anyOf": [choice.format for choice in self.choices]}
 
     @property
     def tokens(self) -> int:
-        """The largest choice."""
+        """Return the bound of the largest choice."""
         return max(choice.tokens for choice in self.choices)
 
     @property
     def words(self) -> str:
-        """In prose."""
+        """Describe the shape in prose."""
         return " or ".join(choice.words for choice in self.choices)
 
     def back(self, value: Any, path: str) -> Any:
-        """The value of the first choice that has its shape."""
+        """Map the value back by the first choice that has its shape.
+
+        Raises: Mismatch: no choice has its shape.
+        """
         problem: Mismatch | None = None
         for choice in self.choices:
             fits = isinstance(choice, (Object, Array)) == isinstance(value, (dict, list))
@@ -162,7 +173,7 @@ class Union:
         raise problem or Mismatch(path, "none of the allowed forms")
 
     def shown(self, loc: Loc) -> str:
-        """A place inside; pydantic names the choice first."""
+        """Return the path of a place inside, in the daemon's keys; pydantic names the choice first."""
         for choice in self.choices:
             if loc and (shown := choice.shown(loc[1:])):
                 return shown

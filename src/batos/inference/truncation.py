@@ -1,4 +1,4 @@
-"""Detects a prompt that the daemon cut in silence, by the count of tokens that it says it read."""
+"""Detects a prompt that the daemon cut silently, by the number of tokens that the daemon says it read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WORD = re.compile(r"\S*\w\S*")
 
 
 def least_tokens(messages: Iterable[Mapping[str, str]]) -> int:
-    """Count the tokens that a prompt has at the very least, by words between blanks.
+    """Count the fewest tokens that a prompt can have, by words between blanks.
 
-    It is no estimate: a text without blanks, as in Chinese, counts as one word.
+    This is no estimate: a text without blanks, as in Chinese, counts as one word.
 
     >>> least_tokens([{"role": "user", "content": "Who closed the breach, and when?"}])
     3

@@ -1,4 +1,4 @@
-"""Whose turn it is: so many of one mission's calls at once, the one next that shares most with the one before it."""
+"""Order of a mission's calls: a limited number at a time, next the one that shares most of its prompt with the last."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, messages: Messages) -> AsyncIterator[None]:
-        """While inside, one of the `many` calls is under way."""
+        """Wait for a place among the `many` calls that may run, and hold it while inside."""
         await self._begin(messages)
         try:
             yield
@@ -77,7 +77,9 @@ class Turns:
 
 
 def common(one: Messages, other: Messages) -> int:
-    """How many characters two prompts have in common from their beginning, the marks between messages left out."""
+    """Return the number of characters that two prompts share from their beginning, without the marks between
+    messages.
+    """
     shared = 0
     for mine, yours in zip(one, other, strict=False):
         if mine == yours:
@@ -90,7 +92,9 @@ def common(one: Messages, other: Messages) -> int:
 
 
 def _alike(one: str, other: str) -> int:
-    """The length of the longest common beginning: found by halving, since slices compare at the speed of memory."""
+    """Return the length of the longest common beginning, found by halving because slices compare at the speed of
+    memory.
+    """
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

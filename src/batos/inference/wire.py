@@ -1,4 +1,4 @@
-"""What goes over the wire to Ollama, seen as bytes: the daemon's address, the request's body, the reply's lines."""
+"""The wire to Ollama as bytes: the daemon's address, the body of a request, the lines of a reply."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from batos.errors import ConfigError, WireError
 
 
 def daemon_url(host: str) -> str:
-    """The daemon's base URL from what people write in OLLAMA_HOST (`notation.daemon_url`); ConfigError when it is none.
+    """Return the daemon's base URL for the value of OLLAMA_HOST (`notation.daemon_url`).
 
-    One that holds a user or password is not repeated in the error.
+    Raises: ConfigError: the value is no address. A value with a user or password is not repeated in the error.
     """
     shown = "one that holds a user or password (not shown)" if notation.has_userinfo(host) else repr(host[:200])
     try:
@@ -37,9 +37,9 @@ _ADDED = {
 
 
 def ask_for_overflow(request: httpx.Request) -> None:
-    """Edit a request in place so that the daemon refuses an overlong prompt instead of cutting it in silence.
+    """Edit a request in place so that the daemon refuses an overlong prompt instead of cutting it silently.
 
-    The body is spliced as bytes: a prompt of megabytes is never parsed again.
+    The body is edited as bytes: a prompt of megabytes is never parsed again.
     """
     path = request.url.raw_path.decode("ascii", "replace")
     added = next((tail for end, tail in _ADDED.items() if path.endswith(end)), None)
@@ -78,25 +78,28 @@ _bound: ContextVar[Bound] = ContextVar("bound", default=WHOLE)
 
 
 def bound_of_stream(lines: int) -> Bound:
-    """What a stream of so many lines may have."""
+    """Return the limits for a stream of so many lines."""
     return Bound(LINE_BYTES + lines * _TOKEN_LINE_BYTES, LINE_BYTES)
 
 
 def bound_of_answer(tokens: int) -> Bound:
-    """What an answer of so many tokens in one piece may have."""
+    """Return the limits for an answer of so many tokens in one piece."""
     most = LINE_BYTES + tokens * _TOKEN_BYTES
     return Bound(most, most)
 
 
 def bound_of_vectors(count: int) -> Bound:
-    """What so many embeddings may have."""
+    """Return the limits for so many embeddings."""
     most = LINE_BYTES + count * _VECTOR_BYTES
     return Bound(most, most)
 
 
 @contextmanager
 def bounded(bound: Bound) -> Iterator[None]:
-    """Requests that this task sends within have replies of at most so many bytes; WireError where one has more."""
+    """Limit the replies to requests that this task sends inside the context.
+
+    Raises: WireError: a reply has more bytes.
+    """
     before = _bound.set(bound)
     try:
         yield
@@ -117,7 +120,7 @@ class LineGuard:
         self.held = b""
 
     def pass_on(self, chunk: bytes) -> bytes:
-        """The chunk with its separators escaped, less what must be held back."""
+        """Return the chunk with its separators escaped, without the bytes that must be held back."""
         if chunk.isascii() and not self.held:
             return chunk
         chunk = self.held + chunk
@@ -130,7 +133,7 @@ class LineGuard:
         return _escape(chunk[:kept])
 
     def rest(self) -> bytes:
-        """What was held back when the stream ended (an incomplete character)."""
+        """Return the bytes that were held back when the stream ended (an incomplete character)."""
         held, self.held = self.held, b""
         return held
 
