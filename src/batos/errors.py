@@ -278,7 +278,7 @@ class AnswerUnreadable(AnswerError):
 
 
 class Runaway(AnswerError):
-    """The model gave blanks, one token, a few over and over, or (`kind` "length") far more than num_predict."""
+    """The model gave blanks, one token, a few over and over, rows that only count on, or (`length`) far too much."""
 
     remedy = "Ask again with other words, or use another model: this one lost its way."
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from batos.errors import Runaway
 from batos.inference.chat import (
+    COUNTED_NUMBERS,
+    COUNTED_SENTENCES,
     LOOP_LONGEST,
     LOOP_TIMES,
     LOOP_TOKENS,
@@ -18,6 +20,7 @@ from batos.inference.chat import (
     TEXT_BLANK_LIMIT,
     Draft,
     blanks_beyond,
+    counts_on,
     default_cpu_threads,
     runaway_in,
     runner_key,
@@ -67,7 +70,75 @@ def test_a_loop_of_several_tokens_is_stopped(unit: list[str]) -> None:
 
 def test_a_list_that_goes_on_is_no_loop() -> None:
     """The same tokens with something new between them, however long."""
-    _feed([piece for number in range(500) for piece in ("- part ", str(number), "\n")])
+    _feed([piece for number in range(500) for piece in ("- part ", f"{number * number:b}", "\n")])
+
+
+def _pieces(text: str) -> list[str]:
+    """Cut a text as tokenizers do: words with the blank before them, numbers by up to three digits."""
+    return re.findall(r" ?[^\W\d]+|[0-9]{1,3}|\s+|.", text, re.DOTALL)
+
+
+#: What models write without end: a line for a number, in which nothing else changes.
+ENDLESS = (
+    "{0}. The lamp is lit at dusk and trimmed by its keeper.\n",
+    "{0}. **Step**: Repeat.\n",
+    "| {0} | lamp | {1} |\n",
+    "{0}, ",
+    "Line {0} of {1}: the same as line {2}, and so on for every line that comes after it.\n",
+)
+
+
+@pytest.mark.parametrize("row", ENDLESS)
+def test_rows_that_only_count_on_are_stopped(row: str) -> None:
+    """Their words are the same, and each of their numbers goes on by the same step."""
+    text = "A list:\n" + "".join(row.format(number, 2 * number + 7, number - 1) for number in range(1, 2000))
+    with pytest.raises(Runaway, match="next number") as runaway:
+        _feed(_pieces(text))
+    assert runaway.value.wasted < 4_000
+    assert runaway_in(text, structured=False, ended=False) == "a row with the next number"
+    assert runaway_in(text, structured=False, ended=True) == ""
+
+
+#: What people ask for: long, alike, and none of it without end.
+HONEST = {
+    "rows for a test": [
+        f'{{"id": {n}, "name": "User {n}", "email": "user{n}@example.com", "active": true}},\n' for n in range(1, 61)
+    ],
+    "numbers to five hundred": [f"{n}, " for n in range(1, 501)],
+    "seats": [f"Seat {n}\n" for n in range(1, 121)],
+    "a table of squares": [f"| {n} | {n * n} |\n" for n in range(1, 900)],
+    "a table of measurements": [f"2026-01-{n % 28 + 1:02d},{n * 7919 % 97}.{n * 31 % 10},ok\n" for n in range(900)],
+    "a list of words": [f"{n}. {''.join(chr(97 + (n * k) % 26) for k in (3, 5, 7, 11))}\n" for n in range(600)],
+    "an empty form": ["| ______ | ______ | ______ | ______ |\n"] * 10,
+    "code": [f"    case {n}:\n        return {n * n % 251};\n" for n in range(256)],
+    "a refrain": [f"Verse {n}\n" + "Row, row, row your boat, gently down the stream.\n" * 4 for n in range(11)],
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_long_answers_that_are_alike_are_honest(name: str) -> None:
+    """Tables, lists, code, forms and songs come to their end."""
+    text = "".join(HONEST[name])
+    assert "".join(_feed(_pieces(text)).content) == text
+
+
+@given(
+    words=st.lists(st.text("abcdef ghij-.|", min_size=1, max_size=8), min_size=1, max_size=2),
+    starts=st.lists(st.integers(0, 10**6), min_size=4, max_size=4),
+    steps=st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(lambda steps: any(steps[:1])),
+    noise=st.integers(0, 600),
+)
+def test_one_new_thing_among_them_makes_rows_honest(
+    words: list[str], starts: list[int], steps: list[int], noise: int
+) -> None:
+    """Rows of any form that count on are known; one that breaks the order among the last of them, and they are not."""
+    rows = [
+        "".join(f"{word}{start + step * row}" for word, start, step in zip(words, starts, steps, strict=False)) + "\n"
+        for row in range(COUNTED_NUMBERS + 2)
+    ]
+    assert counts_on("".join(rows))
+    near = COUNTED_NUMBERS + 1 - noise % (COUNTED_SENTENCES - 4)
+    assert not counts_on("".join([*rows[:near], "other\n", *rows[near:]]))
 
 
 def test_thinking_may_run_away_too() -> None:

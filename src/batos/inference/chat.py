@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,15 @@ WINDOW_STEP = 256
 # The daemon's own limit for rendered models: the 31st equal token in a row is no answer any more.
 SAME_TOKEN_LIMIT = 30
 # A loop of several tokens: so many of them at least, so often; it is looked for once in a while.
-LOOP_LONGEST, LOOP_TIMES, LOOP_TOKENS, LOOP_EVERY = 24, 12, 120, 32
+LOOP_LONGEST, LOOP_TIMES, LOOP_TOKENS, LOOP_EVERY = 64, 12, 120, 32
+# The same words with numbers that count on: of words so often, of as many letters as a sentence has less often, of
+# nothing but numbers more often. Rows of a table that somebody asked for are fewer, or have something of their own.
+COUNTED_WORDS, COUNTED_SENTENCES, COUNTED_NUMBERS = 128, 64, 512
+_SENTENCE_LETTERS = 40
+# So many numbers may be in one row, so many characters are looked at, after so many tokens; and what is kept for that.
+_ROW_NUMBERS, _COUNTED_CHARS, _COUNTED_EVERY = 4, 32_768, 256
+_TAIL_LEAST, _TAIL_MOST = 2_560, 5_120
+_NUMBER = re.compile(r"([0-9]{1,15})")
 # The grammar of a schema allows at most two newlines and twenty blanks between two parts, so 64 in a row are never
 # structure. In free text an indented table or a poem may need more.
 SCHEMA_BLANK_LIMIT = 64
@@ -202,8 +211,10 @@ class Draft:
         if not len(self._tail) % LOOP_EVERY:
             if loops(self._tail):
                 raise Runaway("a few tokens", LOOP_TOKENS)
-            if len(self._tail) > 4 * LOOP_LONGEST * LOOP_TIMES:
-                del self._tail[: -LOOP_LONGEST * LOOP_TIMES]
+            if not len(self._tail) % _COUNTED_EVERY and counts_on(_end(self._tail)):
+                raise Runaway("a row with the next number", len(self._tail))
+            if len(self._tail) >= _TAIL_MOST:
+                del self._tail[:-_TAIL_LEAST]
         if piece == self._last:
             self._repeats += 1
         else:
@@ -229,9 +240,38 @@ def loops(pieces: Sequence[str]) -> bool:
     """Tell whether a sequence ends in two tokens or some more, over and over."""
     for size in range(2, LOOP_LONGEST + 1):
         whole = max(size * LOOP_TIMES, LOOP_TOKENS)
+        if pieces[-1] != pieces[-1 - size :][0]:
+            continue
         if len(pieces) >= whole and pieces[-whole:-size] == pieces[size - whole :]:
             return True
     return False
+
+
+def _end(pieces: Sequence[str]) -> str:
+    """Return the last characters of a text that came in pieces, and a piece more than are looked at."""
+    size, first = 0, len(pieces)
+    while first and size < _COUNTED_CHARS:
+        first -= 1
+        size += len(pieces[first])
+    return "".join(pieces[first:])
+
+
+def counts_on(text: str) -> bool:
+    """Tell whether a text ends in the same words again and again, of which only numbers change, each by one step."""
+    parts = _NUMBER.split(text[-_COUNTED_CHARS:])[:-2]  # the last number may be only the beginning of one
+    texts, numbers = parts[-1::-2], [int(number) for number in parts[-2::-2]]
+    return any(_counts_on(texts, numbers, many) for many in range(1, _ROW_NUMBERS + 1))
+
+
+def _counts_on(texts: Sequence[str], numbers: Sequence[int], many: int) -> bool:
+    """Tell it of rows of so many numbers; the newest text and number come first."""
+    letters = sum(map(str.isalpha, "".join(texts[:many])))
+    rows = COUNTED_NUMBERS if not letters else COUNTED_WORDS if letters < _SENTENCE_LETTERS else COUNTED_SENTENCES
+    whole = rows * many
+    if len(numbers) < whole or texts[: whole - many] != texts[many:whole]:
+        return False
+    steps = [one - before for one, before in zip(numbers[: whole - many], numbers[many:whole], strict=True)]
+    return any(steps) and steps[many:] == steps[: len(steps) - many]
 
 
 def blanks_beyond(text: str, limit: int) -> bool:
@@ -262,7 +302,9 @@ def runaway_in(text: str, *, structured: bool, ended: bool) -> str:
         unit = text[-size:]
         if len(unit) == size and text.endswith(unit * (SAME_TOKEN_LIMIT + 1)):
             return "blanks" if unit.isspace() else "one token"
-    return ""
+    if any(text.endswith(text[-size:] * LOOP_TIMES) for size in range(17, 4 * LOOP_LONGEST)):
+        return "a few tokens"
+    return "a row with the next number" if counts_on(text) else ""
 
 
 def _evaluated(last: ChatResponse) -> float | None:
