@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -124,3 +125,40 @@ def test_what_make_runs_keeps_compiled_modules() -> None:
     shown = make("--eval", "shown: ; @env", "shown", PYTHONDONTWRITEBYTECODE="1")
     assert "PYTHONDONTWRITEBYTECODE" not in shown
     assert "PYTHONUNBUFFERED=1" in shown.splitlines()
+
+
+def ci(folder: Path, fails: str = "") -> subprocess.CompletedProcess[str]:
+    """Run .ci/run with a stand-in for `make`, which fails where it is told to."""
+    (folder / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
+    stand_in = folder / "bin" / "make"
+    stand_in.parent.mkdir()
+    stand_in.write_text('#!/bin/sh\necho "made $1"\n[ "$1" != "$FAILS" ] || exit 3\n', encoding="utf-8")
+    stand_in.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{stand_in.parent}:{os.environ['PATH']}", "FAILS": fails}
+    environ |= {"PYTHON": sys.executable, "TMPDIR": str(folder)}
+    command = [folder / ".ci" / "run"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=50)
+
+
+def test_ci_tells_the_seconds_of_each_part(tmp_path: Path) -> None:
+    """Every part runs, says what it says in one piece under its name, and is listed at the end with its seconds."""
+    done = ci(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    parts = ["venv", "check", "wheel", "demo", "test"]
+    assert re.findall(r"^=== .+ \(\d+ s\)\nmade (\w+)$", done.stdout, re.MULTILINE) == parts
+    _, _, summary = done.stdout.partition("=== all held")
+    listed = re.findall(r"^ +\d+ s  (\w+)", summary, re.MULTILINE)
+    assert listed == ["environment", "checks", "wheel", "demo", "tests", "in"]
+    assert summary.endswith("made test\n"), "the last line is the tests' own"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("tmp")]
+
+
+@pytest.mark.parametrize("part", ["venv", "check", "wheel", "demo", "test"])
+def test_ci_ends_with_the_part_that_failed(tmp_path: Path, part: str) -> None:
+    """A part that fails, alone or beside others, is shown and fails the run; nothing is said to have held."""
+    done = ci(tmp_path, fails=part)
+    assert done.returncode == 3
+    assert f"made {part}" in done.stdout
+    assert "all held" not in done.stdout
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("tmp")]
