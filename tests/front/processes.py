@@ -2,7 +2,7 @@
 
 Most tests look at the output and the exit code alone: `User.run` calls, in this process. What a process alone has
 (streams of the system's, an encoding, signals, an import that nobody did before) is looked at in one: `User.process`
-runs to its end, `User.start` runs on.
+starts from nothing and runs to its end, `User.start` is forked (forking.py) and runs on.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.forking import Forked
 
 from batos.front import cli
 from batos.front.surroundings import Surroundings
@@ -59,10 +61,10 @@ class User:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
         return {**kept, "BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_DEBUG_LOOP": "1"}
 
-    def start(self, *arguments: str, **more: Any) -> subprocess.Popen[str]:
-        """A process that runs on."""
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-        return subprocess.Popen([*BATOS, *arguments], text=True, env=self.environ(), **{**pipes, **more})
+    def start(self, *arguments: str, piped: bool = False) -> Forked:
+        """Start a process that runs on, with nothing at stdin, or a pipe."""
+        with Path(os.devnull).open("rb") as nothing:
+            return Forked(arguments, self.environ(), None if piped else nothing.fileno(), None, None)
 
     def run(self, *arguments: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Ran:
         """Call the command line in this process; stdin is a file, as behind `<`."""
@@ -112,9 +114,9 @@ class Emulated(str):
 def emulator(*arguments: str) -> Iterator[Emulated]:
     """`batos emulator` as a process; gives its address."""
     with tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(
-            [*BATOS, "emulator", "--port", "0", *arguments], text=True, stdout=subprocess.PIPE, stderr=err
-        )
+        with Path(os.devnull).open("rb") as nothing:
+            inherits = nothing.fileno(), None, err.fileno()
+            process = Forked(["emulator", "--port", "0", *arguments], os.environ, *inherits)
         assert process.stdout is not None
         try:
             line = process.stdout.readline()

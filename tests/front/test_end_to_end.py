@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.forking import Forked
 from tests.front.processes import WITH_MODELS, User, as_answered, emulator, texts
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
@@ -279,7 +279,7 @@ def test_the_emulator_says_when_its_port_is_taken() -> None:
     assert "another port" in ran.err
 
 
-def _read_until(process: subprocess.Popen[str], word: str) -> None:
+def _read_until(process: Forked, word: str) -> None:
     """Read events until one has the word; what the process writes afterwards stays unread."""
     assert process.stdout is not None
     assert any(word in line for line in process.stdout), f"the process ended without {word}"

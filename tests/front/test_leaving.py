@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.forking import Forked
 from tests.front.processes import BATOS, User, emulator
 
 WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
@@ -193,6 +194,6 @@ def test_a_question_that_is_no_text(user: User) -> None:
         assert b"Traceback" not in done.stderr
 
 
-def _read_until(process: subprocess.Popen[str], word: str) -> None:
+def _read_until(process: Forked, word: str) -> None:
     assert process.stdout is not None
     assert any(word in line for line in process.stdout), f"the process ended without {word}"

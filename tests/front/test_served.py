@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.forking import Forked
 from tests.front.processes import Emulated, Ran, User, as_answered, emulator, texts
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
@@ -22,7 +23,7 @@ MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:lates
 ANYWHERE = ("--bind", "tcp://127.0.0.1:*", "--events", "tcp://127.0.0.1:*")
 
 
-def served(user: User, *arguments: str) -> subprocess.Popen[str]:
+def served(user: User, *arguments: str) -> Forked:
     """A server that has left its note."""
     process = user.start("serve", *ANYWHERE, *arguments)
     until(lambda: (user.home / "server.json").exists() or process.poll() is not None)
@@ -39,7 +40,7 @@ def until(true: object, seconds: float = 30.0) -> None:
         time.sleep(0.02)
 
 
-def stopped(process: subprocess.Popen[str]) -> tuple[str, str]:
+def stopped(process: Forked) -> tuple[str, str]:
     """End a server as systemd does."""
     process.send_signal(signal.SIGTERM)
     return process.communicate(timeout=20)
@@ -170,7 +171,7 @@ def test_ctrl_c_cancels_on_the_server(user: User) -> None:
 def test_a_second_ctrl_c_leaves_at_once(user: User) -> None:
     """While the server does not answer, the second one ends the client, which says how to find the mission."""
     pid = json.loads((user.home / "server.json").read_bytes())["pid"]
-    process = user.start("ask", "-v", "--effort", "council", "How do I build a wall?", stderr=subprocess.PIPE)
+    process = user.start("ask", "-v", "--effort", "council", "How do I build a wall?")
     assert process.stderr is not None
     line = next(line for line in process.stderr if "accepted" in line)
     os.kill(pid, signal.SIGSTOP)
@@ -235,7 +236,9 @@ def test_missions_are_followed(user: User) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     assert process.returncode == 130
-    assert {json.loads(line).get("mission") for line in told.splitlines()} == {asked}
+    heard = {json.loads(line)["mission"] for line in told.splitlines()}
+    # The server may at last make a method that a mission of another test did without.
+    assert {each for each in heard if not each.startswith("g-")} == {asked}
 
 
 def test_genesis_and_adapters_go_through_the_server(user: User) -> None:
@@ -318,7 +321,7 @@ def test_a_server_that_dies(tmp_path: Path, grown: Path, slow: str) -> None:
     assert done["cost"]["from_journal"] >= 1
 
 
-def _until_told(process: subprocess.Popen[str], word: str) -> str:
+def _until_told(process: Forked, word: str) -> str:
     """What was told up to the line that holds a word."""
     assert process.stdout is not None
     told = ""

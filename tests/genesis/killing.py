@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import os
 import signal
 import time
@@ -35,13 +34,6 @@ REGISTRY: dict[str, Any] = {
         {"name": "all-minilm:latest", "architecture": "bert", "size": 460_000, "template": "", "embeds": True},
     ],
 }
-
-
-def forking() -> ForkServerContext:
-    """Where processes come from that are ready at once: forked from a server that has the verbs imported."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "batos.front.verbs.genesis", "batos.front.verbs.stand_in"])
-    return context
 
 
 def run_verb(arguments: list[str], environ: Mapping[str, str], out: Path) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.genesis.killing import World, forking, world
+from tests.forking import forking
+from tests.genesis.killing import World, world
 from tests.genesis.loras import gguf_adapter
 from tests.genesis.recording import Place, Recording
 from tests.genesis.stages import short_codex

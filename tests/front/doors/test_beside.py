@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from tests.forking import Forked
 from tests.front.processes import WITH_MODELS, User, emulator
 
 from batos.config import Settings
@@ -24,7 +24,7 @@ READING = (
 
 
 @contextmanager
-def asking(user: User, speed: str) -> Iterator[subprocess.Popen[str]]:
+def asking(user: User, speed: str) -> Iterator[Forked]:
     """A process that has the image: its question is under way."""
     with emulator(*WITH_MODELS, "--tok-s", speed) as slow:
         owner = User(user.home, slow).start("ask", "--json", "--effort", "reflex", QUESTION)

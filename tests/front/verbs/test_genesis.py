@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forking import forking
 from tests.front.processes import BATOS, User
-from tests.genesis.killing import REGISTRY, World, daemon, forking, world
+from tests.genesis.killing import REGISTRY, World, daemon, world
 
 BASE, EMBEDDER = (model["name"] for model in REGISTRY["models"])
 REFUSED = "pull model manifest: 403: access to this model is denied"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import Any
 
 import pytest
@@ -76,7 +75,7 @@ def test_a_long_text_is_no_question(user: User) -> None:
 
 def test_who_waits_for_a_pipe_that_brings_nothing_is_told(user: User) -> None:
     """An open pipe looks like a standstill; what comes late is taken."""
-    with user.start("submit", QUESTION, stdin=subprocess.PIPE) as waiting:
+    with user.start("submit", QUESTION, piped=True) as waiting:
         assert waiting.stderr is not None
         assert "</dev/null leaves it out" in waiting.stderr.readline()
         out, _ = waiting.communicate(TEXT, timeout=60)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.forking import Forked
 from tests.front.processes import WITH_MODELS, User, emulator
 from tests.front.wired import ANY, eventually
 
@@ -26,7 +26,7 @@ from batos.uvm import Seams
 
 
 @contextmanager
-def server(user: User, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def server(user: User, *arguments: str) -> Iterator[Forked]:
     """`batos serve` as a process that really listens."""
     process = user.start("serve", "--bind", ANY, "--events", ANY, *arguments)
     try:

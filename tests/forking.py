@@ -1,0 +1,158 @@
+"""Processes that run `batos` and are ready at once: forked from a server that has imported what the verbs need."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.context import ForkServerContext
+from multiprocessing.reduction import DupFd
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from batos.front import cli
+
+#: What verbs load when they are called, beside their own modules.
+_ALSO = (
+    "batos.front.doors.local",
+    "batos.front.verbs.shelving",
+    "batos.front.health.residency",
+    "batos.front.health.doctor",
+    "batos.front.telling.logs",
+    "batos.front.telling.mission",
+    "zodburi.resolvers",
+    "ZODB.FileStorage.FileStorage",
+    "tests.genesis.killing",
+)
+
+
+def forking() -> ForkServerContext:
+    """Where the processes come from; the server starts with the first of them and ends with the tests."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, *dict.fromkeys(module for module, _ in cli.VERBS.values()), *_ALSO])
+    return context
+
+
+class Forked:
+    """A command under way, with what a test uses of `subprocess.Popen`; `inherits` are its stdin, stdout and stderr.
+
+    Each is a file's number, or None for a pipe to this process, which is then an attribute.
+    """
+
+    def __init__(self, arguments: Sequence[str], environ: Mapping[str, str], *inherits: int | None) -> None:
+        theirs, ours = list[int](), list[TextIO | None]()
+        for number, inherited in enumerate(inherits):
+            reads, writes = (None, None) if inherited is not None else os.pipe()
+            own = writes if number == 0 else reads
+            ours.append(None if own is None else os.fdopen(own, "r" if number else "w", encoding="utf-8"))
+            given = inherited if inherited is not None else reads if number == 0 else writes
+            assert given is not None
+            theirs.append(given)
+        self.stdin, self.stdout, self.stderr = ours
+        context = forking()
+        given_to = _Streams(theirs), list(arguments), dict(environ)
+        self._process = context.Process(target=_become, args=given_to, daemon=True)
+        self._process.start()
+        for given, inherited in zip(theirs, inherits, strict=True):
+            if inherited is None:
+                os.close(given)
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._close()
+        self.wait()
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code; the negative of the signal that ended it; None while it runs."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """The same."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, so many seconds at most."""
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("batos", timeout or 0)
+        return self.returncode
+
+    def communicate(self, given: str = "", timeout: float | None = None) -> tuple[str, str]:
+        """Write `given` to its stdin, read what it says to its end, and wait for that."""
+        with ThreadPoolExecutor(2) as pool:
+            said = [pool.submit(_rest, stream) for stream in (self.stdout, self.stderr)]
+            if self.stdin is not None and not self.stdin.closed:
+                self.stdin.write(given)
+                self.stdin.close()
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            out, err = (each.result() for each in said)
+        self._close()
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it has not ended."""
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def _close(self) -> None:
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def _rest(stream: TextIO | None) -> str:
+    return "" if stream is None or stream.closed else stream.read()
+
+
+class _Streams:
+    """Files of this process on their way to one that is about to be forked."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self.numbers = list(numbers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, tuple(DupFd(number) for number in self.numbers)
+
+
+def _received(*sent: Any) -> _Streams:
+    return _Streams([each.detach() for each in sent])
+
+
+def _become(streams: _Streams, arguments: list[str], environ: dict[str, str]) -> None:
+    """Run the verb, in the forked process, as one that was started for it does."""
+    for target, given in enumerate(streams.numbers):
+        os.dup2(given, target)
+        os.close(given)
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv = ["batos", *arguments]
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        raw = io.FileIO(number, "w" if number else "r", closefd=False)
+        buffered: Any = io.BufferedWriter(raw) if number else io.BufferedReader(raw)
+        errors = ("strict", "strict", "backslashreplace")[number]
+        setattr(sys, name, io.TextIOWrapper(buffered, "utf-8", errors, line_buffering=number == 2))
+    cli.main(arguments)
