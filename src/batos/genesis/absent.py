@@ -1,4 +1,4 @@
-"""Declared but absent objects: the text of an API read as the methods that the object has once it is made."""
+"""Declared objects that do not exist yet: the text of an API, parsed into the methods that the object will have."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INHERITED: Final = frozenset({"log_", "recall_", "infer_"})
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One method of an API: its selector, its signature with `self`, and what it is said to do."""
+    """A method of an API: its selector, its signature with `self`, and the description of its task."""
 
     selector: str
     signature: str
@@ -43,15 +43,15 @@ class AbsentObject:
 
     @property
     def methods(self) -> tuple[Declared, ...]:
-        """The methods that it has once it is made."""
+        """Return the methods that the object will have."""
         return api_of(self.api)[0]
 
 
 def api_of(text: str) -> tuple[tuple[Declared, ...], tuple[tuple[str, str], ...]]:
-    """The methods that the text of an API declares, and each fault as (what, remedy).
+    """Parse the text of an API: return its methods, and each fault as (what, remedy).
 
-    A line that begins with a call, `often_(text, part)`, declares one; the rest of that line and the indented lines
-    below it say what it does. All other lines are about every one of them, and stand at the end of each text.
+    A line that begins with a call, `often_(text, part)`, declares a method. The rest of that line and the indented
+    lines below it describe the method. All other lines apply to every method and are added to each description.
     """
     found: list[tuple[str, str, list[str]]] = []
     general: list[str] = []
@@ -74,7 +74,7 @@ def api_of(text: str) -> tuple[tuple[Declared, ...], tuple[tuple[str, str], ...]
 
 
 def read(table: Table) -> AbsentObject:
-    """One of `[[objects]]`; faults are kept in its file."""
+    """Read an entry of `[[objects]]`. Faults are added to its file."""
     absent = AbsentObject(table.text("name"), table.text("api"))
     if absent.name and not (_NAME.fullmatch(absent.name) and "__" not in absent.name):
         table.fault(
@@ -93,7 +93,9 @@ def read(table: Table) -> AbsentObject:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """A line at the end of its call's brackets, and what follows; all of it where they are never closed."""
+    """Split a line after the closing bracket of its call; return the whole line and "" if the bracket is never
+    closed.
+    """
     depth = 0
     for at, character in enumerate(line):
         depth += (character in "([{") - (character in ")]}")
@@ -103,7 +105,7 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _declared(selector: str, call: str) -> tuple[str, list[tuple[str, str]]]:
-    """The signature of a method that is called like this, and what is wrong with it."""
+    """Return the signature of a method that is called like this, and its faults."""
     example = "Write it as `often_(text, part)`, at the beginning of a line."
     if not _SELECTOR.fullmatch(selector):
         return call, [
@@ -126,7 +128,7 @@ def _declared(selector: str, call: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _arguments(call: str) -> ast.arguments | None:
-    """The parameters of a signature; None where it is none."""
+    """Parse the parameters of a signature; return None if it is not valid."""
     try:
         parsed = ast.parse(f"def {call}: ...").body if len(call) <= SIGNATURE else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -137,7 +139,7 @@ def _arguments(call: str) -> ast.arguments | None:
 
 
 def _between(selectors: list[str]) -> list[tuple[str, str]]:
-    """What is wrong with all of them together."""
+    """List the faults that several declarations have together: none at all, one twice, too many."""
     if not selectors:
         return [
             (

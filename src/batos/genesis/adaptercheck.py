@@ -1,4 +1,4 @@
-"""Adapters held against their bases: refused before anything is made of them, and told to ALFRED's audit."""
+"""Compares adapters with their bases: refuses a misfit before anything is made of it, and reports to the audit."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ LAST = (0, 34, 0)
 
 
 class Shows(Protocol):
-    """What the checks need of the bridge."""
+    """The part of the bridge that the checks need."""
 
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
-        """What a model is, with its tensors if `verbose`."""
+        """Return a model's card, with its tensors if `verbose`."""
         ...
 
 
 async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[Fault, ...]:
-    """Why adapters would not load on the bases that they are paired with; one request for each base.
+    """Return the reasons why adapters would not load on the bases they are paired with; one request for each base.
 
-    A base that is not there is no fault of its adapters: nothing is made of it either.
+    A missing base is no fault of its adapters: nothing is made of it either.
     """
     cards: dict[str, ModelCard | None] = {}
     faults: list[Fault] = []
@@ -46,7 +46,9 @@ async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[F
 
 
 def unmade(wanted: Iterable[Adapter], version: str) -> tuple[Fault, ...]:
-    """A fault for each adapter where the daemon makes no models with any; those that are made go on working."""
+    """Return a fault for each adapter if this version of Ollama makes no models with adapters. Existing models still
+    work.
+    """
     numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2]), int(numbers[3])) <= LAST:
         return ()
@@ -59,7 +61,7 @@ def unmade(wanted: Iterable[Adapter], version: str) -> tuple[Fault, ...]:
 
 
 async def held(shelf: Shelf, codex: Codex, profile: str, listed: Listed, daemon: Shows) -> Shelf:
-    """The shelf with those among its faults of which no model can be made; one request for each base that is there."""
+    """Add to the shelf's faults the adapters of which no model can be made; one request for each base that is there."""
     there = [modelname.key(row.name) for row in listed.rows]
     families = [f"{family(each.persona, each.name)}:" for each in shelf.adapters]
     made = [any(name.startswith(each) for name in there) for each in families]
@@ -77,10 +79,10 @@ async def _card(base: str, daemon: Shows) -> ModelCard | None:
 
 
 def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
-    """The refusal of adapters that do not fit: called when all bases are there, before anything is sent.
+    """Return a check that refuses a plan's unfit adapters. Call it when all bases are there, before anything is sent.
 
-    It looks at those of which a model is to be made: the others were held against their bases before theirs was.
-    AdapterError names the first fault and tells the others `also`.
+    Only adapters of which a model is to be made are checked: the others were checked when theirs was made. The check
+    raises AdapterError with the first fault, and the other faults in `also`.
     """
 
     async def refuse(todo: Plan) -> None:
@@ -94,7 +96,7 @@ def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
 
 
 def refusal(faults: Sequence[Fault]) -> AdapterError:
-    """The error for adapters that are not used, at least one."""
+    """Return the error for adapters that are not used; at least one fault is needed."""
     first, *others = faults
     told = tuple(fault.as_dict() for fault in faults)
     error = AdapterError(str(first), faults=told, remedy=f"{first.remedy} Or take it out of its folder.")
@@ -116,7 +118,7 @@ class Unfit:
                 self._known.setdefault(_key(adapter, bases), []).append(Fault(**told))
 
     def apart(self, shelf: Shelf, bases: Mapping[str, str]) -> Shelf:
-        """The shelf with such adapters among its faults."""
+        """Move the adapters that are known not to fit to the shelf's faults."""
         known = (self._known.get(_key(adapter, bases), ()) for adapter in shelf.adapters)
         return shelf.without(fault for found in known for fault in found)
 
@@ -128,7 +130,9 @@ def _key(adapter: Adapter, bases: Mapping[str, str]) -> tuple[str, str, str]:
 def findings(
     shelf: Shelf, choices: Mapping[str, str | None], used: Mapping[str, Adapter], codex: Codex, profile: str = "default"
 ) -> list[Finding]:
-    """What the audit says of the adapters: faults, what personas think with, choices that are gone, doubts, costs."""
+    """Return the audit's findings on adapters: faults, the choice of each persona, missing choices, doubts and
+    costs.
+    """
     found = [Finding("adapters.files", False, str(fault), fault.remedy) for fault in shelf.faults]
     if not shelf.faults and shelf.adapters:
         count = len(shelf.adapters)
@@ -152,9 +156,10 @@ def findings(
 
 
 def reloading(used: Mapping[str, Adapter], codex: Codex, profile: str = "default") -> str:
-    """What it costs that personas of one base think with different adapters; "" where it costs nothing.
+    """Describe the cost of different adapters on one base; "" if there is none.
 
-    The daemon holds one runner for a base: a persona with another adapter, or with none, makes it load again.
+    The daemon holds one runner for a base: a persona with another adapter, or with none, makes the daemon load it
+    again.
     """
     by_base: dict[str, list[str]] = {}
     for persona in codex.personas:

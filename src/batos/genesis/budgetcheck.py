@@ -1,4 +1,4 @@
-"""Whether the models that the codex names fit the card: their runners in a table, and the refusal of what does not."""
+"""Checks if the models that the codex names fit the card: a table of their runners, and the refusal of a plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from batos.notation import bytes_of
 
 
 def terms_of(settings: Settings) -> Terms:
-    """What there is to spend, by the settings."""
+    """Return the memory that can be used according to the settings."""
     found = "as set"
     usable = bytes_of(settings.usable) if settings.usable else None
     if usable is None:
@@ -33,7 +33,7 @@ def terms_of(settings: Settings) -> Terms:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Who uses a base, with which options and adapter; `made` is the model made of it, "" where there is none."""
+    """A use of a base by `who`, with options and adapter; `made` is the model made of the base, "" if there is none."""
 
     who: str
     base: str
@@ -45,7 +45,7 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the daemon says of a model that it has."""
+    """The daemon's description of a model that it has."""
 
     weights: int
     cache: Cache | None
@@ -61,7 +61,7 @@ class _Cards:
         self._shown: dict[str, _Known] = {}
 
     async def of(self, use: _Use) -> _Known | None:
-        """What is known of a base, by a model made of it where it is gone itself; None where neither is there."""
+        """Return the description of a base, or of a model made of it if the base is gone; None if neither is there."""
         row = self._listed.row(use.base) or (self._listed.row(use.made) if use.made else None)
         if row is None:
             return None
@@ -74,7 +74,7 @@ class _Cards:
 
 
 async def table_of(plan: Plan, settings: Settings, daemon: Daemon) -> Table:
-    """The budget of a plan's models: one request for each base that is there."""
+    """Return the memory table of a plan's models; one request for each base that is there."""
     return await _tabled(plan, plan.profile, terms_of(settings), _Cards(daemon, plan.listed))
 
 
@@ -83,7 +83,7 @@ async def _tabled(plan: Plan, profile: str, terms: Terms, cards: _Cards) -> Tabl
 
 
 def _uses(plan: Plan, profile: str) -> list[_Use]:
-    """Who uses which model: the personas, the coder, and the embedder, which is kept off the card."""
+    """List the uses of models: by the personas, by the coder, and by the embedder, which is kept off the card."""
     codex, found = plan.codex, []
     for persona in PILLARS:
         use = _Use(persona, codex.model_for(persona, profile), codex.options_for(persona, profile))
@@ -113,7 +113,9 @@ async def _resident(use: _Use, cards: _Cards) -> Resident:
 
 
 def _share(use: _Use, known: _Known | None) -> Fraction:
-    """How much of a model its users want on the card: num_gpu says how many layers, and without it all."""
+    """Return the part of a model that its users want on the card: num_gpu counts layers, and without it the
+    part is 1.
+    """
     asked = use.options.get("num_gpu", -1)
     if asked < 0:
         return Fraction(1)
@@ -122,7 +124,7 @@ def _share(use: _Use, known: _Known | None) -> Fraction:
 
 
 def _joined(residents: Sequence[Resident]) -> list[Resident]:
-    """Names of one blob, used alike, are one runner."""
+    """Join the entries of one blob with equal options: they are one runner."""
     joined: dict[tuple[object, ...], Resident] = {}
     for each in residents:
         key = (each.blob, each.adapter_digest, each.num_ctx, each.share)
@@ -132,9 +134,9 @@ def _joined(residents: Sequence[Resident]) -> list[Resident]:
 
 
 def gate(settings: Settings, daemon: Daemon) -> Callable[[Plan], Awaitable[None]]:
-    """The refusal of a plan that does not fit: called when all bases are there, before anything is made of them.
+    """Return a check that refuses a plan that does not fit. Call it when all bases are there, before anything is made.
 
-    It raises BudgetExceeded with the table, the largest num_ctx that fits and what else would.
+    The check raises BudgetExceeded with the table, the largest num_ctx that fits, and other ways to fit.
     """
 
     async def refuse(plan: Plan) -> None:
@@ -147,9 +149,10 @@ def gate(settings: Settings, daemon: Daemon) -> Callable[[Plan], Awaitable[None]
 
 
 def heeding(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
-    """`tell`, which also refuses a pull as soon as its size is known: weights beyond what is usable fit with no window.
+    """Wrap `tell` so that a pull is refused as soon as its size is known, if the weights alone exceed the usable
+    memory.
 
-    Ollama says how large a model is when its pull begins. What is told then raises BudgetExceeded.
+    Ollama reports the size of a model when its pull begins. The report then raises BudgetExceeded.
     """
     terms, uses = terms_of(settings), _uses(plan, plan.profile)
     whole = {modelname.key(use.base) for use in uses if use.options.get("num_gpu", -1) < 0}
@@ -171,14 +174,14 @@ def heeding(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
 
 
 def _weighed(use: _Use, name: str, weights: int) -> Resident:
-    """The runner of a model that is not pulled yet, of which no more than its size may be known."""
+    """Return the runner of a model that is not pulled yet, of which perhaps only the size is known."""
     known = weights if modelname.same(use.base, name) else None
     blob = f"{modelname.key(use.base)} {use.adapter}"
     return Resident(use.base, (use.who,), use.options["num_ctx"], known, blob=blob, share=_share(use, None))
 
 
 async def refusal(plan: Plan, settings: Settings, daemon: Daemon) -> BudgetExceeded | None:
-    """What `gate` would raise."""
+    """Return the error that `gate` would raise, or None."""
     try:
         await gate(settings, daemon)(plan)
     except BudgetExceeded as error:
@@ -187,7 +190,7 @@ async def refusal(plan: Plan, settings: Settings, daemon: Daemon) -> BudgetExcee
 
 
 def exceeded(table: Table, ways: Sequence[str] = ()) -> BudgetExceeded:
-    """The error for a table that does not fit; `ways` are further remedies, each the beginning of a sentence."""
+    """Return the error for a table that does not fit; `ways` are further remedies, each the beginning of a sentence."""
     over = [runner for runner in table.runners if runner.fits is False]
     largest = table.largest
     needs = "; ".join(map(_needs, over)) or "other programs alone take more than that"
@@ -202,7 +205,7 @@ def exceeded(table: Table, ways: Sequence[str] = ()) -> BudgetExceeded:
 
 
 async def findings(plan: Plan, settings: Settings, daemon: Daemon) -> list[Finding]:
-    """What the audit says of the card's memory: whether the plan fits, and windows that no model was trained for."""
+    """Return the audit's findings on memory: if the plan fits, and windows longer than a model was trained for."""
     table = await table_of(plan, settings, daemon)
     found = [_budget(table, await refusal(plan, settings, daemon) if table.fits is False else None)]
     windows = dict.fromkeys((each.resident.model, each.resident.num_ctx, each.resident.cache) for each in table.runners)
@@ -236,7 +239,7 @@ def _gib(size: int) -> str:
 
 
 async def _ways(plan: Plan, table: Table, cards: _Cards) -> list[str]:
-    """What would fit with the window as it is: a smaller cache, or another profile."""
+    """List changes with which the window would fit as it is: a smaller cache, or another profile."""
     found = []
     residents = [runner.resident for runner in table.runners]
     for kind in sorted(ELEMENT, key=lambda kind: -ELEMENT[kind]):

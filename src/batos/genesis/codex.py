@@ -1,4 +1,4 @@
-"""The codex: who the personas are, read from a folder of TOML into frozen values."""
+"""The codex: describes the personas; read from a folder of TOML into frozen values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class IntentText:
 
     @property
     def digest(self) -> str:
-        """sha256 (hex) of everything declared: it tells a changed intent from an unchanged one."""
+        """Return the sha256 (hex) of the whole declaration, by which a changed intent is recognised."""
         return digest_of([self.slot, self.name, self.inspiration, self.intent, self.signature,
                         list(self.examples), self.may_learn, dict(self.when) if self.when else None,
                         *([self.makes] if self.makes else []),
@@ -77,18 +77,18 @@ class Persona:
 
     @property
     def key(self) -> str:
-        """The name in lower case, as in `robin.toml`, `robin_prototype_obj` and `batos-robin`."""
+        """Return the name in lower case, as in `robin.toml`, `robin_prototype_obj` and `batos-robin`."""
         return self.name.lower()
 
     @property
     def system(self) -> str:
-        """What the persona's own model says of itself to people who use it by hand."""
+        """Return the SYSTEM text of the persona's own model, for people who use that model by hand."""
         return f"{self.core_identity}\n\n{self.core_method}"
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Which models a kind of machine thinks with, and options that replace the personas'."""
+    """The models for a kind of machine, and options that replace the personas'."""
 
     name: str
     model: str
@@ -113,31 +113,37 @@ class Codex:
     texts: Mapping[str, str] = field(repr=False)
 
     def profile(self, name: str) -> Profile:
-        """The profile of that name; raises UsageError naming those there are."""
+        """Return the profile of that name.
+
+        Raises: UsageError: there is none; the error lists the known names.
+        """
         if name not in self.profiles:
             known = ", ".join(self.profiles)
             raise UsageError(f"the codex has no profile {name!r}", remedy=f"Set `profile` to one of: {known}.")
         return self.profiles[name]
 
     def model_for(self, persona: str, profile: str = "default") -> str:
-        """The base model that a persona thinks with: its own, else the profile's."""
+        """Return the base model of a persona: its own, else the profile's."""
         return self.personas[persona].model or self.profile(profile).model
 
     def options_for(self, persona: str, profile: str = "default") -> dict[str, Any]:
-        """A persona's options, complete: our defaults, then the persona's, then the profile's."""
+        """Return a persona's options, complete: our defaults, then the persona's, then the profile's."""
         return {**options.DEFAULTS, **self.personas[persona].options, **self.profile(profile).options}
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of reading a codex: the codex, or every fault by file and line; `sources` are the files by name."""
+    """The result of reading a codex: the codex, or every fault by file and line; `sources` are the files by name."""
 
     codex: Codex | None
     faults: tuple[CodexError, ...]
     sources: Mapping[str, Source] = field(repr=False)
 
     def sound(self) -> Codex:
-        """The codex; raises the first CodexError, by file and line, with all of them as its `faults`."""
+        """Return the codex.
+
+        Raises: CodexError: the first fault by file and line, with all of them in `faults`.
+        """
         if self.codex is None:
             first, *others = self.faults
             first.also = tuple(f"{fault.message}. {fault.remedy}".strip() for fault in others)
@@ -157,9 +163,9 @@ def read(folder: Path) -> Reading:
 
 
 def standing(folder: Path) -> tuple[Reading, frozenset[str]]:
-    """The codex as the next genesis finds it, changing nothing: a file that is missing has the shipped text.
+    """Read the codex as the next genesis will find it, and change nothing: a missing file has the shipped text.
 
-    Also the names of those files.
+    The second value holds the names of the missing files.
     """
     ours = shipped()
     written = tuple(name for name in ours if codexfiles.there(folder / name))
@@ -184,7 +190,7 @@ def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: P
 
 
 def shipped() -> dict[str, str]:
-    """The codex that ships with the program: file name to text."""
+    """Return the codex that ships with the program: file name to text."""
     folder = importlib.resources.files("batos.genesis") / "codex"
     return {name: (folder / name).read_text(encoding="utf-8") for name in _file_names()}
 
@@ -211,7 +217,7 @@ def _file_names() -> tuple[str, ...]:
 
 
 def _ordered(faults: Iterable[CodexError], sources: Mapping[str, Source]) -> tuple[CodexError, ...]:
-    """Every fault once, by file and line."""
+    """Return every fault once, by file and line."""
     found = {fault.message: fault for fault in (*faults, *(each for one in sources.values() for each in one.faults))}
     order = {name: place for place, name in enumerate(_file_names())}
     return tuple(sorted(found.values(), key=lambda each: (order.get(Path(each.file).name, len(order)), each.line or 0)))
@@ -219,7 +225,7 @@ def _ordered(faults: Iterable[CodexError], sources: Mapping[str, Source]) -> tup
 
 @dataclass(frozen=True, slots=True)
 class _Mind:
-    """What mind.toml says."""
+    """The contents of mind.toml."""
 
     charter: str
     house_rules: str
@@ -231,7 +237,7 @@ class _Mind:
 
     @classmethod
     def read(cls, table: Table) -> _Mind:
-        """The values of mind.toml; faults are kept in its file."""
+        """Read the values of mind.toml. Faults are added to its file."""
         model = _model(table, "default_model") or ""
         coder = _model(table, "coder", default=model) or model
         embedder = _model(table, "embedder") or ""
@@ -249,7 +255,7 @@ class _Mind:
         return mind
 
     def codex(self, personas: Mapping[str, Persona], texts: Mapping[str, str], sources: Mapping[str, Source]) -> Codex:
-        """The codex of this mind and its personas."""
+        """Return the codex of this mind and its personas."""
         values = {name: getattr(self, name) for name in self.__slots__}
         return Codex(
             **values,
@@ -354,7 +360,7 @@ def _refuse_slots(persona: Persona, table: Table) -> None:
 
 
 def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources: Mapping[str, Source]) -> None:
-    """What only two keys together, or two files, show to be wrong."""
+    """Add faults that only two keys together, or two files, show."""
     of = {name: sources[_PERSONA_FILES[name]] for name in personas}
     for key, what in (("triggers", "a trigger"), ("exemplars", "an exemplar")):
         phrases = (codexrules.Phrases(name, of[name], getattr(each, key)) for name, each in personas.items())
@@ -375,6 +381,6 @@ def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources
 
 
 def digest_of(value: object) -> str:
-    """sha256 (hex) of a plain value's canonical JSON."""
+    """Return the sha256 (hex) of a plain value's canonical JSON."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=str)
     return hashlib.sha256(written.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What differs between two codices, by text and by key, and what the next mission will make of it."""
+"""Differences between two codices, by text and by key, and their effects on the next mission."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kind = Literal["added", "changed", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One key that differs: whose it is (`mind` or a persona's name), and its values before and after."""
+    """A key that differs: its owner (`mind` or a persona's name), and its values before and after."""
 
     owner: str
     key: str
@@ -24,17 +24,18 @@ class Change:
     after: Any = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The change as plain data."""
+        """Return the change as plain data."""
         values = {"before": plain(self.before), "after": plain(self.after)}
         return {"owner": self.owner, "key": self.key, "kind": self.kind, **values}
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What differs by key, and what comes of it at the next mission.
+    """The differences by key, and their effects at the next mission.
 
-    `models` are the personas whose model is made anew, `pulls` the models that were not named before, `slots` those
-    that are written (`ROBIN.sage_facet_`: what was learnt there gives way), `gone` those that go.
+    `models` are the personas whose model is made again, `pulls` the models that were not named before. `slots` are the
+    slots that are written (`ROBIN.sage_facet_`), where a learnt method is replaced by the intent; `gone` are those
+    removed.
     """
 
     changes: tuple[Change, ...] = ()
@@ -45,7 +46,7 @@ class Summary:
     profiles: tuple[str, str] | None = field(default=None)
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary as plain data."""
+        """Return the summary as plain data."""
         return {
             "changes": [each.as_dict() for each in self.changes],
             "models_made_anew": list(self.models),
@@ -57,14 +58,14 @@ class Summary:
 
 
 def unified(before: Mapping[str, str], after: Mapping[str, str], was: str, now: str, context: int = 3) -> Iterator[str]:
-    """The lines of a unified diff over all files, without their line ends; `was` and `now` name the two sides."""
+    """Yield the lines of a unified diff over all files, without line ends; `was` and `now` name the two sides."""
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name, "").splitlines(), after.get(name, "").splitlines()
         yield from difflib.unified_diff(old, new, f"{was}/{name}", f"{now}/{name}", lineterm="", n=context)
 
 
 def summary(before: Codex, after: Codex, was: str, now: str) -> Summary:
-    """What differs between two codices, the one used with the profile `was`, the other with `now`."""
+    """Compare two codices, the first used with the profile `was`, the second with `now`."""
     old = {each.name: each for each in entries(before, was)}
     new = {each.name: each for each in entries(after, now)}
     return Summary(
@@ -91,13 +92,13 @@ def _changes(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> Iterator[Cha
 
 
 def _named(codex: Codex, profile: str) -> set[str]:
-    """Every model that genesis sees to."""
+    """Return every model that genesis provides."""
     chosen = codex.profile(profile)
     return {chosen.coder, chosen.embedder, *(codex.model_for(name, profile) for name in codex.personas)}
 
 
 def _declared(codex: Codex) -> dict[str, str]:
-    """Each slot of an intent with the digest of its declaration."""
+    """Return the digest of each intent's declaration, by its slot."""
     return {
         f"{persona.name}.{intent.slot}": intent.digest
         for persona in codex.personas.values()
@@ -111,7 +112,7 @@ def _slots(after: Codex, before: Codex) -> Iterator[str]:
 
 
 def owners(changes: tuple[Change, ...]) -> dict[str, list[Change]]:
-    """The changes by owner, what all share first."""
+    """Group the changes by owner, the shared ones first."""
     found: dict[str, list[Change]] = {}
     for change in sorted(changes, key=lambda each: each.owner != SHARED):
         found.setdefault(change.owner, []).append(change)

@@ -1,4 +1,4 @@
-"""The files of a codex as bytes: bounded, in UTF-8, each that cannot be read told by name."""
+"""The files of a codex as bytes: bounded, in UTF-8; a file that cannot be read is reported by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGEST = 2**20
 
 
 def there(path: Path) -> bool:
-    """Whether anything goes by that name, be it a link to nowhere or what may not be looked at: reading it tells."""
+    """Test if anything has that name, also a broken link or something unreadable: reading it will tell."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -24,7 +24,9 @@ def there(path: Path) -> bool:
 
 
 def texts(folder: Path, names: Sequence[str]) -> tuple[dict[str, str], list[CodexError]]:
-    """The texts of the files that a codex has, by name, and a fault for each that cannot be read or is none of them."""
+    """Return the texts of a codex's files by name, and a fault for each file that cannot be read or does not belong
+    there.
+    """
     found: dict[str, str] = {}
     faults: list[CodexError] = []
     if not there(folder):

@@ -1,4 +1,4 @@
-"""A codex laid out key by key: what each value is, and the line, the profile or the default that it comes from."""
+"""A codex laid out key by key: each value, and the line, the profile or the default from which it comes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ SHARED = "mind"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value of a codex: whose it is (`mind` or a persona's name), its key, and the places that it may be written
-    in, the strongest first: file, path, and how a person calls that place ("" for the key itself).
+    """A value of a codex with its owner (`mind` or a persona's name), its key, and the places where it may be written.
+
+    The strongest place comes first. Each has a file, a path, and the name that people use for it ("" for the key
+    itself).
     """
 
     owner: str
@@ -27,7 +29,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The key with its owner: `ROBIN.options.temperature`."""
+        """Return the key with its owner: `ROBIN.options.temperature`."""
         return f"{self.owner}.{self.key}"
 
 
@@ -40,12 +42,12 @@ class Row:
     edited: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as plain data."""
+        """Return the row as plain data."""
         return {"key": self.entry.key, "value": plain(self.entry.value), "source": self.source, "edited": self.edited}
 
 
 def rows(found: Reading, shipped: Codex, profile: str, absent: Collection[str] = ()) -> dict[str, list[Row]]:
-    """Every value by its owner. `absent` are the files that are not there, of which the shipped text stands."""
+    """Return every value by its owner. `absent` are missing files, for which the shipped text holds."""
     assert found.codex is not None
     known = {each.name: each.value for each in entries(shipped, profile if profile in shipped.profiles else "default")}
     laid: dict[str, list[Row]] = {}
@@ -56,7 +58,7 @@ def rows(found: Reading, shipped: Codex, profile: str, absent: Collection[str] =
 
 
 def entries(codex: Codex, profile: str) -> Iterator[Entry]:
-    """Every value of a codex in a profile, in the order of its files."""
+    """Yield every value of a codex in a profile, in the order of its files."""
     yield from _shared(codex)
     for name, persona in codex.personas.items():
         file = f"{persona.key}.toml"
@@ -93,7 +95,7 @@ def _shared(codex: Codex) -> Iterator[Entry]:
 
 
 def _models(profile: str) -> tuple[tuple[str, KeyPath, str], ...]:
-    """Where the model of a persona that names none comes from."""
+    """Return the places that give a model to a persona that names none."""
     default = (MIND, ("default_model",), "default_model")
     return (default,) if profile == "default" else ((MIND, ("profiles", profile, "model"), _called(profile)), default)
 
@@ -137,13 +139,13 @@ def _written(values: Any, path: KeyPath) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A value of a codex as JSON has it."""
+    """Convert a value of a codex to JSON-compatible data."""
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 def parameters_of(codex: Codex, persona: str, profile: str) -> list[Any]:
-    """All that a persona's own model is made of, but its base's digest and an adapter."""
+    """Return everything that a persona's own model is made of, except its base's digest and an adapter."""
     made = options.parameters(codex.options_for(persona, profile))
     return [codex.model_for(persona, profile), codex.personas[persona].system, made]

@@ -1,4 +1,4 @@
-"""What no single key of a codex shows: phrases of two personas, runners that would reload, windows without room."""
+"""Rules over several keys of a codex: phrases of two personas, runners that would reload, windows without room."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Phrases:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """How a persona thinks in a profile: its base, its options complete, and where what they are made of is written."""
+    """A persona's base and complete options in a profile, with the file in which they are written."""
 
     persona: str
     source: Source
@@ -40,7 +40,7 @@ class Runner:
 
 
 def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
-    """No phrase may speak for two personas, nor twice for one; each fault names both places."""
+    """Refuse a phrase that stands for two personas, or twice for one; each fault names both places."""
     owners: dict[str, tuple[str, Source, int]] = {}
     for mine in personas:
         for place, phrase in enumerate(mine.texts):
@@ -57,7 +57,9 @@ def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
 
 
 def refuse_reloads(runners: Iterable[Runner], profile: str) -> bool:
-    """Personas on one base share its runner's options, or every switch reloads it; whether any was refused."""
+    """Refuse different runner options of personas on one base: every switch would reload it. Return True if any was
+    refused.
+    """
     first: dict[str, Runner] = {}
     refused = False
     for mine in runners:
@@ -78,7 +80,7 @@ def refuse_reloads(runners: Iterable[Runner], profile: str) -> bool:
 
 
 def refuse_no_room(runners: Iterable[Runner], profile: str) -> bool:
-    """An answer that may take the whole window leaves nothing for the question; whether any was refused."""
+    """Refuse an answer as long as the window, which leaves nothing for the question. Return True if any was refused."""
     refused = False
     for mine in runners:
         window, answer = mine.options["num_ctx"], mine.options["num_predict"]
@@ -91,7 +93,7 @@ def refuse_no_room(runners: Iterable[Runner], profile: str) -> bool:
 
 
 def homes(*, in_mind: bool) -> dict[str, str]:
-    """Where a key belongs that stands in the wrong place of a file: after a line with brackets all keys are its own."""
+    """Return the right place of each key: after a line with brackets all keys belong to that table."""
     top = "at the top of the file, above the first line with brackets"
     mind, persona = (top, "in a persona's file") if in_mind else ("in mind.toml", top)
     places = (
@@ -108,7 +110,7 @@ def homes(*, in_mind: bool) -> dict[str, str]:
 
 
 def refuse_profile(profile: Table, name: str) -> None:
-    """A profile is named in batos.toml and on a command line; `default` is the keys at the top and no more."""
+    """Refuse a profile's name that a command line cannot hold, and keys in `default`, which is the top of the file."""
     if name == "default" and profile.names():
         what = f"`{profile.names()[0]}` in the profile `default`, which is the keys at the top of the file"
         profile.fault(profile.names()[0], what, "Write it at the top, or give the profile another name.")
@@ -119,21 +121,21 @@ def refuse_profile(profile: Table, name: str) -> None:
 
 
 def refuse_embedder(table: Table, model: str, embedder: str) -> None:
-    """No model both answers and embeds: the daemon would load it whole, and then refuse."""
+    """Refuse an embedder that also answers: the daemon would load it whole and then refuse to embed."""
     if model and embedder and modelname.same(model, embedder):
         what = f"the embedder is the model that answers, {model!r}: the daemon embeds only with models made for it"
         table.fault("embedder", what, "Name an embedding model, such as all-minilm:latest.")
 
 
 def refuse_twice(table: Table, key: str, part: str, names: Sequence[str]) -> None:
-    """No two tables of an array may have one name; `part` is the key that names them."""
+    """Refuse two tables of an array with one name; `part` is the key that names them."""
     for place, name in enumerate(names):
         if name and name in names[:place]:
             table.source.fault((key, place, part), f"`{name}` is declared twice", f"Give one of them another {part}.")
 
 
 def refuse_slot(table: Table, slot: str, suffix: str, other: str) -> None:
-    """A slot is lower case and ends as its group does; `other` is how those of the other group end."""
+    """Refuse a slot that is not lower case or lacks its group's ending; `other` is the ending of the other group."""
     if _SLOT.fullmatch(slot) and slot.endswith(suffix) and slot != suffix:
         return
     remedy = f"Write lower case letters, digits and `_`, ending in `{suffix}`."
@@ -143,7 +145,7 @@ def refuse_slot(table: Table, slot: str, suffix: str, other: str) -> None:
 
 
 def refuse_makes(table: Table, makes: str, *, protocol: bool) -> None:
-    """What a protocol makes beside an answer: a tool, or nothing."""
+    """Refuse anything but a tool as a protocol's product beside its answer."""
     if makes and not protocol:
         table.fault("makes", "a facet makes nothing but its answer", "Write it under a [[protocols]].")
     elif makes and makes != "tool":
@@ -159,14 +161,14 @@ def refuse_given(table: Table, given: str, *, protocol: bool) -> None:
 
 
 def refuse_quotes(table: Table, key: str, text: str) -> None:
-    """What becomes a model's SYSTEM text must be writable in a Modelfile."""
+    """Refuse a SYSTEM text that a Modelfile cannot hold."""
     if '"""' in text:
         message = f"`{key}` holds three double quotes in a row, which no Modelfile can hold"
         table.fault(key, message, "Write single quotes there.")
 
 
 def refuse_signature(table: Table, slot: str, signature: str) -> None:
-    """A signature is that of a method of its slot: `SLOT(self, query)`."""
+    """Refuse a signature that is not that of a method of its slot: `SLOT(self, query)`."""
     try:
         parsed = ast.parse(f"def {signature}: ...").body if len(signature) <= _SIGNATURE else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):

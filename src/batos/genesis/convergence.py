@@ -1,4 +1,4 @@
-"""Genesis over an open image: looks at codex, adapters, Ollama and image, and brings the last two to the first two."""
+"""Genesis over an open image: compares codex, adapters, Ollama and image, and updates Ollama and the image."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ from batos.objects.prototype import UvmObject
 
 @dataclass(frozen=True, slots=True)
 class GenesisReport:
-    """What genesis found and did: `plan` is what was to do when it began, `done` the steps of it that were done."""
+    """The result of genesis: `plan` is the plan at its beginning, `done` the steps of the plan that were
+    carried out.
+    """
 
     plan: Plan
     done: tuple[Step, ...]
@@ -44,7 +46,7 @@ class GenesisReport:
     audited_at: str
 
     def as_dict(self) -> dict[str, Any]:
-        """For `genesis --json`."""
+        """Return the report as `genesis --json` prints it."""
         return {
             "plan": self.plan.as_dict(),
             "done": [step.as_dict() for step in self.done],
@@ -56,7 +58,9 @@ class GenesisReport:
 
 @dataclass(frozen=True, slots=True)
 class Footing:
-    """What a mission begins with and keeps: the codex as read, the digests of all models, those the personas use."""
+    """The state that a mission begins with and keeps: the codex, the digests of all models, and the personas'
+    models.
+    """
 
     codex: Codex
     digests: Mapping[str, str]
@@ -69,7 +73,7 @@ Begin: TypeAlias = Callable[[Footing], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What the files say, and how they looked when they were read."""
+    """The contents of the files, and their marks when they were read."""
 
     stamp: Stamp
     codex: Codex
@@ -96,13 +100,13 @@ class Convergence:
     # -- reading
 
     def lost(self) -> None:
-        """The daemon did not answer somebody else: what answers next may be another one."""
+        """Forget the daemon's version after a failed call: another daemon may answer next."""
         self._version = None
 
     def codex(self) -> Codex:
-        """The home's codex, read again where a file changed; the shipped files are copied where one is missing.
+        """Return the home's codex, read again if a file changed. Missing files are copied from the shipped ones.
 
-        CodexError: a file is wrong. What was read before is then used no more: nobody wrote that.
+        Raises: CodexError: a file is wrong. The codex that was read before is not used any more.
         """
         return self._read().codex
 
@@ -115,16 +119,16 @@ class Convergence:
         return self._last
 
     def shelf(self) -> Shelf:
-        """What the adapters folder holds."""
+        """Read the adapters folder."""
         digests = Digests(self.settings.digests)
         found = discover(self.settings.place / "adapters", digests)
         digests.save()
         return found
 
     async def plan(self, *, prune: bool = False) -> Plan:
-        """What genesis would do; changes nothing but the missing files of the codex.
+        """Return the steps that genesis would do, and change nothing but missing files of the codex.
 
-        Nothing is made of an adapter that fits no base that is there: it stands among the faults of the plan's shelf.
+        An adapter that fits no base stands among the faults of the plan's shelf.
         """
         found = await self._compared()
         try:
@@ -183,10 +187,11 @@ class Convergence:
         return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), findings, at)
 
     async def check(self) -> Footing:
-        """The look at a mission's start, in its turn: what only needs making is made, what changed is written down.
+        """Bring models and image up to date at a mission's start, as far as nothing must be pulled.
 
-        At most two requests when nothing changed: the version is asked for once. AdapterError: the adapter that
-        a persona was given is there and broken. ModelMissing: a base must be pulled, which is not done unasked.
+        Makes at most two requests if nothing changed, because the version is asked for once.
+
+        Raises: AdapterError: the adapter chosen for a persona is broken. ModelMissing: a base must be pulled first.
         """
         found = await self._compared()
         broken = _broken(found)
@@ -205,7 +210,9 @@ class Convergence:
         return _footing(found)
 
     def remembered(self) -> Footing | None:
-        """What the image knows without Ollama: enough for answers that are paid for; None before a genesis."""
+        """Return the state that the image knows without Ollama, enough for answers that are paid; None before a
+        genesis.
+        """
         codex = self.codex()
         with self.image.snapshot() as root:
             models = ledger.known(root).models
@@ -231,9 +238,9 @@ class Convergence:
         return done
 
     async def _without(self, todo: Plan, unfit: AdapterError, tell: OnProgress) -> Plan:
-        """The plan without adapters that do not fit: the audit tells, the rest goes on: nobody thinks with them.
+        """Return the plan without adapters that do not fit; the audit reports them.
 
-        Raises the error itself where a persona was given such a one: without it that persona would be another.
+        Raises: AdapterError: such an adapter was chosen for a persona, which would be another persona without it.
         """
         again = await self._again(todo)
         found = self._apart(again, unfit)
@@ -244,14 +251,14 @@ class Convergence:
         return found
 
     def _apart(self, todo: Plan, unfit: AdapterError) -> Plan:
-        """The same plan without the adapters that were just found not to fit, which is remembered."""
+        """Return the plan without the adapters that were just found not to fit, and store that they do not."""
         bases = _bases(todo.codex, todo.profile, todo.listed)
         self._unfit.learn(unfit, todo.shelf, bases)
         shelf = self._unfit.apart(todo.shelf, bases)
         return compare(todo.codex, todo.profile, todo.listed, shelf, todo.chosen, todo.known)
 
     async def _again(self, todo: Plan) -> Plan:
-        """The same plan for what the daemon lists now, whatever the files have become meanwhile."""
+        """Return the plan for the models that the daemon lists now, with the files as they were read."""
         listed = await look(self.daemon, self._version)
         return compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, todo.known)
 
@@ -308,9 +315,8 @@ class Convergence:
         return changes
 
     async def _prune(self, done: Plan, tell: OnProgress) -> bool:
-        """Delete what nobody wants and nobody uses; a model that is answering just now is left for the next time.
-
-        Whether anything is gone.
+        """Delete the models that nothing needs; return True if any was deleted. A model that is answering stays until
+        later.
         """
         deleted = False
         for step in pruned(done, self.in_use()).of_kind("delete"):
@@ -325,7 +331,7 @@ class Convergence:
         return deleted
 
     async def _audit(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
-        """ALFRED's System Integrity Audit: computed, and kept in the image when it differs from the last one."""
+        """Run ALFRED's System Integrity Audit and store it in the image if it differs from the last one."""
         extra = adaptercheck.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
         extra += await budgetcheck.findings(done, self.settings, self.daemon)
         with self.image.snapshot() as root:
@@ -342,7 +348,7 @@ def _footing(found: Plan) -> Footing:
 
 
 def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
-    """What the image has to remember: all wanted models, and older ones of ours for as long as Ollama has them."""
+    """Return the models to be recorded in the image: all wanted ones, and older ones of ours that Ollama still has."""
     listed = {row.name: row for row in done.listed.rows}
     wanted = {name: ledger.made_of(recipe, row, at) for name, recipe in done.recipes.items()
               if (row := done.listed.row(name)) is not None}  # fmt: skip
@@ -351,7 +357,9 @@ def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
 
 
 def _done(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[Step]:
-    """The steps of a plan that are done by another one, which came of carrying it out, and by what the image says."""
+    """Yield the steps of a plan that were carried out, by comparison with the plan afterwards and the image's
+    changes.
+    """
     made = {(recipe.persona, recipe.adapter and recipe.adapter.name) for recipe in after.recipes.values()}
     made -= {(step.persona, step.adapter) for step in after.of_kind("create")}
     for step in before.steps:
@@ -362,13 +370,15 @@ def _done(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[Step]:
 
 
 def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:
-    """What adapters of each persona are held against: its base's digest, if it is there, and the daemon's version."""
+    """Return what each persona's adapters are compared with: the digest of its base, if there, and the daemon's
+    version.
+    """
     rows = {persona: listed.row(codex.model_for(persona, profile)) for persona in PILLARS}
     return {persona: f"{row.digest} {listed.version}" for persona, row in rows.items() if row is not None}
 
 
 def _broken(found: Plan) -> list[Fault]:
-    """The faults of adapters that personas were given."""
+    """List the faults of adapters that were chosen for personas."""
     given = {(persona, name.casefold()) for persona, name in found.chosen.items() if name is not None}
     return [each for each in found.shelf.faults if (each.persona, each.name.casefold()) in given]
 

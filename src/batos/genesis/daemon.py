@@ -1,4 +1,4 @@
-"""What genesis asks of Ollama, and what it answers: its version and the models it has."""
+"""The requests of genesis to Ollama: its version and its models."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ Runners = Sequence[catalogue.RunnerRow]
 
 
 class Daemon(Protocol):
-    """What genesis needs of the bridge."""
+    """The part of the bridge that genesis needs."""
 
     async def version(self) -> str:
-        """The daemon's version."""
+        """Return the daemon's version."""
         ...
 
     async def list(self) -> Sequence[catalogue.ModelRow]:
-        """The models it has."""
+        """List the daemon's models."""
         ...
 
     async def show(self, model: str, *, verbose: bool = False) -> catalogue.ModelCard:
-        """What a model is, with its tensors if `verbose`."""
+        """Return a model's card, with its tensors if `verbose`."""
         ...
 
     async def ps(self) -> Runners:
-        """The models in memory."""
+        """List the models in memory."""
         ...
 
     def pull(self, model: str) -> AsyncGenerator[catalogue.Progress, None]:
@@ -75,13 +75,13 @@ class Daemon(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a daemon said: its version and the models it has."""
+    """The daemon's version and its models at one moment."""
 
     version: str
     rows: tuple[catalogue.ModelRow, ...] = field(repr=False)
 
     def row(self, name: str) -> catalogue.ModelRow | None:
-        """The model of that name; names are compared as the daemon does, without case."""
+        """Return the model of that name, or None. Names are compared without case, as the daemon does."""
         key = modelname.key(name)
         return next((row for row in self.rows if modelname.key(row.name) == key), None)
 

@@ -1,4 +1,4 @@
-"""The prototype graph: the codex written into the image's root, each slot only when its declaration changed."""
+"""The prototype graph: writes the codex into the image's root, each slot only when its declaration changed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
 
 
 def build(root: Any, codex: Codex, profile: str = "default", declared: Declared | None = None) -> list[str]:
-    """Bring the prototype graph to what the codex says; answers what changed, one line a slot.
+    """Bring the prototype graph in line with the codex; return a line for each slot that changed.
 
-    A slot is written when its declaration is new or changed, or the slot is gone; what was redefined at run
-    time (a learnt method, a tuned prompt) stays until the codex says something else there. Who a persona is
-    (name, core identity, core method) and the charter are always as declared. A second run writes nothing. An intent
-    that is declared anew, or no more, takes the place of the method that was made from it; `declared` hears of it.
+    A slot is written if its declaration is new or changed, or if the slot is gone. A slot that was redefined at run
+    time (a learnt method, a tuned prompt) stays until its declaration changes. Name, core identity and core method of a
+    persona and the charter are always as declared. A second run writes nothing. An intent that is declared anew, or
+    removed, replaces the method that was made from it; `declared` is called for each.
     """
     roots.prepare(root)
     changes = _Changes(declared or partial(methods.declared, root, at=""))
@@ -74,7 +74,7 @@ def record_models(root: Any, models: Mapping[str, str]) -> list[str]:
 
 
 class _Changes(list[str]):
-    """What changed, a line a slot, and who is told of the intents among it."""
+    """The changes, a line for each slot, with the callback for changed intents."""
 
     def __init__(self, declared: Declared) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class _Changes(list[str]):
 
 
 class _Slots:
-    """One object's slots, written only where that changes something."""
+    """Slots of one object, written only if that changes something."""
 
     def __init__(self, obj: UvmObject, name: str, changes: _Changes) -> None:
         self._obj = obj
@@ -91,13 +91,13 @@ class _Slots:
         self._digests = dict(own_slots(obj).get(DIGESTS, {}))
 
     def put(self, slot: str, value: Any) -> None:
-        """The slot has this value, whatever it had."""
+        """Give a slot a value, whatever it held."""
         slots = own_slots(self._obj)
         if slot not in slots or slots[slot] != value:
             self._write(slot, value, "changed" if slot in slots else "made")
 
     def declare(self, values: Mapping[str, Any]) -> None:
-        """Each slot as declared, unless its declaration is the one already known."""
+        """Write each slot whose declaration is not the known one."""
         for slot, value in values.items():
             digest = value.digest if isinstance(value, IntentText) else digest_of(_plain(value))
             present = slot in own_slots(self._obj)
@@ -109,7 +109,7 @@ class _Slots:
         self._keep_digests()
 
     def retire(self, declared: Iterable[str]) -> None:
-        """Intents that were declared and no longer are go, and the methods that were made from them with them."""
+        """Remove intents that are no longer declared, and the methods that were made from them."""
         for slot in sorted(set(self._digests) - set(declared)):
             if isinstance(own_slots(self._obj).get(slot), Intent | Method):
                 gone = self._declared(slot, None)

@@ -1,4 +1,4 @@
-"""ALFRED's System Integrity Audit: codex, image and models held against each other, by computation alone."""
+"""ALFRED's System Integrity Audit: compares codex, image and models, by computation alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RUN_GENESIS = "Run `batos genesis`."
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `remedy` says what to do and is empty where all is well."""
+    """A result of the audit; `remedy` is empty if all is well."""
 
     id: str
     ok: bool
@@ -28,7 +28,7 @@ class Finding:
     remedy: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The finding as plain data."""
+        """Return the finding as plain data."""
         return {"id": self.id, "ok": self.ok, "what": self.what, "remedy": self.remedy}
 
 
@@ -110,7 +110,7 @@ def _persona_faults(root: Any, persona: Persona) -> Iterator[str]:
 
 
 def _methods(root: Any) -> Finding:
-    """Each slot that ever had a method holds the revision that is active there, or its intent."""
+    """Check that each slot that ever had a method holds its active revision, or its intent."""
     lineages = list(root[roots.METHODS].values())
     wrong = [f"{roots.named(root, each.holder)}.{each.selector}" for each in lineages if not methods.is_sound(each)]
     if wrong:
@@ -122,7 +122,9 @@ def _methods(root: Any) -> Finding:
 
 
 def _window(root: Any, codex: Codex, persona: Persona, profile: str) -> Finding:
-    """What stands in every prompt (rules, persona, longest template and intent) leaves half of it to the mission."""
+    """Check that the text in every prompt (rules, persona, longest template and intent) leaves half of it to the
+    mission.
+    """
     options = codex.options_for(persona.name, profile)
     texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
              max((intent.intent for intent in (*persona.pillars, *persona.protocols)), key=len))  # fmt: skip
@@ -194,7 +196,7 @@ def _recorded(root: Any, plan: Plan) -> Finding:
 
 
 def _digests(root: Any, plan: Plan) -> Finding:
-    """Each model that is wanted is listed with the digest that was written down when it was made."""
+    """Check that each wanted model is listed with the digest that was recorded when it was made."""
     made = ledger.known(root).models
     listed = {name: row.digest for name in plan.recipes if (row := plan.listed.row(name)) is not None}
     other = [name for name, digest in listed.items() if name not in made or made[name].digest != digest]

@@ -1,4 +1,4 @@
-"""What the image keeps of genesis: which models were made of what, by digest, and what ALFRED found last."""
+"""The image's records of genesis: the origin of each model by digest, and ALFRED's last audit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the image knows before genesis looks: the codex in it, the models made, and which each persona uses."""
+    """The image's knowledge before genesis begins: its codex, the models made, and the model of each persona."""
 
     codex_digest: str | None = None
     profile: str | None = None
@@ -46,7 +46,7 @@ class Known:
     adapters: Mapping[str, str] = field(default_factory=dict)
 
     def trusting(self, made: Mapping[str, Made]) -> Known:
-        """With further models believed: those that this very run has made."""
+        """Return the same knowledge with further models, which this run has made."""
         return replace(self, models={**self.models, **made})
 
 
@@ -66,7 +66,7 @@ def known(root: Any) -> Known:
 
 
 def made_of(recipe: Recipe, row: ModelRow, at: str) -> Made:
-    """What is written down of a model that the daemon lists."""
+    """Return the record of a model that the daemon lists."""
     return Made(
         persona=recipe.persona,
         digest=row.digest,
@@ -105,7 +105,7 @@ def keep_audit(root: Any, findings: Iterable[Mapping[str, Any]], at: str) -> str
 
 
 def last_audit(root: Any) -> dict[str, Any] | None:
-    """The last audit that differed from the one before: {"at", "findings"}; None before the first."""
+    """Return the last audit that differed from the one before: {"at", "findings"}; None before the first."""
     auditor = root.get(AUDITOR)
     found: dict[str, Any] | None = None if auditor is None else own_slots(auditor).get(AUDIT)
     return found

@@ -1,4 +1,4 @@
-"""A persona's own model: what it is made of, the name that follows from that, and the Modelfile to make it by hand."""
+"""A persona's own model: its recipe, the name that follows from it, and a Modelfile to make the model by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OURS = re.compile(rf"batos-(?:{'|'.join(PILLARS)})(?:-[a-z0-9_.-]+)?:[0-9a-f]{{
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What one model is made of: a persona's plain one, or the one with an adapter of that persona.
+    """Everything that a model is made of: a persona's plain model, or that with an adapter.
 
     `base_digest` is the base's in the daemon's list (64 hex digits).
     """
@@ -35,42 +35,42 @@ class Recipe:
 
     @property
     def adapter_digests(self) -> tuple[str, ...]:
-        """The digests of the adapter's files, sorted; none without an adapter."""
+        """Return the digests of the adapter's files, sorted; none without an adapter."""
         return () if self.adapter is None else tuple(sorted(self.adapter.digests.values()))
 
     @property
     def digest(self) -> str:
-        """sha256 (hex) of everything that the model is made of: base, text, parameters, adapter."""
+        """Return the sha256 (hex) of everything that the model is made of: base, text, parameters, adapter."""
         return digest_of([self.base_digest, self.system, dict(self.parameters), list(self.adapter_digests)])
 
     @property
     def name(self) -> str:
-        """`batos-<persona>[-<adapter>]:<12 hex digits>`: made of anything else, it has another name."""
+        """Return `batos-<persona>[-<adapter>]:<12 hex digits>`: any other recipe has another name."""
         return f"{self.family}:{self.digest[:12]}"
 
     @property
     def family(self) -> str:
-        """The name without its tag, under which all models of a persona and adapter go."""
+        """Return the name without its tag, which all models of a persona and adapter share."""
         return family(self.persona, None if self.adapter is None else self.adapter.name)
 
     @property
     def label(self) -> str:
-        """For people: `ROBIN`, or `ROBIN with the adapter poet`."""
+        """Return the name for people: `ROBIN`, or `ROBIN with the adapter poet`."""
         return self.persona if self.adapter is None else f"{self.persona} with the adapter {self.adapter.name}"
 
 
 def family(persona: str, adapter: str | None = None) -> str:
-    """`batos-robin`, or `batos-robin-poet`."""
+    """Return `batos-robin`, or `batos-robin-poet`."""
     return f"batos-{persona.lower()}" if adapter is None else f"batos-{persona.lower()}-{adapter.lower()}"
 
 
 def is_of_a_persona(name: str) -> bool:
-    """Whether a model's name is of the form that genesis gives: `batos-<persona>[-<adapter>]:<12 hex digits>`."""
+    """Test if a model's name has the form that genesis gives: `batos-<persona>[-<adapter>]:<12 hex digits>`."""
     return _OURS.fullmatch(name) is not None
 
 
 def recipe(codex: Codex, persona: str, profile: str, base_digest: str, adapter: Adapter | None = None) -> Recipe:
-    """The recipe of a persona's model on a base that the daemon has."""
+    """Return the recipe of a persona's model on a base that the daemon has."""
     return Recipe(
         persona=persona,
         base=codex.model_for(persona, profile),
@@ -82,9 +82,9 @@ def recipe(codex: Codex, persona: str, profile: str, base_digest: str, adapter: 
 
 
 def text(made: Recipe, adapter: str = "") -> str:
-    """The Modelfile of a recipe, for `ollama create NAME -f FILE`; `adapter` is the path that its ADAPTER line names.
+    """Return the Modelfile of a recipe for `ollama create NAME -f FILE`; `adapter` is the path in its ADAPTER line.
 
-    CodexError if a text holds three double quotes in a row: a Modelfile has no way to write them.
+    Raises: CodexError: a text holds three double quotes in a row, which no Modelfile can hold.
     """
     lines = [
         f"# {made.label}: made of the codex, and written again when that changes.",
@@ -99,7 +99,7 @@ def text(made: Recipe, adapter: str = "") -> str:
 
 
 def file_name(made: Recipe) -> str:
-    """The name of a recipe's Modelfile: `batos-robin.Modelfile`, `batos-robin-poet.Modelfile`."""
+    """Return the name of a recipe's Modelfile: `batos-robin.Modelfile`, `batos-robin-poet.Modelfile`."""
     return f"{made.family}.Modelfile"
 
 
@@ -119,7 +119,7 @@ def write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
 
 
 def matches(folder: Path, made: Recipe) -> bool:
-    """Whether a recipe's Modelfile stands in a folder as it is written; its ADAPTER line has to lead somewhere."""
+    """Test if a folder has a recipe's Modelfile as it should be, and the ADAPTER line leads to a file."""
     try:
         content = (folder / file_name(made)).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -143,7 +143,7 @@ def _removed(folder: Path, wanted: Iterable[str]) -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the file is what genesis wrote, to the letter: its first line has the digest of the others."""
+    """Test if a file is exactly what genesis wrote: its first line has the digest of the others."""
     try:
         first, _, body = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""How the daemon reads a model's name, and which names a codex may not use."""
+"""Names of models as the daemon reads them, and names that a codex may not use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,349}")
 
 
 def with_tag(name: str) -> str:
-    """The name as the daemon lists it: the tag `latest` where none is written.
+    """Return the name as the daemon lists it, with the tag `latest` if it has none.
 
     >>> with_tag("all-minilm"), with_tag("box:5000/team/model")
     ('all-minilm:latest', 'box:5000/team/model:latest')
@@ -19,17 +19,17 @@ def with_tag(name: str) -> str:
 
 
 def key(name: str) -> str:
-    """What two names share that are one model to the daemon, which matches without case."""
+    """Return the form in which names of one model are equal: the daemon ignores case."""
     return with_tag(name).casefold()
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two names are one model to the daemon."""
+    """Test if two names are one model to the daemon."""
     return key(one) == key(other)
 
 
 def fault(name: str) -> tuple[str, str] | None:
-    """What is wrong with a model's name and what to do; None if it may be used.
+    """Return a fault of a model's name with its remedy; None if the name may be used.
 
     >>> fault("llama3.1:8b-instruct-q4_K_M")
     >>> fault("gpt-oss:120b-cloud")[0]

@@ -1,4 +1,4 @@
-"""The options a persona may set: Ollama's, which travel with each call, and ours, which do not."""
+"""Options of a persona: Ollama's, which are sent with each call, and ours, which are not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_WINDOW = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One of Ollama's options: its type, its bounds (both may be taken; for texts how many), and what it is."""
+    """An option of Ollama: its type, its bounds (inclusive; for texts the number of them), and its meaning."""
 
     kind: type
     least: float
@@ -71,7 +71,7 @@ KIND_NAMES: Mapping[type, str] = {
 
 
 def read(table: Table) -> dict[str, Any]:
-    """The options of a table, checked; faults are kept in its file."""
+    """Read and check the options of a table. Faults are added to its file."""
     found: dict[str, Any] = {}
     for name in table.names():
         value = table.raw(name)
@@ -87,12 +87,12 @@ def read(table: Table) -> dict[str, Any]:
 
 
 def parameters(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the options is Ollama's: the parameters of a made model and of a call."""
+    """Return Ollama's part of the options: the parameters of a made model and of a call."""
     return {name: value for name, value in options.items() if name not in OURS}
 
 
 def bounds(option: Option) -> str:
-    """The bounds of an option in words.
+    """Describe the bounds of an option in words.
 
     >>> bounds(OLLAMA["top_p"]), bounds(OLLAMA["num_ctx"])
     ('0 to 1', '256 to 1,048,576')

@@ -1,4 +1,4 @@
-"""Genesis seen from outside: adapters and plan without holding the image, which may be open elsewhere or absent."""
+"""Genesis without holding the image, which may be open elsewhere or absent: adapters and plan."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ T = TypeVar("T")
 
 
 def laid(settings: Settings) -> Shelf:
-    """What the adapters folder holds, by its files alone."""
+    """Read the adapters folder by its files alone."""
     return discover(settings.place / "adapters", Digests(settings.digests))
 
 
 async def held(settings: Settings, codex: Codex, listed: Listed, daemon: adaptercheck.Shows) -> Shelf:
-    """What the adapters folder holds, with what fits no base among its faults; one request for each base."""
+    """Read the adapters folder, with the adapters that fit no base among its faults; one request for each base."""
     shelf = await asyncio.to_thread(laid, settings)
     return await adaptercheck.held(shelf, codex, settings.profile, listed, daemon)
 
 
 def planned(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf) -> Plan:
-    """The plan by codex, adapters and what the image chose, if it can be read; nothing is changed."""
+    """Return the plan by codex, adapters and the image's choices, if the image can be read. Nothing is changed."""
     return read(settings, lambda root: compared(settings, codex, listed, shelf, root))
 
 
 def compared(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf, root: Any) -> Plan:
-    """The plan by an image's root; None where there is none."""
+    """Return the plan by an image's root, or by None if there is no image."""
     known = None if root is None else ledger.known(root)
     chosen = {} if root is None else repository.choices(root)
     return compare(codex, settings.profile, listed, shelf, chosen, known)
 
 
 def read(settings: Settings, reader: Callable[[Any], T]) -> T:
-    """What a reader makes of the image's root as of its last commit, of None where it is not there or unreadable."""
+    """Return the reader's result for the image's root as of its last commit, or for None if it cannot be read."""
     if exists(settings.image_uri):
         try:
             with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:

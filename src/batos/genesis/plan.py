@@ -1,4 +1,4 @@
-"""What is missing between codex, adapters, Ollama and the image, computed without changing anything."""
+"""The plan of genesis: compares codex, adapters, Ollama and image, and lists the missing steps without doing them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Kind = Literal["pull", "upload", "create", "graph", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to do; `name` is None for a model whose name is known only when its base is there.
+    """A step to be done; `name` is None for a model whose name is known only when its base is there.
 
-    `size` is in bytes, None where nobody knows it before. A failed optional step fails nothing.
+    `size` is in bytes, None if unknown. The failure of an optional step fails nothing.
     """
 
     kind: Kind
@@ -35,11 +35,11 @@ class Step:
 
     @property
     def label(self) -> str:
-        """How the step is called where people see it: `pull llama3.1:8b`, `create batos-robin`."""
+        """Return the name that people see: `pull llama3.1:8b`, `create batos-robin`."""
         return f"{self.kind} {self.name or family(self.persona or '', self.adapter)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The step as plain data."""
+        """Return the step as plain data."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -73,38 +73,38 @@ class Plan:
 
     @property
     def version(self) -> str:
-        """The daemon's version."""
+        """Return the daemon's version."""
         return self.listed.version
 
     @property
     def satisfied(self) -> bool:
-        """Whether nothing is left to do but what is optional."""
+        """Test if only optional steps are left."""
         return all(step.optional for step in self.steps)
 
     @property
     def needs_pull(self) -> bool:
-        """Whether carrying it out would fetch something over the network."""
+        """Test if carrying out the plan would fetch something over the network."""
         return any(step.kind == "pull" for step in self.steps)
 
     @property
     def adapters(self) -> dict[str, Adapter]:
-        """The adapter of each persona that thinks with one."""
+        """Return the adapter of each persona that uses one."""
         return in_use(self.shelf, self.chosen)
 
     def used(self, persona: str) -> Recipe | None:
-        """What a persona's model is made of; None while its base is not there."""
+        """Return the recipe of a persona's model; None while its base is not there."""
         return self.recipes.get(self.models.get(persona, ""))
 
     def of_kind(self, *kinds: Kind) -> tuple[Step, ...]:
-        """The steps of these kinds, in order."""
+        """Return the steps of these kinds, in order."""
         return tuple(step for step in self.steps if step.kind in kinds)
 
     def digests(self) -> dict[str, str]:
-        """The digest of each model that the daemon has, by name."""
+        """Return the digest of each model that the daemon has, by name."""
         return {row.name: row.digest for row in self.listed.rows}
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan as plain data, for `genesis --plan --json`."""
+        """Return the plan as `genesis --plan --json` prints it."""
         return {
             "profile": self.profile,
             "ollama": self.version,
@@ -143,7 +143,7 @@ async def plan(
 def compare(
     codex: Codex, profile: str, listed: Listed, shelf: Shelf, chosen: Mapping[str, str | None], known: Known | None
 ) -> Plan:
-    """The plan for a daemon that has been asked."""
+    """Return the plan for a daemon whose models are listed."""
     recipes, waiting = _recipes(codex, profile, listed, shelf, known)
     wanted = {made.name: made for made in recipes}
     missing = [*waiting, *(step for made in recipes if (step := _create(made, listed, known)) is not None)]
@@ -155,10 +155,10 @@ def compare(
 
 
 def pruned(found: Plan, keep: Collection[str]) -> Plan:
-    """The plan with a step for each stale model that this image made and nothing needs.
+    """Return the plan with a step for each model to delete: one that this image made and nothing needs.
 
-    `keep` are models that somebody thinks with just now. What is listed under a name of ours and was not made by this
-    image, or has become another, is left to its owner.
+    `keep` are models in use at this moment. A model with a name of ours that this image did not make, or that was
+    changed, is left alone.
     """
     made = {} if found.known is None else found.known.models
     rows = {row.name: row for row in found.listed.rows}
@@ -174,7 +174,7 @@ def pruned(found: Plan, keep: Collection[str]) -> Plan:
 def _recipes(
     codex: Codex, profile: str, listed: Listed, shelf: Shelf, known: Known | None
 ) -> tuple[list[Recipe], list[Step]]:
-    """What is to be made of what, and a step for each model that has to wait for its base."""
+    """Return the recipes to be made, and a step for each model that has to wait for its base."""
     recipes: list[Recipe] = []
     waiting: list[Step] = []
     for persona in PILLARS:
@@ -193,9 +193,9 @@ def _recipes(
 
 
 def _remembered(persona: str, base: str, listed: Listed, known: Known | None) -> str | None:
-    """The digest that a base had which is no longer listed: models made of it have their weights still.
+    """Return the former digest of a base that is no longer listed: models made of it still contain its weights.
 
-    Of several it is that of the model which the persona thinks with, else of the one that was made last.
+    Of several it is that of the persona's present model, else that of the latest one.
     """
     if known is None:
         return None
@@ -207,7 +207,7 @@ def _remembered(persona: str, base: str, listed: Listed, known: Known | None) ->
 
 
 def _create(made: Recipe, listed: Listed, known: Known | None) -> Step | None:
-    """The step that makes a model; None if it is there and is what was made."""
+    """Return the step that makes a model; None if it is there and is what was made."""
     row = listed.row(made.name)
     if row is not None and known is None:
         return None
@@ -231,7 +231,7 @@ def _create(made: Recipe, listed: Listed, known: Known | None) -> Step | None:
 
 
 def _models(recipes: Iterable[Recipe], shelf: Shelf, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """The model that each persona thinks with; one whose model waits for its base has none."""
+    """Return the model of each persona; a persona whose model waits for its base has none."""
     used = in_use(shelf, chosen)
     return {made.persona: made.name for made in recipes if made.adapter is used.get(made.persona)}
 
@@ -251,7 +251,7 @@ def _pulls(codex: Codex, profile: str, listed: Listed) -> list[Step]:
 
 
 def _uploads(creates: Iterable[Step], shelf: Shelf) -> Iterator[Step]:
-    """One upload for each adapter of which a model is to be made."""
+    """Yield an upload for each adapter of which a model is to be made."""
     wanted = {(step.persona, step.adapter) for step in creates}
     for adapter in shelf.adapters:
         if (adapter.persona, adapter.name) in wanted:
@@ -261,7 +261,7 @@ def _uploads(creates: Iterable[Step], shelf: Shelf) -> Iterator[Step]:
 
 
 def _graph(found: Plan) -> Iterator[Step]:
-    """The step that writes into the image what it does not know yet."""
+    """Yield the step that writes into the image the facts that it lacks."""
     known = found.known
     if known is None:
         return
@@ -301,6 +301,6 @@ def _stale(recipes: Iterable[Recipe], listed: Listed) -> tuple[str, ...]:
 
 
 def in_words(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Join names to a text: `a`, `a and b`, `a, b and c`."""
     *rest, last = names
     return f"{', '.join(rest)} and {last}" if rest else last

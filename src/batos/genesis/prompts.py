@@ -32,7 +32,7 @@ SHAPES: Mapping[str, Shape] = {
 
 
 def read(table: Table) -> dict[str, str]:
-    """The templates of a `prompts` table, all seven, checked; faults are kept in its file."""
+    """Read and check the seven templates of a `prompts` table. Faults are added to its file."""
     found: dict[str, str] = {}
     for name, shape in SHAPES.items():
         text = table.text(name)
@@ -44,12 +44,12 @@ def read(table: Table) -> dict[str, str]:
 
 
 def fill(template: str, **values: object) -> str:
-    """The template with its places filled; what is filled in is never read for places itself."""
+    """Fill the places of a template. The values are never searched for places themselves."""
     return Template(template).substitute({name: str(value) for name, value in values.items()})
 
 
 def _stray(text: str) -> str:
-    """The stray dollar sign with the rest of its line, by which the line is found."""
+    """Return the stray dollar sign with the rest of its line, by which the line is found."""
     for found in Template.pattern.finditer(text):
         if found["invalid"] is not None:
             return text[found.start() :].partition("\n")[0]

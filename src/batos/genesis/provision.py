@@ -1,4 +1,4 @@
-"""Carrying a plan out: models pulled at once and made one by one, as often as it takes to reach what is wanted."""
+"""Carries out a plan: pulls models side by side and makes them one by one, until everything wanted is there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a step is; `completed` and `total` are bytes, None where nothing is counted."""
+    """The progress of a step; `completed` and `total` in bytes, None if nothing is counted."""
 
     step: str
     status: str
@@ -51,15 +51,15 @@ async def carry_out(
     pull: Pull = "all",
     patience: float = 300.0,
 ) -> Plan:
-    """Pull what is missing, upload adapters, make the models, look again; answers the plan as it then stands.
+    """Pull what is missing, upload adapters, make the models, look again; return the plan as it then stands.
 
-    Whatever was interrupted before is simply continued, and a plan in which nothing is missing sends nothing. What
-    vanishes meanwhile (a base that somebody deletes) is planned for anew. What the image has to write down, and
-    models to delete, are left to the caller. With `pull` "needed" nothing optional is pulled, with "none" nothing, and
-    what waits for a base waits on. A pull whose bytes stand still for `patience` seconds is cut and taken up again.
+    Interrupted work is continued, and a plan in which nothing is missing sends nothing. If something vanishes meanwhile
+    (somebody deletes a base), it is planned again. Records in the image, and models to delete, are left to the caller.
+    With `pull` "needed" nothing optional is pulled; with "none" nothing is, and models that wait for a base go on
+    waiting. A pull whose bytes stand still for `patience` seconds is cut and resumed.
 
-    BatosError: what a gate refuses. OllamaError: a step that is not optional failed, or a model that was reported as
-    made is not there; the error names the step and says what to do.
+    Raises: BatosError: a gate refuses. OllamaError: a required step failed, or a model that was reported as made is not
+    there; the error names the step and a remedy.
     """
     work = _Work(daemon, on_progress, gates, patience)
     if pull == "all" and todo.needs_pull:
@@ -82,12 +82,12 @@ async def carry_out(
 
 
 async def fetch(todo: Plan, daemon: Daemon, on_progress: OnProgress, *, patience: float = 300.0) -> None:
-    """Only pull what is missing, as `carry_out` does: what takes hours, and changes nothing that anybody waits for."""
+    """Pull what is missing, as `carry_out` does, and nothing else: this takes hours and changes nothing in use."""
     await _Work(daemon, on_progress, (), patience).pull_all(todo.of_kind("pull"), todo)
 
 
 def _left(todo: Plan, pull: Pull) -> list[Step]:
-    """The steps that can be carried out and must be; a model that waits for its base cannot be made without a pull."""
+    """Return the required steps that can be carried out: a model that waits for its base needs a pull first."""
     if pull == "none":
         return [step for step in todo.of_kind("create") if step.name is not None]
     return [step for step in todo.of_kind("pull", "create") if not step.optional]
@@ -95,7 +95,7 @@ def _left(todo: Plan, pull: Pull) -> list[Step]:
 
 @dataclass(slots=True)
 class _Meter:
-    """How many bytes of a step are there, over all its layers and attempts."""
+    """The number of bytes of a step that are there, over all its layers and attempts."""
 
     layers: dict[str, tuple[int, int]] = field(default_factory=dict)
     most: int = 0
@@ -105,7 +105,7 @@ class _Meter:
     begun: bool = False
 
     def begin(self, now: float) -> None:
-        """Another attempt."""
+        """Begin another attempt."""
         self.grown, self.begun = now, False
 
     def hear(self, line: catalogue.Progress, now: float) -> None:
@@ -121,18 +121,18 @@ class _Meter:
 
     @property
     def completed(self) -> int:
-        """The bytes that are there."""
+        """Return the bytes that are there."""
         return sum(completed for completed, _ in self.layers.values())
 
     @property
     def total(self) -> int | None:
-        """The bytes of all layers that were named so far; None before the first."""
+        """Return the bytes of all layers that were named so far; None before the first."""
         return sum(size for _, size in self.layers.values()) if self.layers else None
 
 
 @dataclass(slots=True)
 class _Work:
-    """One genesis under way; `made` are the models that it made itself, which it believes."""
+    """A genesis under way; `made` are the models that it made itself and therefore trusts."""
 
     daemon: Daemon
     on_progress: OnProgress
@@ -141,12 +141,12 @@ class _Work:
     made: dict[str, Recipe] = field(default_factory=dict)
 
     async def pulled(self, todo: Plan) -> Plan:
-        """Everything pulled that is missing, what is optional too."""
+        """Pull everything that is missing, optional models too, and return the new plan."""
         await self.pull_all(todo.of_kind("pull"), todo)
         return await self.again(todo)
 
     async def round(self, todo: Plan, pull: Pull) -> Plan:
-        """Everything that the plan says and that is not optional, once."""
+        """Carry out every required step of the plan once, and return the new plan."""
         pulls = [step for step in todo.of_kind("pull") if not step.optional and pull != "none"]
         if pulls:
             await self.pull_all(pulls, todo)
@@ -164,7 +164,7 @@ class _Work:
         return await self.again(todo)
 
     async def again(self, todo: Plan) -> Plan:
-        """The plan for what the daemon lists now."""
+        """Return the plan for the models that the daemon lists now."""
         listed = await look(self.daemon, todo.version)
         known = todo.known
         if known is not None:
@@ -174,7 +174,7 @@ class _Work:
         return replace(found, known=todo.known)
 
     async def pull_all(self, steps: Iterable[Step], todo: Plan) -> None:
-        """All at once, each to its end: one that fails leaves the others their bytes, a refusal stops them all."""
+        """Pull side by side: after a failure the other pulls still finish, a refusal stops them all."""
         steps, failures = tuple(steps), []
         try:
             async with asyncio.TaskGroup() as group:
@@ -194,7 +194,7 @@ class _Work:
             raise first
 
     async def _ended(self, step: Step) -> OllamaError | None:
-        """Why a pull failed, None if it did not."""
+        """Pull a model; return the failure, or None."""
         try:
             await self._pull(step)
         except OllamaError as failure:

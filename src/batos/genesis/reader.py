@@ -1,4 +1,4 @@
-"""A codex file read key by key, each fault kept with the file, the line and what to do."""
+"""Reads a codex file key by key, and keeps each fault with the file, the line and a remedy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def _line_of_many_parts(hidden: str) -> int | None:
-    """The line of a dotted key of more parts than there may be, None if there is none."""
+    """Return the line of a dotted key with too many parts, or None."""
     for number, line in enumerate(hidden.split("\n"), 1):
         if line.count(".") >= _PARTS and _MANY_PARTS.search(line):
             return number
@@ -47,7 +47,7 @@ def _line_of_many_parts(hidden: str) -> int | None:
 
 
 def _deepest_line(hidden: str) -> int:
-    """The line on which the most brackets are open."""
+    """Return the line on which the most brackets are open."""
     depth, deepest, at = 0, 0, 0
     for found in _BRACKET.finditer(hidden):
         depth += 1 if found[0] in "[{" else -1
@@ -58,21 +58,23 @@ def _deepest_line(hidden: str) -> int:
 
 @lru_cache(maxsize=16)
 def _looked_over(text: str) -> tuple[str, int | None, int | None]:
-    """A text with its strings hidden, where one is never closed, and the line of a key of too many parts."""
+    """Return a text with its strings hidden, the position of an unclosed one, and the line of a key with too many
+    parts.
+    """
     hidden, unclosed = masked(text)
     return hidden, unclosed, _line_of_many_parts(hidden)
 
 
 @lru_cache(maxsize=16)
 def _sound(text: str) -> tuple[dict[str, Any], KeyLines]:
-    """What a TOML text says and where: of the five files of a codex that is read again, at most one is another."""
+    """Parse a TOML text to values and lines. Cached, since of the five files of a codex mostly none or one changes."""
     return tomllib.loads(text), KeyLines(text)
 
 
 class Source:
-    """One TOML file: its values, where they are written, and the faults found so far.
+    """A TOML file: its values, the lines on which they are written, and the faults found so far.
 
-    `homes` says of words that are keys somewhere where that is: what stands in the wrong place is told its right one.
+    `homes` gives the right place of words that are keys elsewhere, for the remedy of a misplaced key.
     """
 
     def __init__(self, file: str, text: str, homes: Mapping[str, str] | None = None) -> None:
@@ -86,11 +88,11 @@ class Source:
 
     @property
     def sound(self) -> bool:
-        """Whether it is TOML at all: only then can anything be said of its keys."""
+        """Test if the file is TOML: only then can its keys be checked."""
         return self._lines is not None
 
     def faulty(self, key: str) -> bool:
-        """Whether a fault was found at a key of the top or below it."""
+        """Test if a fault was found at a top-level key or below it."""
         return any((fault.field or "").partition(".")[0] == key for fault in self.faults)
 
     def _parse(self) -> dict[str, Any]:
@@ -115,7 +117,7 @@ class Source:
         return values
 
     def _not_toml(self, said: str, unclosed: int | None) -> dict[str, Any]:
-        """A fault of syntax, at its line; what is never closed is told where it was opened."""
+        """Add a fault of syntax at its line; for an unclosed text that is the line on which it begins."""
         at = _AT_LINE.search(said)
         what = _AT_LINE.sub("", said)
         last = max(1, self.text.count("\n") + (not self.text.endswith("\n")))
@@ -136,7 +138,7 @@ class Source:
         return {}
 
     def _refuse_numbers(self, values: Mapping[str, Any]) -> None:
-        """No number that JSON and the daemon could not take: beyond 64 bits, infinite, or none at all."""
+        """Refuse numbers that JSON or the daemon cannot take: beyond 64 bits, infinite, or NaN."""
         pending: list[tuple[KeyPath, Any]] = [((), values)]
         while pending:
             path, value = pending.pop()
@@ -150,7 +152,9 @@ class Source:
                 self.fault(path, f"{_named(path)} is {value}", "Write a finite number.")
 
     def line(self, path: KeyPath, within: str | None = None) -> int | None:
-        """The line of a key or element, or of what is around it; with `within`, that on which its text says so."""
+        """Return the line of a key or element, or of the one around it; with `within`, the line that contains this
+        text.
+        """
         line = self._lines.of(path) if self._lines is not None else None
         if line is not None and within is not None:
             for number, written in enumerate(self.text.splitlines()[line - 1 :], start=line):
@@ -178,7 +182,7 @@ class Table:
         return key in self._values
 
     def names(self) -> tuple[str, ...]:
-        """The keys that are written, in order."""
+        """Return the written keys, in order."""
         return tuple(self._values)
 
     def fault(self, key: str, message: str, remedy: str, within: str | int | None = None) -> None:
@@ -192,12 +196,12 @@ class Table:
         self.fault(key, *_unknown(key, what, known, self.source.homes))
 
     def raw(self, key: str) -> Any:
-        """The value as TOML gives it, or None."""
+        """Return the value as TOML gives it, or None."""
         self._known.append(key)
         return self._values.get(key)
 
     def text(self, key: str, *, default: str | None = None) -> str:
-        """A text that is not blank, stripped; without a default it must be there."""
+        """Return a text, stripped. Without a default it must be there and not blank."""
         value = self.raw(key)
         if value is None and default is not None:
             return default
@@ -208,7 +212,7 @@ class Table:
         return ""
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """true or false."""
+        """Return true or false."""
         value = self.raw(key)
         if value is None or isinstance(value, bool):
             return default if value is None else value
@@ -216,7 +220,7 @@ class Table:
         return default
 
     def texts(self, key: str, *, required: bool = True) -> tuple[str, ...]:
-        """A list of texts, none blank."""
+        """Return a list of texts, none blank."""
         value = self.raw(key)
         if value is None and not required:
             return ()
@@ -233,7 +237,7 @@ class Table:
         return tuple(item.strip() for item in value if isinstance(item, str))
 
     def table(self, key: str) -> Table:
-        """The table under a key; an empty one if it is absent."""
+        """Return the table under a key; an empty one if it is absent."""
         value = self.raw(key)
         if value is not None and not isinstance(value, dict):
             self._refuse(key, value, "a table")
@@ -241,7 +245,7 @@ class Table:
         return Table(self.source, value or {}, (*self.path, key))
 
     def tables(self, key: str) -> tuple[Table, ...]:
-        """The array of tables under a key; an empty one if it is absent."""
+        """Return the array of tables under a key; an empty one if it is absent."""
         value = self.raw(key)
         if value is None:
             return ()
@@ -289,7 +293,7 @@ def _kind(value: object) -> str:
 
 
 def _named(path: KeyPath) -> str:
-    """How a message names what stands at a path: by its last name, also for an element of a list."""
+    """Return the name of a path for a message: its last key, also for an element of a list."""
     return next((f"`{part}`" for part in reversed(path) if isinstance(part, str)), "the value")
 
 
@@ -304,6 +308,6 @@ def _unknown(word: str, what: str, known: Iterable[str], homes: Mapping[str, str
 
 
 def meant(word: str, known: Iterable[str]) -> str | None:
-    """The permitted word that a mistyped one is nearest to, None if none is near."""
+    """Return the permitted word that is nearest to a mistyped one, None if none is near."""
     close = difflib.get_close_matches(word, sorted(set(known)), n=1)
     return close[0] if close else None

@@ -1,4 +1,4 @@
-"""What to do when a step of genesis fails: where the codex names the model, and how to help by hand."""
+"""Remedies for failed steps of genesis: the place of a model's name in the codex, and the command to help by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ To look around without it, run `batos emulator` in another terminal: it answers,
 
 
 def of_pull(error: T, step: Step, codex: Codex, profile: str) -> T:
-    """The error of a pull that failed, with the step's name and what to do about it."""
+    """Return the error of a failed pull with the step's name and a remedy."""
     name, low = step.name or "", error.message.lower()
     _name(error, step)
     if isinstance(error, ModelMissing):
@@ -51,7 +51,7 @@ def of_pull(error: T, step: Step, codex: Codex, profile: str) -> T:
 
 
 def of_create(error: T, step: Step) -> T:
-    """The error of a model that could not be made; one whose base is not there is told as it is."""
+    """Return the error of a model that could not be made, with a remedy; a missing base is reported unchanged."""
     if isinstance(error, ModelMissing):
         return error
     low = error.message.lower()
@@ -74,7 +74,7 @@ def _room(kept: str) -> str:
 
 
 def named_in(codex: Codex, profile: str, name: str) -> list[str]:
-    """Each place of the codex from which a model's name comes: `default_model (mind.toml:12)`."""
+    """List the places of the codex from which a model's name comes: `default_model (mind.toml:12)`."""
     own = "" if profile == "default" else f"profiles.{profile}."
     keys = {"model", "coder", "embedder"} if own else {"default_model", "coder", "embedder"}
     models = {f"{SHARED}.{own}{key}" for key in keys} | {f"{persona}.model" for persona in codex.personas}
@@ -84,6 +84,6 @@ def named_in(codex: Codex, profile: str, name: str) -> list[str]:
 
 
 def _place(entry: Entry, lines: Mapping[str, Mapping[KeyPath, int]]) -> str:
-    """The first of an entry's places that is written."""
+    """Return the first of an entry's places that is written."""
     file, path, _ = next(place for place in entry.places if place[1] in lines[place[0]])
     return f"`{path[-1]}` ({file}:{lines[file][path]})"

@@ -1,4 +1,4 @@
-"""What is in memory just now, held against the codex: models that spilled from the card, windows that are too small."""
+"""Compares the models in memory with the codex: models that spilled from the card, windows that are too small."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from batos.inference.placement import Bases, Looks, wants_card, where_of
 
 
 async def findings(plan: Plan, daemon: Looks, rows: Sequence[RunnerRow]) -> list[Finding]:
-    """Where the personas' models lie and which window they have, one finding a runner; `rows` are all runners."""
+    """Return a finding for each runner of the personas' models: its placement and its window. `rows` are all
+    runners.
+    """
     bases = Bases(daemon)
     personas: dict[str, list[str]] = {}
     runners: dict[str, RunnerRow] = {}

@@ -1,4 +1,4 @@
-"""What files and folders look like from outside, so that they are read again only when something changed."""
+"""Marks of files and folders, by which they are read again only if something changed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ DEEPEST = 2
 
 
 class Mark(NamedTuple):
-    """What tells one content of a file from another without reading it: bytes, both times of change, inode.
+    """Tells one content of a file from another without reading it: bytes, both times of change, inode.
 
-    The second time is the system's own: a copy that keeps the first, as `cp -p` and archives do, changes it.
+    The second time is the system's own: a copy that keeps the first one, as `cp -p` and archives make, still changes
+    it.
     """
 
     size: int
@@ -28,7 +29,10 @@ class Mark(NamedTuple):
 
 
 def mark(path: Path) -> Mark:
-    """The mark of a file or folder; OSError when there is none."""
+    """Return the mark of a file or folder.
+
+    Raises: OSError: there is none.
+    """
     found = path.stat()
     return Mark(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
@@ -44,7 +48,7 @@ class Stamp:
     settled: bool
 
     def covers(self, other: Stamp | None) -> bool:
-        """Whether what was read at the other stamp is still what stands there."""
+        """Test if the files read at the other stamp are still the same."""
         return other is not None and other.settled and self.entries == other.entries
 
 

@@ -1,4 +1,4 @@
-"""Where every key, table and list element of a TOML text is written, which the parser of the library does not tell."""
+"""Finds the line of every key, table and list element of a TOML text, which the library's parser does not tell."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ _SCALAR = re.compile(r"[^,\]}#\n]+")
 
 
 def masked(text: str) -> tuple[str, int | None]:
-    """The text, TOML or not, with each character of its texts and comments made NUL, and where one begins that is
-    never closed (its offset, None if all are); lines stay lines.
+    """Replace the strings and comments of a text by NUL characters, and find a string that is never closed.
+
+    Returns the masked text with its lines kept, and the offset at which the unclosed string begins, or None. The text
+    need not be valid TOML.
     """
     parts: list[str] = []
     done = 0
@@ -66,7 +68,7 @@ class KeyLines:
         self._read()
 
     def of(self, path: KeyPath) -> int | None:
-        """The line of a key, table or element, or of the nearest thing around it that is written; None for none."""
+        """Return the line of a key, table or element, or of the nearest one around it; None if there is none."""
         while path:
             line = self.keys.get(path) or self._above.get(path) or self._element(path)
             if line is not None:
@@ -108,7 +110,7 @@ class KeyLines:
             self._above.setdefault(path[:depth], line)
 
     def _names(self) -> tuple[str, ...]:
-        """The parts of a dotted key, up to what stands behind it."""
+        """Read the parts of a dotted key and go on after it."""
         names: list[str] = []
         while True:
             self._spaces()
@@ -136,7 +138,7 @@ class KeyLines:
         return path
 
     def _pair(self, table: KeyPath) -> None:
-        """A key and its value, however deep its lists and inline tables are."""
+        """Read a key and its value, however deep its lists and inline tables are."""
         open_: list[KeyPath] = []
         self._key(table, open_)
         while open_:
@@ -174,7 +176,7 @@ class KeyLines:
 
 
 def _plain(written: str) -> str:
-    """A part of a key without its quotes."""
+    """Return a part of a key without its quotes."""
     if written[0] not in "\"'":
         return written
     if "\\" not in written or written[0] == "'":

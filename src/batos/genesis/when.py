@@ -1,4 +1,4 @@
-"""When a key protocol offers itself: conditions that are computed, so that no call is spent on the choice."""
+"""Conditions of key protocols: they are computed, so that no model call is spent on the choice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ CONDITIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a protocol's conditions are held against, known when there is an answer; `parts` counts those with one."""
+    """The facts with which a protocol's conditions are compared, known once there is an answer.
+
+    `parts` counts the parts that answered.
+    """
 
     query: str
     effort: str
@@ -36,7 +39,7 @@ class Situation:
 
 
 def read(table: Table) -> dict[str, Any] | None:
-    """The conditions of a `when` table, checked; None if there are none (faults are kept in its file)."""
+    """Read and check the conditions of a `when` table; return None if there are none. Faults are added to its file."""
     found: dict[str, Any] = {}
     for name in table.names():
         value = table.raw(name)
@@ -51,7 +54,7 @@ def read(table: Table) -> dict[str, Any] | None:
 
 
 def _refuse_contradictions(table: Table, found: Mapping[str, Any]) -> None:
-    """Conditions that can never hold together are a mistake of whoever wrote them."""
+    """Refuse conditions that can never hold together."""
     least, most = found.get("min_words", 0), found.get("max_words")
     if most is not None and least > most:
         message = f"`min_words` is {least} and `max_words` {most}: no question is both"
@@ -63,7 +66,7 @@ def _refuse_contradictions(table: Table, found: Mapping[str, Any]) -> None:
 
 
 def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:
-    """Whether every condition holds; a protocol without conditions never offers itself."""
+    """Test if every condition holds. A protocol without conditions never applies."""
     if not when:
         return False
     text = folded(situation.query)
@@ -80,12 +83,12 @@ def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:
 
 
 def folded(text: str) -> str:
-    """The form in which words are compared: NFKC, no case, one kind of apostrophe, single blanks."""
+    """Return the form in which words are compared: NFKC, no case, one kind of apostrophe, single blanks."""
     return " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold().split())
 
 
 def mentions(text: str, phrases: Iterable[str]) -> bool:
-    """Whether a folded text has one of the phrases as whole words (CJK phrases: anywhere)."""
+    """Test if a folded text has one of the phrases as whole words (CJK phrases: anywhere)."""
     return any(_pattern(phrase).search(text) for phrase in phrases)
 
 

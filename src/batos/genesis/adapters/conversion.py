@@ -1,8 +1,8 @@
-"""A PEFT adapter as a GGUF one: its bytes under other names, with the rows in the order that the base has them.
+"""Converts a PEFT adapter to GGUF: its bytes under other names, with the rows in the order of the base's rows.
 
-No number is computed. Where a base's queries and keys were re-ordered when it became GGUF (the llama family), the rows
-of the second halves of those projections are put into the same order. The daemon's own conversion re-orders the
-first halves, which makes noise of them (docs/decisions/0010-peft-conversion.md).
+No number is computed. If the base's queries and keys were re-ordered for GGUF (the llama family), the rows of the
+second halves of those projections are put into the same order. The daemon's own conversion re-orders the first halves,
+which makes noise of them (docs/decisions/0010-peft-conversion.md).
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ def _write(target: Path, metadata: Sequence[tuple[str, str | int | float]], sour
 
 
 def _heads(info: Mapping[str, Any], pair: Pair) -> int:
-    """How many heads the rows of a pair's second half are re-ordered by; 0 where they stand as they are."""
+    """Return the number of heads by which the rows of a pair's second half are re-ordered; 0 if they stay.
+
+    Raises: AdapterError: the base does not tell the order of these rows.
+    """
     architecture = str(info.get("general.architecture"))
     if architecture not in _TURNED:
         return 0
@@ -119,7 +122,7 @@ def _pieces(path: Path, half: safetensors.Tensor, heads: int) -> Iterator[bytes]
 
 
 def _reordered(data: bytes, rows: int, heads: int) -> bytes:
-    """The rows so that the two halves of each head, which the original has apart, alternate."""
+    """Sort rows so that the two halves of each head, which the original keeps apart, alternate."""
     width, half = len(data) // rows, rows // heads // 2
     order = ((head * 2 + part) * half + at for head in range(heads) for at in range(half) for part in (0, 1))
     return b"".join(data[row * width : (row + 1) * width] for row in order)

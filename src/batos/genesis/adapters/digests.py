@@ -1,4 +1,4 @@
-"""Digests of large files, computed once and remembered by the mark of each file."""
+"""Digests of large files, computed once and stored with the mark of each file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_BYTES = 4 << 20
 
 
 def settled(seen: Mark) -> bool:
-    """Whether the file was left alone for so long that another change would show in its mark."""
+    """Test if a file was last changed so long ago that another change would show in its mark."""
     return seen.mtime_ns < time_ns() - _SETTLED_NS
 
 
@@ -34,7 +34,10 @@ class Digests:
         self._changed = False
 
     def of(self, path: Path) -> str:
-        """The digest of a file's content as it is now; OSError when it cannot be read."""
+        """Return the digest of a file's present content.
+
+        Raises: OSError: the file cannot be read.
+        """
         key = str(path.absolute())
         self._wanted.add(key)
         known = self._known.get(key)
@@ -67,7 +70,7 @@ class Digests:
 
 
 def _read(path: Path) -> dict[str, tuple[Mark, str]]:
-    """What the file holds; nothing of it when it is not as we write it."""
+    """Read the stored digests; return none if the file is not in our format."""
     if not path.is_file():  # nor is a pipe opened, which would wait for somebody to write
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The adapters folder: what it holds, checked file by file, and what of it each persona uses."""
+"""The adapters folder: its contents, checked file by file, and the adapter that each persona uses."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _GGUF_KEY = "adapter.gguf"
 
 
 def discover(folder: Path, known: Digests | None = None) -> Shelf:
-    """What a folder `adapters/` holds; a folder that is not there holds nothing.
+    """Read the contents of a folder `adapters/`; a missing folder is empty.
 
-    Every file's header is looked at once, and a file is read whole only where its digest is not `known`.
+    Every file's header is read once, and a whole file only if its digest is not `known`.
     """
     digests = known or Digests()
     adapters: list[Adapter] = []
@@ -48,9 +48,10 @@ def discover(folder: Path, known: Digests | None = None) -> Shelf:
 
 
 def in_use(shelf: Shelf, choices: Mapping[str, str | None]) -> dict[str, Adapter]:
-    """The adapter of each persona that thinks with one; `choices` is what the image knows of each.
+    """Return the adapter of each persona that uses one; `choices` are the image's records.
 
-    None: nobody chose, and the first by name is taken. A name: that one, or the base where it is gone. NONE: the base.
+    The choice None takes the first adapter by name. A name takes that adapter, or the bare base if it is gone. NONE
+    takes the bare base.
     """
     used = {}
     for persona in PILLARS:
@@ -148,7 +149,7 @@ def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Fa
 def _contents(
     persona: str, name: str, kind: Kind, files: tuple[tuple[Path, Mark], ...]
 ) -> tuple[peft.Contents | None, tuple[Fault, ...]]:
-    """What the files say; read once for each content that a stat can tell from another."""
+    """Read the files of an adapter, once for each content that `stat` can tell from another."""
     faults = Faults(persona, name)
     paths = [path for path, _ in files]
     found = ggufadapter.read(paths[0], faults) if kind == "gguf" else peft.read(paths[1], paths[0], faults)
@@ -156,7 +157,7 @@ def _contents(
 
 
 def _files(folder: Path, faults: Faults) -> dict[str, Path] | None:
-    """The files that make the adapter, by the names under which the daemon takes them."""
+    """Return the files of an adapter, by the names under which the daemon takes them; None if they are not sound."""
     there = [path for path in _entries(folder) if not path.is_dir()]
     ggufs = [path for path in there if path.suffix.lower() == ".gguf"]
     weights = [path for path in there if path.suffix.lower() == ".safetensors"]
@@ -188,9 +189,9 @@ def _files(folder: Path, faults: Faults) -> dict[str, Path] | None:
 
 
 def _regular(paths: Iterable[Path], folder: Path, faults: Faults) -> bool:
-    """Whether each is a plain file in this folder: what was unpacked from an archive may point anywhere.
+    """Test if each path is a plain file in this folder: an unpacked archive may contain links to anywhere.
 
-    The folder itself may be a link, which is a person's own way to keep weights on another disk.
+    The folder itself may be a link, by which people keep weights on another disk.
     """
     home = folder.resolve()
     sound = True

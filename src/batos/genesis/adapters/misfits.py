@@ -1,4 +1,4 @@
-"""Whether an adapter fits a base: what the daemon accepts and its runner then refuses is found here, before."""
+"""Finds out if an adapter fits a base, since the daemon accepts adapters that its runner then refuses."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _OTHER_BASE = "Name its base in the codex (`model` of the persona), or train it 
 
 
 def misfits(adapter: Adapter, card: ModelCard) -> tuple[Fault, ...]:
-    """Why the runner would not load this adapter on that base, empty if it will.
+    """Return the reasons why the runner would not load this adapter on that base; empty if it will.
 
-    With the base's `tensors` (a verbose `show`) every name and both widths are compared with what is there; without
-    them with what follows from its metadata.
+    With the base's `tensors` (a verbose `show`) every name and both widths are compared with the tensors; without them
+    with the shapes that follow from the metadata.
     """
     faults = Faults(adapter.persona, adapter.name)
     blobs = len(re.findall(r"^FROM ", card.modelfile, re.MULTILINE))
@@ -37,7 +37,7 @@ def misfits(adapter: Adapter, card: ModelCard) -> tuple[Fault, ...]:
 
 
 def doubts(adapter: Adapter, base: str) -> tuple[str, ...]:
-    """What speaks against a base by name alone: the widths are the truth, a name is a hint."""
+    """Return reasons against a base that follow from names alone: the widths decide, a name is only a hint."""
     found = list(adapter.doubts)
     other = _traits(base)
     if adapter.base is not None:
@@ -116,7 +116,7 @@ def _number(info: Mapping[str, Any], key: str) -> int | None:
 
 
 def _derived(info: Mapping[str, Any], tensor: str) -> tuple[int, int] | None:
-    """The shape that a block's projection has by the metadata; None where the metadata does not say."""
+    """Return the shape of a block's projection as it follows from the metadata; None if it does not follow."""
     width, heads = _number(info, "embedding_length"), _number(info, "attention.head_count")
     inner = _number(info, "feed_forward_length")
     if width is None or heads is None:
@@ -138,7 +138,7 @@ def _derived(info: Mapping[str, Any], tensor: str) -> tuple[int, int] | None:
 
 
 def _traits(name: str) -> dict[str, str]:
-    """The family and the billions of weights that a model's name seems to say, "" where it does not."""
+    """Return the family and the billions of weights that a model's name suggests, "" where it suggests none."""
     plain = name.casefold().rstrip("/")
     families = (each for each in _families(plain))
     size = re.search(r"(?<![0-9.])([0-9]+(?:\.[0-9]+)?) ?b(?![a-z0-9])", plain)

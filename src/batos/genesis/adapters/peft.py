@@ -1,4 +1,4 @@
-"""A LoRA as PEFT saves it, judged by what the daemon's conversion reads of it and what it passes over in silence."""
+"""A LoRA as PEFT saves it, checked for the parts that the daemon's conversion reads and those it silently ignores."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _CHANGED_BASE = ("pissa", "olora", "corda", "loftq")
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a folder says of its adapter."""
+    """The description of an adapter by its files."""
 
     rank: int
     alpha: float | None
@@ -107,7 +107,7 @@ def _json(path: Path, faults: Faults) -> dict[str, Any] | None:
 
 
 def _config(said: dict[str, Any], file: str, faults: Faults) -> tuple[str, ...]:
-    """Every key on which the daemon and PEFT would disagree is a fault; answers the doubts."""
+    """Add a fault for every key on which the daemon and PEFT would disagree; return the doubts."""
 
     def wrong(key: str, what: str, remedy: str) -> None:
         faults.add(what, remedy, f"{file}: {key}")
@@ -162,7 +162,9 @@ def _alpha(said: dict[str, Any], wrong: Callable[[str, str, str], None]) -> None
 
 
 def _rank_stabilised(said: dict[str, Any]) -> tuple[str, str]:
-    """rsLoRA divides alpha by the root of the rank: where that is whole, another alpha says the same."""
+    """Return fault and remedy for rsLoRA, which divides alpha by the root of the rank; another alpha may be equal to
+    it.
+    """
     alpha, rank = said.get("lora_alpha", 0), said.get("r", 0)
     what = "rank-stabilised LoRA divides alpha by the root of the rank, and the daemon divides by the rank"
     if _count(alpha) and _count(rank) and isqrt(rank) ** 2 == rank and not said.get("rank_pattern"):
@@ -276,7 +278,9 @@ def _pair(
 
 
 def _ranks(said: dict[str, Any], pairs: tuple[Pair, ...], file: str, faults: Faults) -> None:
-    """The rank that is written is that of the tensors; the daemon goes by theirs, so ranks of their own are right."""
+    """Add a fault if the written rank is not that of the tensors. The daemon uses the tensors' own, so a pattern is
+    right.
+    """
     if said.get("rank_pattern"):
         return
     other = next((pair for pair in pairs if pair.rank != said["r"]), None)

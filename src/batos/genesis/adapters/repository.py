@@ -1,4 +1,4 @@
-"""The `lora_repository`: a light proxy in the image for each adapter, and which of them a persona thinks with."""
+"""The `lora_repository`: a small proxy object in the image for each adapter, and the adapter of each persona."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ REPOSITORY = "lora_repository"
 
 
 def chosen(root: Any, persona: str) -> str | None:
-    """The name of the adapter that a persona was given, NONE for its bare base, None where nobody chose yet."""
+    """Return the name of the adapter chosen for a persona, NONE for its bare base, None if nobody chose."""
     prototype = root.get(prototype_name(persona))
     found = own_slots(prototype).get(CHOICE) if prototype is not None else None
     return found if isinstance(found, str) else None
 
 
 def choices(root: Any) -> dict[str, str | None]:
-    """What was chosen for each persona."""
+    """Return the choice for each persona."""
     return {persona: chosen(root, persona) for persona in PILLARS}
 
 
@@ -67,14 +67,16 @@ def record(root: Any, shelf: Shelf, made: Mapping[str, str], used: Iterable[Adap
 
 
 def proxies(root: Any) -> dict[str, dict[str, Any]]:
-    """The slots of each proxy by its label."""
+    """Return the slots of each proxy by its label."""
     model = root.get("pLLM_obj")
     repository = own_slots(model).get(REPOSITORY) if model is not None else None
     return {label: dict(own_slots(proxy)) for label, proxy in (repository or {}).items()}
 
 
 def _proxy(adapter: Adapter, model: str | None, used: bool) -> dict[str, Any]:
-    """What is kept of an adapter: everything but its weights. Of a model that is not made, the last one stays."""
+    """Return the slots of an adapter's proxy: everything but its weights. `model` is left out while no model is made of
+    it.
+    """
     slots = {
         "persona": adapter.persona,
         "name": adapter.name,

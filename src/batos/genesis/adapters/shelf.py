@@ -1,4 +1,4 @@
-"""What an adapters folder holds, as values: adapters that may be made into models, and faults that say why not."""
+"""The contents of an adapters folder as values: adapters that can be made into models, and faults of the others."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """One adapter whose files are sound; whether it fits a base is another question (`misfits.misfits`).
+    """An adapter whose files are sound. `misfits.misfits` checks if it fits a base.
 
-    `files` and `digests` (`sha256:<64 hex>`) go by the names under which the daemon takes them. `rank` is the
-    largest, `size` is in bytes; `architecture` and `base` are what it says of itself, None where it does not.
-    `doubts` are sentences about what the daemon will take otherwise than it was perhaps meant.
+    `files` and `digests` (`sha256:<64 hex>`) are keyed by the names under which the daemon takes them. `rank` is the
+    largest, `size` is in bytes. `architecture` and `base` are the adapter's own claims, None if it makes none. `doubts`
+    are sentences about things that the daemon will perhaps take otherwise than they were meant.
     """
 
     persona: str
@@ -53,19 +53,19 @@ class Adapter:
 
     @property
     def digest(self) -> str:
-        """One digest over all files, `sha256:<64 hex>`: other content is another adapter."""
+        """Return a digest over all files, `sha256:<64 hex>`: other content is another adapter."""
         made_of = json.dumps(sorted(self.digests.items()), separators=(",", ":"))
         return f"sha256:{hashlib.sha256(made_of.encode()).hexdigest()}"
 
     @property
     def label(self) -> str:
-        """How it is called where people see it: `ROBIN/warm`."""
+        """Return the name that people see: `ROBIN/warm`."""
         return f"{self.persona}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason for which an adapter (or a folder, without a name) is not used; `where` is file, key or tensor."""
+    """A reason for which an adapter (or a folder, without a name) is not used; `where` is file, key or tensor."""
 
     persona: str
     name: str
@@ -75,7 +75,7 @@ class Fault:
 
     @property
     def label(self) -> str:
-        """`ROBIN/warm`, or what there is of it."""
+        """Return `ROBIN/warm`, or the part of it that is known."""
         return "/".join(part for part in (self.persona, self.name) if part)
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Fault:
         return f"{self.label}{where}: {self.what}"
 
     def as_dict(self) -> dict[str, str]:
-        """The fault as plain data."""
+        """Return the fault as plain data."""
         return {
             "persona": self.persona,
             "name": self.name,
@@ -101,16 +101,16 @@ class Shelf:
     faults: tuple[Fault, ...] = ()
 
     def of(self, persona: str) -> tuple[Adapter, ...]:
-        """The sound adapters of a persona."""
+        """Return the sound adapters of a persona."""
         return tuple(adapter for adapter in self.adapters if adapter.persona == persona)
 
     def find(self, persona: str, name: str) -> Adapter | None:
-        """The sound adapter of that name, whose capitals do not count, as they do not for the daemon."""
+        """Return the sound adapter of that name, or None. Upper and lower case are the same, as for the daemon."""
         folded = name.casefold()
         return next((each for each in self.of(persona) if each.name.casefold() == folded), None)
 
     def without(self, faults: Iterable[Fault]) -> Shelf:
-        """The shelf with further faults, and without the adapters that have them."""
+        """Return the shelf with further faults, and without the adapters that have them."""
         further = tuple(faults)
         faulty = {(fault.persona, fault.name) for fault in further}
         sound = tuple(each for each in self.adapters if (each.persona, each.name) not in faulty)
@@ -132,5 +132,5 @@ class Faults:
         return iter(self._found)
 
     def add(self, what: str, remedy: str, where: str = "") -> None:
-        """One more."""
+        """Add a fault."""
         self._found.append(Fault(self._persona, self._name, what, remedy, where))

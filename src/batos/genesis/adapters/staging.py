@@ -1,4 +1,4 @@
-"""Adapters laid out for `ollama create -f`, which sees only some file names: by hard link, else by copy."""
+"""Lays out adapters for `ollama create -f`, which sees only some file names: by hard link, else by copy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def stage(folder: Path, adapter: Adapter) -> Path:
 
 
 def named(folder: Path, staged: Path) -> str:
-    """What an ADAPTER line says of a staged adapter, as it is read from a Modelfile in `folder`.
+    """Return the text of an ADAPTER line for a staged adapter, relative to the folder of the Modelfile.
 
     >>> named(Path("/home/m"), Path("/home/m/adapters/batos-robin-warm"))
     './adapters/batos-robin-warm'
@@ -79,12 +79,12 @@ def _name(adapter: Adapter) -> str:
 
 
 def _can_be_written(path: str) -> bool:
-    """Whether a Modelfile can name it: the daemon's tool drops signs that cannot be printed, and reads quotes."""
+    """Test if a Modelfile can name a path: Ollama's tool drops unprintable characters and reads quotes."""
     return path.isprintable() and '"' not in path and path == path.strip()
 
 
 def _is_whole(place: Path, adapter: Adapter) -> bool:
-    """Whether each file is there and is the original, or a copy of it as it is now."""
+    """Test if each staged file is the original, or an up-to-date copy of it."""
     try:
         return all(_same(path, place / _NAMES[key]) for key, path in adapter.files.items())
     except OSError:
