@@ -15,7 +15,7 @@ from batos.emulator.clocks import Clock, SystemClock
 from batos.emulator.errors import ApiError, Begun, Cut, OptionError
 from batos.emulator.faults import Asked, Fault, Faults
 from batos.emulator.go import json as gojson
-from batos.emulator.http.server import Request
+from batos.emulator.http.messages import Request
 from batos.emulator.library import models
 from batos.emulator.library.models import Model
 from batos.emulator.library.names import Name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from batos.emulator.errors import OptionError
 from batos.emulator.go.json import duration
-from batos.emulator.http.server import Limits
+from batos.emulator.http.messages import Limits
 from batos.emulator.speech.authoring.authors import AUTHORS, GOOD
 
 DEFAULT_PORT = 11434

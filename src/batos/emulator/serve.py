@@ -73,7 +73,7 @@ class Emulator:
     @property
     def connections(self) -> int:
         """How many clients are connected."""
-        return len(self._server.open)
+        return self._server.connections
 
     @property
     def held(self) -> int:

@@ -9,7 +9,7 @@ import json
 import pytest
 from tests.emulator.clients import CHAT_MODEL, Client, Start, until
 
-from batos.emulator.http.server import Limits
+from batos.emulator.http.messages import Limits
 
 
 async def _raw(client: Client, data: bytes) -> bytes:
@@ -182,3 +182,56 @@ async def test_a_body_that_nobody_wants_is_read_to_its_end_or_ends_the_connectio
     else:
         assert await reader.read() == b""
     writer.close()
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 10_000])
+async def test_a_request_may_come_in_pieces(client: Client, size: int) -> None:
+    """Wherever it is cut, three requests in a row are answered in order."""
+    body = b'{"model": "llama3.2:3b"}'
+    one = b"POST /api/show HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    last = b"GET /api/version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    host, _, port = client.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    data = one + one + last
+    for at in range(0, len(data), size):
+        writer.write(data[at : at + size])
+        await writer.drain()
+        await asyncio.sleep(0)
+    reply = await reader.read()
+    writer.close()
+    assert reply.count(b"HTTP/1.1 200 OK") == 3
+    assert reply.endswith(b'{"version":"0.33.0"}')
+
+
+async def _bytes(client: Client, request: str) -> bytes:
+    """Everything that comes back for a request without a body, on a connection that ends with it."""
+    host, _, port = client.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    data = await reader.read()
+    writer.close()
+    return data
+
+
+@pytest.mark.parametrize(
+    ("request_line", "length"),
+    [("GET /api/version", b"20"), ("HEAD /api/version", b"20"), ("GET /nowhere", b"18"), ("HEAD /api/show", b"22")],
+)
+async def test_a_short_reply_names_its_length(client: Client, request_line: str, length: bytes) -> None:
+    """A HEAD is told the length of what a GET would get, and gets no body."""
+    head, _, body = (await _bytes(client, request_line)).partition(b"\r\n\r\n")
+    assert b"Content-Length: " + length in head
+    assert b"Transfer-Encoding" not in head
+    assert len(body) == (0 if request_line.startswith("HEAD") else int(length))
+
+
+async def test_a_head_of_nothing_has_no_framing(client: Client) -> None:
+    """Go names neither a length nor chunks where the reply to a HEAD is empty."""
+    data = b"a blob"
+    path = f"/api/blobs/sha256:{hashlib.sha256(data).hexdigest()}"
+    assert (await client.http.post(path, content=data)).status_code == 201
+    head, _, body = (await _bytes(client, f"HEAD {path}")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"content-length" not in head.lower()
+    assert b"transfer-encoding" not in head.lower()
+    assert body == b""

@@ -17,7 +17,7 @@ from tests.emulator.clients import Client, Start, until
 from tests.emulator.recordings import MODELS
 
 from batos.emulator.clocks import SystemClock
-from batos.emulator.http.server import Limits
+from batos.emulator.http.messages import Limits
 from batos.emulator.library.names import parse
 from batos.emulator.library.store import Layer
 from batos.emulator.pulling.remote import Source

@@ -13,7 +13,7 @@ from batos.emulator.errors import ApiError, Cut
 from batos.emulator.faults import Fault
 from batos.emulator.go import json as gojson
 from batos.emulator.go.json import encode
-from batos.emulator.http.server import Answer, Request
+from batos.emulator.http.messages import Answer, Request
 from batos.emulator.library import names
 from batos.emulator.library.models import Model
 from batos.emulator.machine.pacing import Pace

@@ -7,7 +7,7 @@ from batos.emulator.api import pull as pulls
 from batos.emulator.daemon import Daemon, Lines, reply, said, stream, whole
 from batos.emulator.errors import ApiError
 from batos.emulator.go.json import quote
-from batos.emulator.http.server import Answer, Request
+from batos.emulator.http.messages import Answer, Request
 from batos.emulator.library import models, names
 from batos.emulator.library.names import Name
 from batos.emulator.library.store import digest_in

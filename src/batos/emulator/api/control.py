@@ -6,7 +6,7 @@ import json
 
 from batos.emulator.daemon import Daemon, reply
 from batos.emulator.errors import ApiError, OptionError
-from batos.emulator.http.server import Answer, Request
+from batos.emulator.http.messages import Answer, Request
 
 
 async def fault(daemon: Daemon, request: Request) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any
 from batos.emulator.daemon import Daemon, reply, written
 from batos.emulator.errors import ApiError
 from batos.emulator.go import json as gojson
-from batos.emulator.http.server import Answer, Request
+from batos.emulator.http.messages import Answer, Request
 from batos.emulator.library import names
 from batos.emulator.library.models import Model
 from batos.emulator.library.names import Name

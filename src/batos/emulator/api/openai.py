@@ -23,7 +23,7 @@ from batos.emulator.api.openai_saying import (
 )
 from batos.emulator.daemon import Daemon
 from batos.emulator.errors import ApiError
-from batos.emulator.http.server import Answer, Request
+from batos.emulator.http.messages import Answer, Request
 from batos.emulator.library import models, names
 from batos.emulator.replies import Reply, Stream
 from batos.emulator.requests import read

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from batos.emulator.api import answering, catalogue, control, embeds, openai
 from batos.emulator.daemon import Daemon, refusal
 from batos.emulator.errors import ApiError
-from batos.emulator.http.server import Answer, Request, plain
+from batos.emulator.http.messages import Answer, Request, plain
 from batos.emulator.remembering import short
 from batos.emulator.replies import Reply
 

@@ -1,0 +1,120 @@
+"""One client's connection: uvicorn's protocol over h11, changed where Go's server and its limits are otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+HEADER_BYTES = 32 * 1024
+_REFUSED = {
+    413: b"413 Request Entity Too Large",
+    431: b"431 Request Header Fields Too Large",
+    503: b"503 Service Unavailable",
+}
+_CHUNKED = b"Transfer-Encoding: chunked\r\n"
+#: Malformed requests are answered and not told of; an error of ours is.
+_LOG = logging.getLogger(__name__)
+_LOG.setLevel(logging.ERROR)
+
+
+class GoWire(h11.Connection):
+    """h11's state machine, which remembers the status of what it refused and can leave the framing out."""
+
+    refused = 400
+    unframed = False
+
+    def next_event(self) -> Any:
+        """Return the next event; the status that h11 suggests for a malformed request is kept in `refused`."""
+        try:
+            return super().next_event()
+        except h11.RemoteProtocolError as fault:
+            self.refused = fault.error_status_hint
+            raise
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        """Return the bytes of an event. Go writes no length and no chunks where a HEAD has an empty reply."""
+        pieces = super().send_with_data_passthrough(event)
+        if pieces and self.unframed and isinstance(event, h11.Response):
+            self.unframed = False
+            return [piece for piece in pieces if piece != _CHUNKED]
+        return pieces
+
+
+class Connection(H11Protocol):
+    """One client; `began` is the loop's time at which it began a request that is not whole yet.
+
+    `task` serves its present request and is cancelled when the client leaves.
+    """
+
+    if TYPE_CHECKING:
+        conn: GoWire
+
+    def __init__(self, config: Config, state: ServerState, most: int) -> None:
+        super().__init__(config, state, {})
+        self.app_state = {"connection": self}
+        self.conn = GoWire(h11.SERVER, HEADER_BYTES)
+        self.logger = _LOG
+        self.access_log = False
+        self.began: float | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self._most = most
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Accept the connection, or drop it where there are too many."""
+        assert isinstance(transport, asyncio.Transport)
+        if len(self.connections) >= self._most:
+            self.transport = transport
+            transport.abort()
+        else:
+            super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the request that is being served."""
+        super().connection_lost(exc)
+        self.began = None
+        if self.task is not None:
+            self.task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; the clock of a request begins with its first byte."""
+        if self.began is None and self.task is None:
+            self.began = self.loop.time()
+        super().data_received(data)
+
+    def on_response_complete(self) -> None:
+        """Go on with what the client sent ahead."""
+        self.task = None
+        if self.conn.trailing_data[0]:
+            self.began = self.loop.time()
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what h11 could not read, with the status that it suggests."""
+        self.refuse(self.conn.refused)
+
+    def refuse(self, status: int) -> None:
+        """Answer with a status in plain words and close: the request is not HTTP, too large, or one too many."""
+        self.began = None
+        if self.task is not None and self.cycle.response_started:
+            self.abort()
+            return
+        text = _REFUSED.get(status, b"400 Bad Request")
+        head = b"HTTP/1.1 %b\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%b"
+        self.transport.write(head % (text, text))
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection once everything is sent, in the middle of a reply too."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        self.transport.close()
+
+    def abort(self) -> None:
+        """Drop the connection without a word."""
+        self.transport.abort()
