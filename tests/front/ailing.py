@@ -101,6 +101,18 @@ async def lost_adapter(patient: Patient) -> None:
     await patient.change(lambda root: repository.choose(root, "ROBIN", "warm"))
 
 
+async def loaded_for_each_call(patient: Patient) -> None:
+    """A mission as it is told of a daemon that keeps no model between two calls."""
+    mission = await asked(patient)
+
+    def change(root: Any) -> None:
+        thought = root["missions"][mission][2]
+        cost = dict(thought.cost)
+        thought.cost = {**cost, "calls": max(6, cost["calls"]), "loads": max(6, cost["calls"])}
+
+    await patient.change(change)
+
+
 async def other_model_recorded(patient: Patient) -> None:
     await patient.change(lambda root: setattr(root["robin_prototype_obj"], "persona_model", "batos-robin:000000000000"))
 
@@ -315,6 +327,7 @@ AILMENTS: Mapping[str, tuple[Ail, ...]] = {
     "models.digests": (model_replaced,),
     "models.files": (modelfile_edited, codex_changed),
     "models.capable": (thinking_embedder,),
+    "models.loads": (loaded_for_each_call,),
     "models.trained": (untrained_window,),
     "models.window": (small_window,),
     "vram.budget": (small_card, untrained_window),

@@ -42,7 +42,7 @@ FINDINGS: Mapping[str, tuple[str, ...]] = {
     "ollama": ("answers", "version", "environment"),
     "models": (
         "listed", "pull", "upload", "create", "made", "stale", "recorded", "digests", "capable", "trained", "window",
-        "files",
+        "files", "loads",
     ),
     "vram": ("budget", "spill"),
     "codex": ("files", "digest"),

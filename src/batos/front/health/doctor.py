@@ -13,7 +13,7 @@ from typing import Any
 from batos.cognition.conversing import compaction
 from batos.config import Settings
 from batos.errors import BatosError, OllamaUnfit, UsageError
-from batos.front.health import belonging, cellcheck, house
+from batos.front.health import belonging, cellcheck, house, residency
 from batos.front.telling.console import counted, size
 from batos.genesis import adaptercheck, budgetcheck, codex, integrity, modelfile, outside, runnercheck
 from batos.genesis.adapters.shelf import Shelf
@@ -113,9 +113,9 @@ def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
         if environ.get(name, "").strip() not in ("", str(value))
     ]
     if environ.get("OLLAMA_KEEP_ALIVE", "").strip() in ("0", "0s"):
-        differing.append("OLLAMA_KEEP_ALIVE=0, so that every question loads its model anew")
+        differing.append("OLLAMA_KEEP_ALIVE=0: a daemon started from here loads its model anew for every call")
     if differing:
-        remedy = "Say the same to the daemon and in batos.toml: the budget counts by what stands there."
+        remedy = "Say the same to the daemon and in batos.toml (the budget counts by it), and let it keep its models."
         return Finding("ollama.environment", False, f"this environment has {'; '.join(differing)}", remedy)
     return Finding("ollama.environment", True, "nothing in this environment speaks against the settings")
 
@@ -148,6 +148,7 @@ def _read(
                 with faces.root() as root:
                     plan = outside.compared(settings, whole, listed, shelf, root) if whole and listed else None
                     findings += _missions(root, faces)
+                    findings += [residency.reloads(root)] if roots.MISSIONS in root else []
                     findings += belonging.findings(faces, root)
                     findings += integrity.audit(root, whole, plan, settings.profile) if whole is not None else ()
         except BatosError as error:

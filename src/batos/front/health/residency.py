@@ -3,14 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
+from batos.cognition import report
 from batos.config import Settings
 from batos.errors import ModelMissing
+from batos.genesis.integrity import Finding
 from batos.inference import opening
 from batos.inference.bridge import Bridge
 from batos.inference.catalogue import RunnerRow
 from batos.inference.placement import Bases, Where, where_of
+
+#: Answered missions that are looked at, the newest ones, of those that could tell; and calls that say enough.
+_MISSIONS, _CALLS = 5, 4
+#: Missions that are read for that, the newest ones.
+_LOOKED_AT: Final = 100
+#: A share of calls that loaded their model anew from which something is wrong.
+_TOO_MANY: Final = 0.5
+_RELOADED: Final = (
+    "Let the daemon keep its models: start it without OLLAMA_KEEP_ALIVE=0 and with OLLAMA_MAX_LOADED_MODELS for those "
+    "that fit (`batos budget`), and let no other program load models beside; `batos ps` shows what stays."
+)
+
+
+def reloads(root: Any) -> Finding:
+    """Judge by the newest answered missions whether the daemon keeps a model between two calls.
+
+    Of a mission's calls each model's first may load it; every other load is one too many. Missions in which no call was
+    a model's second tell nothing.
+    """
+    ended = (report.mission_report(name, *parts) for name, parts in islice(report.newest(root), _LOOKED_AT))
+    seen = list(islice((pair for pair in map(_seconds, ended) if pair[0]), _MISSIONS))
+    calls, again = sum(pair[0] for pair in seen), sum(pair[1] for pair in seen)
+    if calls >= _CALLS and again >= _TOO_MANY * calls:
+        what = f"in the newest {len(seen)} missions that tell, {again} of {calls} calls loaded again what had answered"
+        return Finding("models.loads", False, f"{what} before: the daemon does not keep its models", _RELOADED)
+    if calls < _CALLS:
+        return Finding("models.loads", True, "too few calls yet to tell whether the daemon keeps its models")
+    return Finding("models.loads", True, f"the daemon keeps its models: {again} of {calls} calls loaded one again")
+
+
+def _seconds(mission: dict[str, Any]) -> tuple[int, int]:
+    """Count a mission's calls beside each model's first, and how many of them loaded their model."""
+    cost, models = mission.get("cost") or {}, (mission.get("provenance") or {}).get("models") or {}
+    firsts = max(1, len(models))
+    beside = int(cost.get("calls", 0)) - firsts
+    return (beside, min(beside, max(0, int(cost.get("loads", 0)) - firsts))) if beside > 0 else (0, 0)
 
 
 async def models(settings: Settings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
