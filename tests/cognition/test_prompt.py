@@ -18,6 +18,7 @@ from batos.cognition import prompt
 from batos.cognition.prompt import Scene, Spoken, Voice
 from batos.errors import BatosError, ContextOverflow, ObjectError
 from batos.inference.bridge import ChatRequest
+from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, Passage, Turn
 from batos.memory.passages import passages
 
@@ -212,7 +213,7 @@ def test_messages_are_made_in_one_module() -> None:
 
 def test_a_measured_ratio_of_nothing_divides_nothing() -> None:
     """A daemon that counts no tokens leaves room for a prompt, and not an infinite one."""
-    assert prompt.room(4096, 1024, 0.0) == int((4096 - 1024 - prompt.MARGIN) / prompt.LEAST_RATIO)
+    assert prompt.room(4096, 1024, 0.0) == int((4096 - 1024 - prompt.MARGIN) / LEAST_RATIO)
     assert prompt.room(1024, 4096, 0.3) == 0
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.inference.counted import DIGEST, CountedBridge, Desk, asked, desk, identity, step, until
 
-from batos.errors import BatosError, ModelMissing, OllamaBusy, Refused, RunnerDied, TimedOut
+from batos.errors import BatosError, ContextOverflow, ModelMissing, OllamaBusy, Refused, RunnerDied, TimedOut
 from batos.events import Events
 from batos.image.transactions import snapshot
 from batos.inference.bridge import ChatRequest
@@ -92,6 +92,22 @@ async def test_a_budget_that_is_spent_refuses(limits: Limits, field: str) -> Non
         await session.think(asked("1"), step())
         assert session.cost.calls == 2
         assert len(at.records()) == 2, "a refused call is no entry"
+
+
+async def test_what_certainly_cannot_be_paid_or_held_is_not_sent() -> None:
+    """No tokenizer makes of a prompt as few tokens as the budget or the window has: nothing is asked or written."""
+    async with desk() as at:
+        bridge, roomy = CountedBridge(), {"num_ctx": 1280, "num_predict": 64}
+        with pytest.raises(Refused, match="at least 1015 tokens") as refused:
+            await at.session(bridge, limits=Limits(9, 1000, 60.0)).think(asked("w" * 20_000, options=roomy), step())
+        assert refused.value.field == "budget.tokens"
+        with pytest.raises(ContextOverflow, match="at least 1015 tokens") as over:
+            await at.session(bridge).think(asked("w" * 20_000, options={"num_ctx": 1014, "num_predict": 64}), step())
+        assert over.value.window == 1014
+        assert not bridge.begun
+        assert at.records() == []
+        await at.session(bridge, limits=Limits(9, 1015, 60.0)).think(asked("w" * 20_000, options=roomy), step())
+        assert sum(bridge.begun.values()) == 1
 
 
 async def test_a_mission_whose_time_is_over_makes_no_call() -> None:

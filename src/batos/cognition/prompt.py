@@ -16,12 +16,11 @@ from typing import TypeAlias
 
 from batos.errors import ObjectError
 from batos.genesis.prompts import fill
+from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, mark
 
 Message: TypeAlias = dict[str, str]
 
-#: No tokenizer does with less: a smaller measurement is a daemon that did not count.
-LEAST_RATIO = 0.05
 #: Tokens kept free beside prompt and answer, for the template's own marks.
 MARGIN = 64
 #: Bytes of a shortened part below which it says nothing any more.

@@ -13,10 +13,11 @@ from batos.cognition.brief import Combine, Install, Interpret, MissionBrief, Pol
 from batos.cognition.decided import Decided
 from batos.cognition.gate.checks import Fault, Verdict
 from batos.cognition.gate.citing import Quoted
-from batos.cognition.prompt import LEAST_RATIO, Scene, Voice
+from batos.cognition.prompt import Scene, Voice
 from batos.cognition.routing.router import Route
 from batos.errors import BatosError
 from batos.events import Events
+from batos.inference.cost import LEAST_RATIO
 from batos.inference.decide import REASONING_TOKENS
 from batos.inference.schema import Decision, Mode
 from batos.inference.session import Session

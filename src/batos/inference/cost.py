@@ -12,6 +12,8 @@ from batos.inference.chat import Answer
 from batos.inference.journal import Record, embeds
 from batos.inference.placement import LOADED
 
+#: No tokenizer makes fewer tokens of a byte: what a prompt has at least.
+LEAST_RATIO: Final = 0.05
 #: Later than any moment.
 _NEVER: Final = "9999"
 

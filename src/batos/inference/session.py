@@ -14,7 +14,7 @@ from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import marks
 from batos.inference.bridge import Answer, ChatRequest
-from batos.inference.cost import Cost, Limits, Spending
+from batos.inference.cost import LEAST_RATIO, Cost, Limits, Spending
 from batos.inference.journal import Journal, Record, journal_key
 from batos.inference.placement import Placement, Watch
 from batos.inference.turns import Turns
@@ -238,6 +238,7 @@ class Session:
 
     async def _pay(self, request: ChatRequest, step: Step, record: Record) -> Answer:
         self._check_limits()
+        self._check_prompt(record)
         self.events.emit("inference.start", mission=self.mission, path=step.path, model=request.model)
         self.cost.calls += 1
         listener = _Listener(self, step, record)
@@ -307,6 +308,19 @@ class Session:
                 )
         if self._left() <= 0:
             raise _out_of_time(self.limits)
+
+    def _check_prompt(self, record: Record) -> None:
+        """Refuse a prompt that certainly does not fit, and a mission's first that its budget certainly cannot pay."""
+        least, window = int(LEAST_RATIO * _prompt_bytes(record.request)), record.request["options"].get("num_ctx")
+        if window is not None and least > window:
+            said = f"the prompt has at least {least} tokens and the window holds {window}; it was not sent"
+            raise ContextOverflow(None, window, said)
+        if not self.cost.calls and least > self.limits.tokens:
+            raise Refused(
+                f"the first prompt alone has at least {least} tokens, and the mission may spend {self.limits.tokens}",
+                field="budget.tokens",
+                remedy="Ask again with a larger budget, or raise mission_tokens in batos.toml. Nothing was spent.",
+            )
 
 
 def _out_of_time(limits: Limits) -> TimedOut:

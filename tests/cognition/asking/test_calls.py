@@ -34,6 +34,7 @@ from batos.errors import BatosError, ContextOverflow, Runaway
 from batos.front.telling.mission import notes_text
 from batos.image import roots
 from batos.inference.bridge import Answer, ChatRequest
+from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, Past
 from batos.memory.passages import passages
 from batos.memory.recall import recall
@@ -291,7 +292,7 @@ def test_room_is_never_negative_and_evidence_stays_within_it(window: int, tokens
     if found.passages:
         guide = prompt.with_guide(question, decisions.WOVEN.guide)
         size = prompt.size(prompt.compose(running.scene.with_evidence(found), running.voice, guide))
-        spent = size * max(tokens, prompt.LEAST_RATIO) + running.thinking.answer_tokens(decisions.WOVEN)
+        spent = size * max(tokens, LEAST_RATIO) + running.thinking.answer_tokens(decisions.WOVEN)
         assert spent <= window - MARGIN + 1
 
 

@@ -189,6 +189,7 @@ def test_the_embedder_is_where_it_is_wanted(user: User) -> None:
     hot = {row["name"]: row["where"] for row in user.run("ps", "--json").document["data"]["hot"]}
     assert hot.pop("all-minilm:latest") == "processor"
     assert set(hot.values()) == {"card"}
+    assert "uses no card" not in user.run("budget").out
     assert "SPILLED" not in user.run("ps").out
 
 
@@ -201,4 +202,5 @@ def test_a_machine_without_a_card(tmp_path: Path) -> None:
         assert "warning" not in asked.err
         assert "runs on the CPU" in asked.err
         assert "on the CPU" in plain.run("ps").out
+        assert "uses no card" in plain.run("budget").out
         assert plain.run("doctor").code == 0

@@ -15,12 +15,12 @@ from typing import Any, Final, Protocol
 from batos.cognition import preparing
 from batos.cognition.conversing import conversations, recording
 from batos.cognition.conversing.recording import Piece, Recorded
-from batos.cognition.prompt import LEAST_RATIO
 from batos.cognition.running import Running
 from batos.errors import NotFound, ObjectError
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.records import least_trusted
+from batos.inference.cost import LEAST_RATIO
 from batos.inference.session import Session
 from batos.memory.evidence import Turn
 from batos.objects.prototype import UvmObject, own_slots

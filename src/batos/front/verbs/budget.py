@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Final
 
 import click
 
 from batos.front.health.pages import topic
 from batos.front.options import Called, common, run
-from batos.genesis import budgetcheck, codex, outside
+from batos.genesis import budgetcheck, codex, modelname, outside
 from batos.genesis.daemon import look
 from batos.genesis.plan import Plan
 from batos.inference import opening
 from batos.inference.bridge import Bridge
+from batos.inference.catalogue import RunnerRow
+
+#: What is said where the daemon was seen to use no card.
+_WITHOUT: Final = (
+    "What is in memory now lies wholly in main memory: the daemon uses no card here. The card above is what the "
+    "settings say; set `usable` in batos.toml to the memory that models may have."
+)
 
 
 @click.command()
@@ -32,13 +41,16 @@ async def _budget(called: Called) -> int:
     async with opening.bridge(settings) as bridge:
         plan = await _plan(called, bridge)
         table = await budgetcheck.table_of(plan, settings, bridge)
+        seen = [] if table.fits is False else await bridge.ps()
         over = await budgetcheck.refusal(plan, settings, bridge) if table.fits is False else None
     if over is not None:
         raise over
     if called.console.as_json:
-        called.console.document(table.as_dict())
+        called.console.document({**table.as_dict(), "no_card_seen": _no_card(plan, seen)})
         return 0
     called.console.write("\n".join(table.lines()))
+    if _no_card(plan, seen):
+        called.console.write(_WITHOUT)
     if table.largest:
         called.console.write(
             f"The largest num_ctx that fits is {table.largest}. See `batos help {topic('vram.budget')}`."
@@ -46,6 +58,13 @@ async def _budget(called: Called) -> int:
     if not table.fits and not called.quiet:
         called.console.say("Not every size is known yet: `batos genesis` looks again before it makes anything.")
     return 0
+
+
+def _no_card(plan: Plan, runners: Sequence[RunnerRow]) -> bool:
+    """Tell whether models are in memory that would be on a card, and nothing of them is; the embedder never is."""
+    embedder = plan.codex.profile(plan.profile).embedder
+    others = [each for each in runners if not modelname.same(each.name, embedder)]
+    return bool(others) and not any(each.size_vram for each in runners)
 
 
 async def _plan(called: Called, bridge: Bridge) -> Plan:
