@@ -13,7 +13,6 @@ from tests.inference.rawserver import reply, serving
 from batos.errors import UsageError, WireError
 from batos.inference.client import ResponseError
 from batos.inference.exchange import Exchange, encoded
-from batos.inference.wire import OllamaTransport
 
 
 class Answers(httpx.AsyncBaseTransport):
@@ -31,18 +30,20 @@ class Answers(httpx.AsyncBaseTransport):
 
 def exchange(transport: httpx.AsyncBaseTransport) -> Exchange:
     """An exchange whose daemon lies below a path."""
-    return Exchange("http://daemon:1/below/", OllamaTransport(transport), 5.0)
+    return Exchange("http://daemon:1/below/", transport, 5.0)
 
 
-async def test_a_chat_asks_for_overflow_and_its_lines_come_one_by_one() -> None:
-    """The body has `truncate` and `shift` at its end, the path stays below the daemon's, a last line needs no end."""
+async def test_what_is_posted_and_how_its_lines_come() -> None:
+    """The path stays below the daemon's, the length is named, and a last line needs no end."""
     transport = Answers(200, b'{"a":"\xe2\x80\xa8"}\n{"b":2}\n{"c":3}')
     async with aclosing(exchange(transport).lines("/api/chat", {"model": "m"})) as lines:
         assert [line async for line in lines] == [b'{"a":"\\u2028"}', b'{"b":2}', b'{"c":3}']
     assert str(transport.asked[0].url) == "http://daemon:1/below/api/chat"
     stream = transport.asked[0].stream
     assert isinstance(stream, httpx.AsyncByteStream)
-    assert [chunk async for chunk in stream] == [b'{"model":"m","truncate":false,"shift":false}']
+    assert [chunk async for chunk in stream] == [b'{"model":"m"}']
+    assert transport.asked[0].headers["Content-Length"] == "13"
+    assert transport.asked[0].headers["Host"] == "daemon:1"
     assert transport.asked[0].extensions["timeout"] == {"connect": 5.0}
 
 

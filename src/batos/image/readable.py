@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ZODB.DB import DB
@@ -23,11 +22,9 @@ class ReadableImage:
         self.db: DB = db
         self.journal_db: DB = journal_db
 
-    @contextmanager
-    def snapshot(self) -> Iterator[Any]:
+    def snapshot(self) -> AbstractContextManager[Any]:
         """Yield the root as of now, for reading only."""
-        with snapshot(self.db) as root:
-            yield root
+        return snapshot(self.db)
 
     def find(self, root: Any, mission: str) -> tuple[Brief, Status, UvmObject]:
         """Return a mission's three objects; raises NotFound."""

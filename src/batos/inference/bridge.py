@@ -78,7 +78,8 @@ class Bridge:
         self.deadlines = deadlines or Deadlines()
         self._peer = failures.Peer(self.url, self.deadlines.connect)
         self._cpu_threads = cpu_threads or default_cpu_threads()
-        wire = OllamaTransport(transport or network(self.url))
+        inner = transport or network(self.url)
+        wire = OllamaTransport(inner)
         timeout = httpx.Timeout(None, connect=self.deadlines.connect)
         settings: dict[str, Any] = {
             "transport": wire,
@@ -89,7 +90,7 @@ class Bridge:
         }
         self._client = AsyncClient(self.url, **settings)
         self._http = httpx.AsyncClient(base_url=self.url, **settings)
-        self._exchange = Exchange(self.url, wire, self.deadlines.connect)
+        self._exchange = Exchange(self.url, inner, self.deadlines.connect)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._pulse = Pulse()

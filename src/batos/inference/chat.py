@@ -11,6 +11,7 @@ from typing import Any
 from batos.errors import Runaway, UsageError
 from batos.inference.client import ChatResponse
 from batos.inference.counts import clean, counted
+from batos.inference.wire import WHOLE_PROMPT
 
 DEFAULT_NUM_PREDICT = 1024
 EMBED_WINDOW = 2048
@@ -94,7 +95,7 @@ def checked_messages(messages: Sequence[Mapping[str, str]]) -> None:
 
 
 def chat_body(request: ChatRequest, options: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
-    """Return what /api/chat is sent: what the request leaves open is not named."""
+    """Return what /api/chat is sent: what the request leaves open is not named, and no prompt is cut."""
     named = {"format": request.schema, "keep_alive": request.keep_alive, "think": request.think}
     return {
         "model": request.model,
@@ -102,6 +103,7 @@ def chat_body(request: ChatRequest, options: Mapping[str, Any], *, stream: bool)
         "options": options,
         **{name: value for name, value in named.items() if value is not None},
         "messages": request.messages,
+        **WHOLE_PROMPT,
     }
 
 

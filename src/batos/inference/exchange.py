@@ -10,24 +10,27 @@ import httpx
 
 from batos.errors import UsageError, WireError
 from batos.inference.client import ResponseError
+from batos.inference.wire import guard
 
 _HEADERS: Final = (
-    ("Accept", "application/json"),
-    ("Accept-Encoding", "identity"),
-    ("Content-Type", "application/json"),
-    ("User-Agent", "batos"),
+    (b"Accept", b"application/json"),
+    (b"Accept-Encoding", b"identity"),
+    (b"Content-Type", b"application/json"),
+    (b"User-Agent", b"batos"),
 )
 
 
 class Exchange:
     """The address of a daemon and the transport to it; `connect` is the seconds that a connection may take.
 
-    Every method raises ResponseError where the daemon refuses, and what the transport raises.
+    The replies are guarded here: the transport is the bare one, without what the client needs around it. Every method
+    raises ResponseError where the daemon refuses, and what the transport raises.
     """
 
     def __init__(self, url: str, transport: httpx.AsyncBaseTransport, connect: float) -> None:
         self._base = url.rstrip("/")
         self._transport = transport
+        self._head = ((b"Host", httpx.URL(url).netloc), *_HEADERS)
         self._extensions = {"timeout": {"connect": connect}}
         #: The addresses in use: to read one from its text costs more than to send a request.
         self._urls: dict[str, httpx.URL] = {}
@@ -45,7 +48,7 @@ class Exchange:
         response = await self._sent("POST", path, sent)
         stream = _stream(response)
         try:
-            async for chunk in stream:  # the transport yields whole lines
+            async for chunk in stream:  # whole lines: they are guarded
                 for line in chunk.removesuffix(b"\n").split(b"\n"):
                     yield line
         finally:
@@ -56,9 +59,13 @@ class Exchange:
         url = self._urls.get(path)
         if url is None:
             url = self._urls[path] = httpx.URL(self._base + path)
-        body = None if sent is None else encoded(sent)
-        request = httpx.Request(method, url, headers=_HEADERS, content=body, extensions=self._extensions)
+        body = b"" if sent is None else encoded(sent)
+        size = () if sent is None else ((b"Content-Length", b"%d" % len(body)),)
+        # Made of its parts: httpx would look at each header for one of its own.
+        headers, stream = httpx.Headers([*self._head, *size]), httpx.ByteStream(body)
+        request = httpx.Request(method, url, headers=headers, stream=stream, extensions=self._extensions)
         response = await self._transport.handle_async_request(request)
+        guard(response)
         try:
             if not response.is_success:
                 text = (await _body(response)).decode("utf-8", "replace")

@@ -28,6 +28,8 @@ def daemon_url(host: str) -> str:
     return url
 
 
+#: What keeps the daemon from cutting an overlong prompt in silence.
+WHOLE_PROMPT = {"truncate": False, "shift": False}
 # Go's decoder takes the last of two equal keys, so ours, spliced in at the end, always wins.
 _ADDED = {
     "/api/chat": b',"truncate":false,"shift":false}',
@@ -182,6 +184,12 @@ class _GuardedStream(httpx.AsyncByteStream):
         await self._stream.aclose()
 
 
+def guard(response: httpx.Response) -> None:
+    """Keep a reply's body within the bound that holds now, and in whole lines; one that is encoded is left as it is."""
+    if isinstance(response.stream, httpx.AsyncByteStream) and "Content-Encoding" not in response.headers:
+        response.stream = _GuardedStream(response.stream, _bound.get())
+
+
 class OllamaTransport(httpx.AsyncBaseTransport):
     """A transport around another that asks for overflow, guards the reply's lines and sends no key."""
 
@@ -193,8 +201,7 @@ class OllamaTransport(httpx.AsyncBaseTransport):
         ask_for_overflow(request)
         request.headers.pop("Authorization", None)  # the client adds OLLAMA_API_KEY; local means local
         response = await self._inner.handle_async_request(request)
-        if isinstance(response.stream, httpx.AsyncByteStream) and "Content-Encoding" not in response.headers:
-            response.stream = _GuardedStream(response.stream, _bound.get())
+        guard(response)
         return response
 
     async def aclose(self) -> None:

@@ -35,6 +35,10 @@ _SMALL = {
     "Dutch": "de het een en is van niet met voor op zijn dat die er te aan wat hoe ik je wordt naar ook om bij",
 }
 _SMALL_WORDS = {language: frozenset(listed.split()) for language, listed in _SMALL.items()}
+_LANGUAGES_OF = {
+    word: [language for language, small in _SMALL_WORDS.items() if word in small]
+    for word in frozenset().union(*_SMALL_WORDS.values())
+}
 #: All of them: words that say little about what a text says.
 SMALL_WORDS = frozenset().union(*_SMALL_WORDS.values())
 
@@ -81,7 +85,10 @@ def guess(text: str) -> str | None:
     if eastern := _eastern(text[:_SAMPLE]):
         return eastern
     said = words(text[:_SAMPLE])
-    hits = {language: [word for word in said if word in small] for language, small in _SMALL_WORDS.items()}
+    hits: dict[str, list[str]] = {language: [] for language in _SMALL_WORDS}
+    for word in said:
+        for language in _LANGUAGES_OF.get(word, ()):
+            hits[language].append(word)
     first, second = sorted(hits, key=lambda language: -len(hits[language]))[:2]
     most, next_most = len(hits[first]), len(hits[second])
     # Related languages share small words: who has all of the other's and more is it too.
@@ -91,8 +98,10 @@ def guess(text: str) -> str | None:
 
 def _eastern(text: str) -> str | None:
     """Japanese has kana, Korean hangul, Chinese its own particles; None where other letters are the most."""
+    if text.isascii():
+        return None
     kana, hangul, han = (len(kind.findall(text)) for kind in (_KANA, _HANGUL, _HAN))
-    if 2 * (kana + hangul + han) <= sum(1 for letter in text if letter.isalpha()):
+    if 2 * (kana + hangul + han) <= sum(map(str.isalpha, text)):
         return None
     if 10 * kana >= kana + han and kana:
         return "Japanese"
