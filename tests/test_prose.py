@@ -14,7 +14,19 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 WORDS = ROOT / "docs" / "words.md"
 #: Packages and modules under src/ whose docstrings all hold the rules. The list only grows, until it is all of src/.
-HELD = ("batos/cell", "batos/genesis", "batos/guardian", "batos/image", "batos/inference", "batos/objects")
+HELD = (
+    "batos/cell",
+    "batos/config.py",
+    "batos/errors.py",
+    "batos/events.py",
+    "batos/genesis",
+    "batos/guardian",
+    "batos/image",
+    "batos/inference",
+    "batos/loopwatch.py",
+    "batos/notation.py",
+    "batos/objects",
+)
 
 
 def entries() -> Iterator[prose_side.Entry]:

@@ -1,4 +1,4 @@
-"""One frozen `Settings` value, read once: defaults, then batos.toml, then the environment, then flags."""
+"""Settings as one frozen value, read once: defaults, then batos.toml, then the environment, then flags."""
 
 from __future__ import annotations
 
@@ -164,22 +164,24 @@ class Settings(BaseModel):
 
     @property
     def image_uri(self) -> str:
-        """The image's URI, with the default filled in."""
+        """Return the image's URI, with the default filled in."""
         return self.image or f"file://{self.home / 'live_image.fs'}?blobstorage_dir={quote(str(self.home / 'blobs'))}"
 
     @property
     def place(self) -> Path:
-        """Where `adapters/` and `modelfiles/` are: at the top of a checkout whose home this is, else in the home."""
+        """Return the folder of `adapters/` and `modelfiles/`: the top of a checkout if the home is in one, else the
+        home.
+        """
         return checkout_folder(self.home) or self.home
 
     @property
     def digests(self) -> Path:
-        """Where the digests of adapters' files are remembered; it may be removed at any time."""
+        """Return the file that stores the digests of adapters' files; deleting it costs only time."""
         return self.home / "adapters.json"
 
     @property
     def asker(self) -> str:
-        """The user of a brief that names none."""
+        """Return the user of a brief that names none."""
         if self.user:
             return self.user
         try:
@@ -206,7 +208,7 @@ class Loaded:
     unread: tuple[str, ...] = ()
 
     def rows(self) -> list[Sourced]:
-        """One row a setting, in the order of `Settings`; passwords in URIs are not shown."""
+        """Return a row for each setting, in the order of `Settings`; passwords in URIs are hidden."""
         settings = self.settings
         filled = {"image": masked(settings.image_uri), "journal": masked(settings.journal), "user": settings.asker}
         values = settings.model_dump(mode="json") | filled
@@ -263,7 +265,7 @@ def _expanded(path: str, variable: str) -> Path:
 
 
 def checkout_folder(here: Path) -> Path | None:
-    """The folder whose pyproject.toml is BAT OS's own, at or above `here`; None outside a checkout."""
+    """Return the folder at or above `here` whose pyproject.toml is BAT OS's own; None outside a checkout."""
     for folder in (here, *here.parents):
         project = folder / "pyproject.toml"
         if project.is_file():

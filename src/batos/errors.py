@@ -71,7 +71,9 @@ class BatosError(Exception):
     also: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
-        """A kind's code is its name: NotFound is `not_found`, ImageError is `image`; a private one has its parent's."""
+        """Set the code from the name: NotFound is `not_found`, ImageError is `image`; a private kind inherits its
+        parent's.
+        """
         if not cls.__name__.startswith("_"):
             cls.code = _CAPITAL.sub("_", cls.__name__.removesuffix("Error")).lower()
 
@@ -83,7 +85,7 @@ class BatosError(Exception):
             self.remedy = remedy
 
     def as_dict(self) -> dict[str, Any]:
-        """The error object of CONTRACT's `--json` documents."""
+        """Return the error object of CONTRACT's `--json` documents."""
         shown: dict[str, Any] = {
             "code": self.code,
             "message": self.message,
@@ -98,7 +100,7 @@ class BatosError(Exception):
 
 
 class UsageError(BatosError):
-    """What the person gave is wrong."""
+    """The person's input is wrong."""
 
     exit_code = 2
     remedy = "See `batos --help`."
@@ -167,7 +169,7 @@ class OllamaUnreachable(OllamaError):
 
 
 class OllamaTimeout(OllamaError):
-    """One phase took too long: connect, load, first_token, between_tokens; reply of what runs no model, progress."""
+    """A phase took too long: connect, load, first_token, between_tokens; reply (of calls without a model), progress."""
 
     retry = True
     remedy = "The machine may be overloaded: see `batos ps`, or raise the deadline of that phase in batos.toml."
@@ -327,7 +329,7 @@ class BudgetExceeded(Refused):
         self.table, self.largest = table, largest
 
     def as_dict(self) -> dict[str, Any]:
-        """The error object with the table."""
+        """Return the error object with the table."""
         return super().as_dict() | {"largest_num_ctx": self.largest, "budget": dict(self.table)}
 
 
@@ -396,7 +398,7 @@ class TimedOut(BatosError):
 
 
 class ApprovalNeeded(BatosError):
-    """What is to be done waits for a person; `approval` is the id under which it is asked, `others` are more ids."""
+    """A person must approve first; `approval` is the id of the question, `others` are more ids."""
 
     exit_code = 7
     remedy = "See it with `batos approvals`, then `batos approve ID`, or `batos reject ID --why TEXT`."
@@ -406,7 +408,7 @@ class ApprovalNeeded(BatosError):
         self.approval, self.others = approval, others
 
     def as_dict(self) -> dict[str, Any]:
-        """The error object with the ids."""
+        """Return the error object with the ids."""
         return super().as_dict() | {"approval": self.approval, "approvals": [self.approval, *self.others]}
 
 

@@ -1,4 +1,4 @@
-"""What happened, as named values with keys: told to subscribers, never a way to decide anything."""
+"""Events: named values with keys, reported to subscribers and never used to decide anything."""
 
 from __future__ import annotations
 

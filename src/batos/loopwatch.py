@@ -1,8 +1,8 @@
 """The loop watch: an event loop that times every callback by the CPU it used and remembers those that blocked it.
 
-CPU of the loop's own thread is counted, not wall time: a busy machine, a sleeping callback or another thread's work
-never accuses anyone. Of that, only garbage collection is forgiven, because in whose callback a collection falls is
-chance. An import counts: what is needed is imported before the loop starts.
+The CPU of the loop's own thread is counted, not wall time, so that a busy machine, a sleeping callback or another
+thread's work never counts against a callback. Only garbage collection is subtracted, because a collection may fall into
+any callback. An import counts: import everything needed before the loop starts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EXIT_BLOCKED = 70
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """One callback that used too much: what ran, from where to where, and its CPU seconds."""
+    """A callback that used too much: its name with the places from and to, and its CPU seconds."""
 
     what: str
     seconds: float
@@ -63,23 +63,23 @@ class WatchedLoop(asyncio.SelectorEventLoop):
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """As asyncio's, timed."""
+        """Call asyncio's method with the callback timed."""
         return super().call_soon(_Timed(self, callback), *args, context=context)
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """As asyncio's, timed."""
+        """Call asyncio's method with the callback timed."""
         return super().call_soon_threadsafe(_Timed(self, callback), *args, context=context)
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """As asyncio's, timed; `call_later` comes here too."""
+        """Call asyncio's method with the callback timed; `call_later` comes here too."""
         return super().call_at(when, _Timed(self, callback), *args, context=context)
 
     def add_signal_handler(self, sig: int, callback: Callable[[*Ts], object], *args: *Ts) -> None:
-        """As asyncio's, timed."""
+        """Call asyncio's method with the callback timed."""
         super().add_signal_handler(sig, _Timed(self, callback), *args)
 
     def _add_reader(self, fd: int, callback: Callable[[*Ts], object], *args: *Ts) -> asyncio.Handle:
@@ -130,7 +130,7 @@ def _name(callback: Callable[..., object], task: object, resumed: str) -> str:
 
 
 def _position(task: asyncio.Task[Any]) -> str:
-    """Where the innermost coroutine outside asyncio stands, as file:line; "its end" when the task has finished."""
+    """Return the line of the innermost coroutine outside asyncio as file:line; "its end" if the task has finished."""
     frame: FrameType | None = None
     step: Any = task.get_coro()
     while step is not None:
@@ -142,7 +142,9 @@ def _position(task: asyncio.Task[Any]) -> str:
 
 
 def run(main: Coroutine[Any, Any, T], *, debug: bool) -> T:
-    """`asyncio.run`; with `debug` on a watched loop: if anything blocked it, stderr says what and the exit is 70."""
+    """Run a coroutine as `asyncio.run` does; with `debug`, exit with 70 and a report on stderr if a callback
+    blocked.
+    """
     if not debug:
         return asyncio.run(main)
     with asyncio.Runner(loop_factory=WatchedLoop) as runner:

@@ -1,4 +1,4 @@
-"""What people write for addresses and sizes: how it is read, and how it is shown without a password."""
+"""Addresses and sizes as people write them: parses them, and hides passwords when they are shown."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ _USERINFO = ("@", "\uff20", "\ufe6b")  # also as other writings have it, which U
 
 
 def has_userinfo(address: str) -> bool:
-    """Whether an address has, or may have, a user and password before its host: it is never shown then."""
+    """Test if an address has, or may have, a user and password before its host: then it must not be shown."""
     return any(sign in address for sign in _USERINFO)
 
 
 def daemon_url(value: str) -> str:
-    """`OLLAMA_HOST` as the daemon's own tools read it: scheme and port filled in; raises ValueError when it is none.
+    """Return the URL for a value of `OLLAMA_HOST`, with scheme and port filled in as Ollama's own tools do.
 
-    The address that a daemon is told to listen on everywhere (0.0.0.0, [::]) becomes the loopback, where it is reached.
+    The address on which a daemon listens everywhere (0.0.0.0, [::]) becomes the loopback address. Raises ValueError if
+    the value is no address.
 
     >>> daemon_url("127.0.0.1")
     'http://127.0.0.1:11434'
@@ -49,7 +50,10 @@ def daemon_url(value: str) -> str:
 
 
 def _reachable(host: str) -> str:
-    """The host as a URL has it; raises ValueError for what can be none."""
+    """Return the host as a URL writes it.
+
+    Raises: ValueError: the text is no host.
+    """
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -68,7 +72,7 @@ _PASSWORD = re.compile(r"(://[^:/?#\s]*:)\S*(?=@)")
 
 
 def masked(uri: str) -> str:
-    """A storage URI as it may be shown: its passwords are `***`.
+    """Replace the passwords in a storage URI by `***`.
 
     >>> masked("postgres://ada:secret@box/image?sslmode=require")
     'postgres://ada:***@box/image?sslmode=require'
@@ -86,12 +90,14 @@ MOST_BYTES = 1 << 50
 
 
 def bytes_of(text: str) -> int:
-    """A size in bytes; a bare number counts GiB. Raises ValueError when it is none.
+    """Parse a size and return bytes; a number without a unit counts GiB.
 
     >>> bytes_of("8") == bytes_of("8GiB") == 8 * 2**30
     True
     >>> bytes_of("6500MiB")
     6815744000
+
+    Raises: ValueError: the text is no size.
     """
     found = _SIZE.fullmatch(text)
     unit = _UNITS.get(found[2].lower()) if found else None
