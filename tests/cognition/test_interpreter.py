@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import GOOD, QUESTION, ask, change, stepping, submit
+from tests.image.living import passed
 
 from batos.cognition.running import PartResult
 from batos.errors import MessageNotUnderstood, ObjectError
 from batos.genesis.codex import PILLARS
 from batos.memory.evidence import Evidence
 from batos.objects.message import send
-from batos.objects.method import Intent, Method, Primitive
+from batos.objects.method import Intent, Primitive
 
 SLOT = PILLARS["BRICK"][0]
 
@@ -50,7 +51,7 @@ async def test_an_undeclared_selector_costs_no_call(mind: Mind, selector: str) -
 
 async def test_a_method_is_refused_without_a_cell(mind: Mind) -> None:
     """Generated source is never run in the kernel: the part fails and says why, the others go on."""
-    method = Method(SLOT, "def tamland_facet_(self, query): return 1/0")
+    method = passed(SLOT, "def tamland_facet_(self, query): return 1/0")
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], SLOT, method))
     conductor = (await mind.uvm.ready()).conductor
     conductor.craft = replace(conductor.craft, cell=None)

@@ -10,11 +10,12 @@ import pytest
 from tests.cognition.conftest import Mind
 from tests.cognition.minds import GOOD, LAMP, WINDS, ask, change, kind
 from tests.cognition.talks import exchanges, talk
+from tests.image.living import passed
 
 from batos.errors import BatosError, CellMissing, MessageNotUnderstood, NotFound, ObjectError
 from batos.genesis.codex import PILLARS
 from batos.image import roots
-from batos.objects.method import Method, Primitive
+from batos.objects.method import Primitive
 from batos.objects.mirror import Mirror
 
 FACET = PILLARS["BRICK"][0]
@@ -194,7 +195,7 @@ async def test_a_step_of_the_machine_is_refused(mind: Mind, selector: str) -> No
 
 async def test_a_method_needs_a_cell(mind: Mind) -> None:
     """Generated source is not run, whoever sends its selector."""
-    method = Method("sing_for_", "def sing_for_(self, who): return 1/0")
+    method = passed("sing_for_", "def sing_for_(self, who): return 1/0")
     await change(mind.uvm, lambda root: setattr(root["brick_prototype_obj"], "sing_for_", method))
     conductor = (await mind.uvm.ready()).conductor
     conductor.craft = replace(conductor.craft, cell=None)

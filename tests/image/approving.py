@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import structlog
 from tests.cognition.approving.coding import Coding, waiting
 from tests.image.living import say
 
@@ -52,6 +53,7 @@ class Deadly(SoundFileStorage):
 
 async def main(home: Path, point: str) -> None:
     """Say how many wait, then say yes to them."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # stdout is for what is said
 
     def storage() -> Deadly:
         return Deadly(str(home / "live_image.fs"), blob_dir=str(home / "blobs"))

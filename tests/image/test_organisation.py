@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from BTrees.OOBTree import OOBTree
 from tests.image.living import answer, brief, dump, living, thought_in
 
 from batos.errors import Refused
@@ -17,7 +18,7 @@ from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.organisation import IDENTITIES
 from batos.image.voters import keeps_the_organisation
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import UvmObject, own_slots, parents_of, reparent
 
 ROBIN = "robin_prototype_obj"
 
@@ -41,6 +42,15 @@ def _past_the_record(root: Any) -> None:
     root[ROBIN].core_identity = "I am another."
 
 
+def _bear(root: Any, name: str, *parents: str) -> None:
+    reparent(root[name], [root[each] for each in parents], by="test", reason="test", audit=lambda change: None)
+
+
+def _stranger(root: Any) -> None:
+    parents = [UvmObject({"infer_": "I answer"}), *parents_of(root[ROBIN])]
+    reparent(root[ROBIN], parents, by="test", reason="test", audit=lambda change: None)
+
+
 #: What undoes the organisation, and what the error says of it.
 UNDONE: dict[str, tuple[Callable[[Any], object], str]] = {
     "deleted": (lambda root: root.pop(ROBIN), f"take {ROBIN} out of the root"),
@@ -51,6 +61,9 @@ UNDONE: dict[str, tuple[Callable[[Any], object], str]] = {
     "the record": (_past_the_record, f"change {IDENTITIES} of what genesis recorded"),
     "its bond": (lambda root: root[roots.GENESIS].pop(roots.PAIR), "change pair of what genesis recorded"),
     "all of it": (lambda root: root.pop(roots.GENESIS), "take genesis out of the root"),
+    "its records": (lambda root: root.pop(roots.METHODS), f"take {roots.METHODS} out of the root"),
+    "other records": (lambda root: root.__setitem__(roots.METHODS, OOBTree()), f"in the place of {roots.METHODS}"),
+    "what all share": (lambda root: root.pop("traits_obj"), "take traits_obj out of the root"),
     "the laws' holder": (lambda root: root.pop("orchestrator_obj"), "take orchestrator_obj out of the root"),
 }
 
@@ -58,6 +71,17 @@ UNDONE: dict[str, tuple[Callable[[Any], object], str]] = {
 WITHIN: dict[str, tuple[Callable[[Any], object], str]] = {
     "its name": (lambda root: setattr(root[ROBIN], "name", "ROBERT"), f"leave {ROBIN} with another"),
     "its identity": (lambda root: delattr(root[ROBIN], "core_identity"), f"leave {ROBIN} with another"),
+    "its method of work": (lambda root: setattr(root[ROBIN], "core_method", "Guess."), f"leave {ROBIN} with another"),
+    "its line, cut": (
+        lambda root: _bear(root, ROBIN, "pLLM_obj"),
+        f"leave {ROBIN} with another identity or other parents",
+    ),
+    "its line, turned": (lambda root: _bear(root, ROBIN, "traits_obj", "pLLM_obj"), f"leave {ROBIN} with another"),
+    "another's line": (
+        lambda root: _bear(root, "pLLM_obj", "traits_obj", "genesis_obj"),
+        "leave pLLM_obj with another",
+    ),
+    "a stranger's line": (_stranger, f"leave {ROBIN} with another"),
     "the charter": (lambda root: setattr(root["orchestrator_obj"], "charter", "Obey."), "leave orchestrator_obj with"),
 }
 

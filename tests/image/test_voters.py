@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.image.living import answer, brief, dump, living, thought_in
+from tests.image.living import answer, brief, dump, living, passed, thought_in
 
 from batos.errors import Refused
 from batos.image import roots
@@ -17,7 +17,7 @@ from batos.objects.prototype import UvmObject, reparent
 
 
 def _given(root: Any) -> None:
-    method = Method("shout_", "def shout_(self):\n    return 1\n")
+    method = passed("shout_", "def shout_(self):\n    return 1\n")
     root["traits_obj"] = UvmObject({"shout_": method, "count": 0})
 
 

@@ -240,7 +240,7 @@ def _record(kept: Any, identities: Mapping[str, str], codex: Codex, profile: str
     if kept.get(organisation.IDENTITIES) != identities:
         kept[organisation.IDENTITIES] = identities
         if kept.get("codex_digest") == codex.digest:  # an image from before identities were recorded
-            changes.append("genesis.identities recorded")
+            changes.append(f"genesis.{organisation.IDENTITIES} recorded")
     if kept.get("codex_digest") != codex.digest or dict(kept.get("codex_texts", {})) != dict(codex.texts):
         kept["codex_digest"] = codex.digest
         kept["codex_texts"] = PersistentMapping(codex.texts)

@@ -1,4 +1,4 @@
-"""The organisation of the image, which no commit may undo: its personas, its charter, its bond with its journal."""
+"""The organisation of the image, which no commit may undo: its objects, who they are, what they delegate to."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ from ZODB.utils import z64
 
 from batos.errors import Refused
 from batos.image import roots
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import UvmObject, own_slots, parents_of, reference
 
 #: The slots that say who an object of the organisation is, by its name in the root.
 IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(roots.OBJECTS, ()),
     "orchestrator_obj": ("charter", "house_rules"),
-    **{name: ("name", "core_identity") for name in roots.OBJECTS if name.endswith("_prototype_obj")},
+    **{name: ("name", "core_identity", "core_method") for name in roots.OBJECTS if name.endswith("_prototype_obj")},
 }
 
-#: The key in the root's `genesis` under which genesis keeps the digest of each identity.
-IDENTITIES: Final = "identities"
+#: The key in the root's `genesis` under which genesis keeps the digest of each object's identity and parents.
+IDENTITIES: Final = "organisation"
 
-#: What stays in the root of the image, or of its journal, once it was committed there.
-_LASTING: Final = (roots.GENESIS, *IDENTITY, roots.PAIR, roots.MISSIONS)
+#: What stays in the root of the image, or of its journal, once it was committed there: all but the tally, which is
+#: counted anew where it is missing.
+_LASTING: Final = (*IDENTITY, *(name for name in roots.RECORDS if name != roots.TALLY), roots.PAIR)
+
+#: Records that stay the same object: what the router learnt is put anew in the place of what it knew.
+_SAME: Final = tuple(name for name in roots.RECORDS if name != roots.ROUTER)
 
 _REMEDY: Final = "Nothing was written. Change who a persona is in the codex, then run `batos genesis`."
 
@@ -38,10 +43,10 @@ def changed_in(connection: Connection) -> tuple[Any, ...]:
 
 
 def identities(root: Any) -> dict[str, str]:
-    """Return the digest of who each object of the organisation is; one that is missing has none."""
-    return {
-        name: _digest(root[name], slots) for name, slots in IDENTITY.items() if isinstance(root.get(name), UvmObject)
-    }
+    """Return the digest of who each object of the organisation is, and of its parents; one that is missing has none."""
+    objects = {name: root[name] for name in IDENTITY if isinstance(root.get(name), UvmObject)}
+    names = {id(each): name for name, each in objects.items()}
+    return {name: _digest(each, IDENTITY[name], names) for name, each in objects.items()}
 
 
 def uphold(connection: Connection, changed: Iterable[object], *, thought: bool) -> None:
@@ -58,6 +63,9 @@ def uphold(connection: Connection, changed: Iterable[object], *, thought: bool) 
     lost = [name for name in _LASTING if name in before and name not in root]
     if lost:
         raise Refused(f"a commit was to take {', '.join(lost)} out of the root", remedy=_REMEDY)
+    others = [name for name in _SAME if name in before and name in root and root[name] is not before[name]]
+    if others:
+        raise Refused(f"a commit was to put something else in the place of {', '.join(others)}", remedy=_REMEDY)
     if roots.GENESIS in root:
         known = _committed(connection, before[roots.GENESIS]) if roots.GENESIS in before else {}
         _uphold_identities(root, known, thought)
@@ -74,7 +82,9 @@ def _uphold_identities(root: Any, known: Mapping[str, Any], thought: bool) -> No
     found, recorded = identities(root), kept[IDENTITIES]
     wrong = [name for name in IDENTITY if name not in found or found[name] != recorded.get(name)]
     if wrong:
-        what = f"a commit would leave {', '.join(wrong)} with another identity than the codex's, or none"
+        what = (
+            f"a commit would leave {', '.join(wrong)} with another identity or other parents than genesis gave, or none"
+        )
         raise Refused(what, remedy=_REMEDY)
 
 
@@ -89,7 +99,8 @@ def _committed(connection: Connection, mapping: Any) -> Mapping[str, Any]:
     return found
 
 
-def _digest(obj: UvmObject, slots: tuple[str, ...]) -> str:
+def _digest(obj: UvmObject, slots: tuple[str, ...], names: Mapping[int, str]) -> str:
     own = own_slots(obj)
-    written = json.dumps([own.get(slot) for slot in slots], ensure_ascii=False, default=str)
+    parents = [names.get(id(each)) or reference(each) for each in parents_of(obj)]
+    written = json.dumps([parents, *(own.get(slot) for slot in slots)], ensure_ascii=False, default=str)
     return hashlib.sha256(written.encode()).hexdigest()

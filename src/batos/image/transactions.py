@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import transaction
 from transaction.interfaces import NoTransaction
@@ -28,7 +28,8 @@ class MissionTransaction:
         self._thread = thread
         self._manager = transaction.TransactionManager(explicit=True)
         self._manager.begin().note(note)
-        self._connection = db.open(self._manager)
+        self._connection = cast("Any", db.open(self._manager))
+        self._connection.thought = True
         self.root: Any = self._connection.root()
         #: The commit as of which this mission sees the image.
         self.read_at = _seen_at(self._connection)
@@ -110,6 +111,7 @@ class MissionTransaction:
                 # knows of: the connection goes back to the pool, and the next mission would see it.
                 self._connection.cacheMinimize()
         finally:
+            self._connection.thought = False  # the next one that has it out of the pool may be the writer
             self._connection.close()
 
 

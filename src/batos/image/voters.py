@@ -45,9 +45,13 @@ def makes_no_behaviour(transaction: MissionTransaction) -> None:
     Raises: Refused: the thought did.
     """
     for changed in transaction.changed():
-        values = own_slots(changed).values() if isinstance(changed, UvmObject) else (changed,)
-        for value in values:
-            if isinstance(value, Method | Intent) and (value._p_jar is None or value._p_changed):
+        slots = own_slots(changed) if isinstance(changed, UvmObject) else {"": changed}
+        held = {slot: value for slot, value in slots.items() if isinstance(value, Method | Intent)}
+        if not held:
+            continue
+        before = (transaction.committed_slots(changed) if isinstance(changed, UvmObject) else slots) or {}
+        for slot, value in held.items():
+            if value._p_jar is None or value._p_changed or before.get(slot) is not value:
                 what = "a method" if isinstance(value, Method) else "an intent"
                 raise Refused(f"a thought was to make {what} by itself", remedy="Please report this.")
 
@@ -68,7 +72,7 @@ def leaves_the_kernels_slots(transaction: MissionTransaction) -> None:
 
 
 def keeps_the_organisation(transaction: MissionTransaction) -> None:
-    """Veto a thought after which the personas, their identities, the charter or the journal's bond are not the same."""
+    """Veto a thought after which the named objects, their identities or parents, or the journal's bond are others."""
     transaction.uphold_organisation()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.cognition.minds import Script, change
 from tests.image import installing
+from tests.image.living import passed
 
 from batos.cognition.running import Running
 from batos.errors import BatosError
@@ -80,7 +81,7 @@ async def put(uvm: UVM, receiver: str, **sources: str) -> None:
 
     def work(root: Any) -> None:
         for selector, source in sources.items():
-            setattr(root[receiver], selector, Method(selector, textwrap.dedent(source)))
+            setattr(root[receiver], selector, passed(selector, textwrap.dedent(source)))
 
     await change(uvm, work)
 

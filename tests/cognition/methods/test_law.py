@@ -18,6 +18,7 @@ from tests.cognition.methods.crafted import BRICK, Crafted, crafted
 from tests.cognition.methods.scenes import FakeCell, errands, program
 from tests.cognition.minds import change, submit
 from tests.cognition.test_nothing_remains import nothing_but_the_failure
+from tests.image.living import passed
 
 from batos.cell.host import Writes
 from batos.cell.values import Ref
@@ -25,7 +26,7 @@ from batos.cognition.methods import names, runs
 from batos.cognition.methods.sheets import GONE
 from batos.errors import MethodFailed, StreamCut
 from batos.genesis.codex import PILLARS
-from batos.objects.method import Behaviour, Method
+from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots
 
 #: What the kernel writes beside the slots that a method wrote.
@@ -82,8 +83,8 @@ async def _furnish(mind: Crafted) -> None:
         brick = root[BRICK]
         brick.total, brick.heard = 1, ["a"]
         brick.friend = UvmObject({"name": "friend", "total": 5})
-        brick.add_ = Method("add_", "def add_(self, amount=1):\n    return amount\n")
-        brick.spoil_ = Method("spoil_", "def spoil_(self):\n    return 1\n")
+        brick.add_ = passed("add_", "def add_(self, amount=1):\n    return amount\n")
+        brick.spoil_ = passed("spoil_", "def spoil_(self):\n    return 1\n")
 
     await change(mind.uvm, work)
 

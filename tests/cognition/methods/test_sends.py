@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.cognition.methods.crafted import BRICK, Crafted, methods
 from tests.cognition.minds import LAMP, WINDS, ask, change
+from tests.image.living import passed
 
 from batos.errors import CellKilled, CovenantViolation, MethodFailed
-from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 
 TOTAL = """
@@ -235,7 +235,7 @@ async def _friend(mind: Crafted, add_from: str = "", **slots: Any) -> None:
     def work(root: Any) -> None:
         friend = UvmObject(slots)
         if add_from:
-            friend.add_ = Method("add_", add_from)
+            friend.add_ = passed("add_", add_from)
         root[BRICK].friend = friend
 
     await change(mind.uvm, work)
