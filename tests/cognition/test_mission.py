@@ -13,7 +13,7 @@ from tests.cognition.minds import LAMP, QUESTION, Script, WaitingBridge, ask, ki
 
 from batos.cognition import preparing
 from batos.cognition.brief import as_file
-from batos.errors import BatosError, BriefError, OllamaUnreachable, Refused, StreamCut
+from batos.errors import BatosError, NotFound, OllamaUnreachable, Refused, StreamCut
 from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.publisher import Publisher
@@ -319,7 +319,7 @@ async def test_an_ancestor_has_ended_and_is_ones_own(mind: Mind) -> None:
     with pytest.raises(Refused, match="has not ended"):
         await submit(mind.uvm, ancestor=first)
     await mind.uvm.run(first)
-    with pytest.raises(BriefError, match="another user's"):
+    with pytest.raises(NotFound, match=r"no mission .* of eve's"):
         await submit(mind.uvm, ancestor=first, user="eve")
 
 

@@ -12,7 +12,7 @@ from tests.cognition.conftest import Mind
 from tests.cognition.minds import BAD, DOCUMENT, GOOD, LAMP, WINDS, ask, begun, stepping, submit
 
 from batos.cognition.provenance import lineage_trust
-from batos.errors import BriefError
+from batos.errors import NotFound
 from batos.genesis.codex import PILLARS
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
@@ -145,7 +145,7 @@ async def test_anothers_conversation_is_refused(mind: Mind) -> None:
     mind.script.woven = dict(PLAIN)
     await ask(mind.uvm, files=(), effort="reflex", conversation=conversation, user="anna")
     calls = len(mind.bridge.history)
-    with pytest.raises(BriefError, match="another user's") as raised:
+    with pytest.raises(NotFound, match=r"no conversation .* of berta's") as raised:
         await ask(mind.uvm, files=(), effort="reflex", conversation=conversation, user="berta")
     assert raised.value.field == "conversation"
     assert len(mind.bridge.history) == calls
@@ -167,7 +167,7 @@ async def test_of_two_users_who_begin_one_conversation_it_is_the_firsts(mind: Mi
     mind.script.woven = dict(PLAIN)
     ids = [await mind.uvm.image.accept({**brief, "user": user}) for user in ("anna", "berta")]
     await mind.uvm.run(ids[0])
-    with pytest.raises(BriefError, match="another user's"):
+    with pytest.raises(NotFound, match=r"no conversation .* of berta's"):
         await mind.uvm.run(ids[1])
     with mind.uvm.image.snapshot() as root:
         kept = root[roots.CONVERSATIONS][brief["conversation"]]

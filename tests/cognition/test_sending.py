@@ -12,7 +12,7 @@ from tests.cognition.minds import GOOD, LAMP, WINDS, ask, change, kind
 from tests.cognition.talks import exchanges, talk
 from tests.image.living import passed
 
-from batos.errors import BatosError, CellMissing, MessageNotUnderstood, NotFound, ObjectError
+from batos.errors import CellMissing, MessageNotUnderstood, NotFound, ObjectError
 from batos.genesis.codex import PILLARS
 from batos.image import roots
 from batos.objects.method import Primitive
@@ -132,7 +132,7 @@ async def test_turns_are_read_by_a_message_too(mind: Mind) -> None:
     told = await sent(mind, name, "turns_", -2)
     assert [each["position"] for each in result(told)["turns"]] == [4, 5]
     assert told["trust"]["lineage"] == "external"
-    with pytest.raises(BatosError, match="another user's"):
+    with pytest.raises(NotFound, match="there is no object"):
         await sent(mind, name, "turns_", user="anna")
 
 

@@ -29,7 +29,7 @@ from batos.front.wire import note
 from batos.front.wire.addresses import listening
 from batos.front.wire.keys import Credentials, Keyring
 from batos.front.wire.note import Note
-from batos.image import roots
+from batos.image import roots, whose
 from batos.uvm import UVM
 
 ANY = "tcp://127.0.0.1:*"
@@ -141,7 +141,7 @@ class Played:
     def mission_named(self, name: str, user: str | None = None) -> str:
         theirs = [each for each, found in self.found.items() if user in (None, found["brief"]["user"])]
         if name != "last" and name in self.found and name not in theirs:
-            raise NotFound(f"{name} is another user's", field="mission", remedy="Name one of yours.")
+            raise whose.no_mission(name, user)
         return theirs[-1] if name == "last" else name
 
     def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from batos.cognition import report
 from batos.cognition.conversing import conversations
 from batos.cognition.lives.reading import LivesRead
 from batos.config import Settings
-from batos.image import whose
 from batos.image.readable import ReadableImage
 from batos.inference.journal import Entries
 
@@ -40,10 +39,7 @@ class Readings:
     def mission_named(self, name: str, user: str | None = None) -> str:
         """Return the id of the mission that is meant; NotFound, BriefError. A user who is named sees only their own."""
         with self.image.snapshot() as root:
-            found = report.mission_named(root, name, user or self.settings.asker)
-            if user is not None:
-                whose.check(root, self.image.find(root, found)[2], user)
-            return found
+            return report.mission_named(root, name, user or self.settings.asker, user)
 
     def prompts(self, mission: str) -> list[dict[str, Any]]:
         """Show every call of a mission, and of the generations it began, with the exact prompt; raises NotFound."""

@@ -114,15 +114,20 @@ def newest(root: Any) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:
     return ((name, missions[name]) for name in naming.descending(missions))
 
 
-def mission_named(root: Any, name: str, user: str) -> str:
-    """Return the id of a mission: `last` and `last-1` are the user's; NotFound where there are not so many.
+def mission_named(root: Any, name: str, asker: str, user: str | None = None) -> str:
+    """Return the id of a mission: `last` and `last-1` are the asker's; NotFound where there are not so many.
 
-    BriefError: it is the beginning of several.
+    Where a user is named only that one's missions are there. BriefError: it is the beginning of several.
     """
     before = naming.back(name)
     if before is None:
-        return naming.begun(root[roots.MISSIONS], name)
-    own = (each for each, (brief, _, _) in newest(root) if brief.value["user"] == user)
+        if user is None:
+            return naming.begun(root[roots.MISSIONS], name)
+        meant = naming.begun(root[roots.MISSIONS], name, lambda each: whose.asked_by(root, [each], user))
+        if not whose.asked_by(root, [meant], user):
+            raise whose.no_mission(name, user)
+        return meant
+    own = (each for each, (brief, _, _) in newest(root) if brief.value["user"] == asker)
     found = next(islice(own, before, None), None)
     if found is None:
         have = "no mission yet" if before == 0 else f"no mission {name}: you asked fewer"
@@ -214,9 +219,8 @@ def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
     Of one that is declared and does not exist: its API, and the methods that it would have. NotFound: there is no such
     object or slot.
     """
-    found = by_name(root, name)
+    found = by_name(root, name, user or None)
     if found is not None:
-        whose.check(root, found, user or (whose.owner(root, found) or ""))
         described = _with_names(root, {"object": name, **Mirror(found).describe()})
         slots = whose.shown(own_slots(found), user)
         return {**described, "slots": {slot: as_json(value) for slot, value in sorted(slots.items())}}
@@ -225,10 +229,9 @@ def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
         methods = [asdict(each) for each in api_of(intent.text)[0]]
         return {"object": name, "state": "declared, absent", "api": intent.text, "methods": methods}
     holder_name, dot, slot = name.rpartition(".")
-    holder = by_name(root, holder_name) if dot else None
+    holder = by_name(root, holder_name, user or None) if dot else None
     if holder is None:
-        holder = find_object(root, name)
-    whose.check(root, holder, user or (whose.owner(root, holder) or ""))
+        holder = find_object(root, name, user or None)
     values = ((each, whose.seen(own_slots(each), slot, user)) for each in delegation(holder))
     where = next((found for found in values if found[1] is not whose.ABSENT), None)
     if where is None or slot == whose.SLOT_USERS:

@@ -24,7 +24,7 @@ from batos.cognition.methods.sheets import Sheet, trust_of
 from batos.cognition.routing.router import Route
 from batos.cognition.running import PartResult, Running, Said, Synthesis
 from batos.errors import MessageNotUnderstood, ObjectError
-from batos.image import roots, whose
+from batos.image import roots
 from batos.image.lookup import find_object
 from batos.image.records import least_trusted
 from batos.inference.schema import Decision
@@ -245,9 +245,7 @@ def _need_persona(sent: _Sent) -> None:
 
 def _receiver(root: Any, message: Message, user: str) -> UvmObject:
     """Find the object that a message is for; NotFound if there is none, or it comes from another user's words."""
-    found = find_object(root, message.receiver)
-    whose.check(root, found, user)
-    return found
+    return find_object(root, message.receiver, user)
 
 
 def _found(receiver: UvmObject, message: Message) -> Found:

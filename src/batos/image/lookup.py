@@ -8,16 +8,17 @@ from typing import Any
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound
-from batos.image import naming, roots, tools
+from batos.image import naming, roots, tools, whose
 from batos.objects.prototype import UvmObject
 
 
-def find_object(root: Any, name: str) -> UvmObject:
+def find_object(root: Any, name: str, user: str | None = None) -> UvmObject:
     """Return an object by root name, declared name, mission, conversation or oid.
 
-    Raises: NotFound: there is no such object, or it is declared and was not made yet.
+    Raises: NotFound: there is no such object, it is declared and was not made yet, or it is made of the words of
+    another than `user`, where one is named: who asks is not told which.
     """
-    found = by_name(root, name)
+    found = by_name(root, name, user)
     if found is None:
         if tools.absent(root, name) is not None:
             raise _absent(name)
@@ -28,7 +29,7 @@ def find_object(root: Any, name: str) -> UvmObject:
         raise NotFound(
             f"there is no object {name!r}{f'; did you mean {short[near[0]]}?' if near else ''}",
             field="object",
-            remedy="Name a root object (`batos inspect` lists them), a mission, a conversation or oid:0x2a; "
+            remedy="Name a root object (`batos inspect` lists them), a mission or conversation of yours, or oid:0x2a; "
             "add .SLOT for one slot.",
         )
     return found
@@ -42,24 +43,29 @@ def _absent(name: str) -> NotFound:
     )
 
 
-def by_name(root: Any, name: str) -> UvmObject | None:
-    """Return an object by any of its names; None where there is no such object.
+def by_name(root: Any, name: str, user: str | None = None) -> UvmObject | None:
+    """Return an object by any of its names; None where there is no such object, or it is another user's than `user`.
 
-    Raises: BriefError: the beginning of a mission's or conversation's id fits several.
+    Raises: BriefError: the beginning of a mission's or conversation's id fits several (of this user's).
     """
+    found: object
     if name in roots.OBJECTS:
         found = root.get(name)
     elif name.startswith("m-"):
         missions = root[roots.MISSIONS]
-        _, _, found = missions.get(naming.begun(missions, name), (None, None, None))
+        own = None if user is None else lambda each: whose.asked_by(root, [each], user)
+        _, _, found = missions.get(naming.begun(missions, name, own), (None, None, None))
     elif name.startswith("c-"):
         conversations = root[roots.CONVERSATIONS]
-        found = conversations.get(naming.begun(conversations, name))
+        own = None if user is None else lambda each: whose.owner(root, conversations[each]) == user
+        found = conversations.get(naming.begun(conversations, name, own))
     elif name.startswith("oid:0x"):
         found = _by_oid(root, name)
     else:
         found = tools.made(root, name)
-    return found if isinstance(found, UvmObject) else None
+    if not isinstance(found, UvmObject):
+        return None
+    return found if user is None or whose.owner(root, found) in (None, user) else None
 
 
 def _by_oid(root: Any, name: str) -> object:

@@ -7,8 +7,8 @@ from typing import Any
 
 from ZODB.DB import DB
 
-from batos.errors import ImageError, NotFound
-from batos.image import roots
+from batos.errors import ImageError
+from batos.image import roots, whose
 from batos.image.records import Brief, Status
 from batos.image.transactions import snapshot
 from batos.objects.prototype import UvmObject
@@ -31,7 +31,7 @@ class ReadableImage:
         # Not by KeyError: an object that the database has lost is one too.
         found: tuple[Brief, Status, UvmObject] | None = root[roots.MISSIONS].get(mission)
         if found is None:
-            raise NotFound(f"there is no mission {mission!r}", field="mission", remedy="`batos missions` lists them.")
+            raise whose.no_mission(mission)
         return found
 
     def sizes(self) -> dict[str, int]:

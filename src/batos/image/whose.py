@@ -14,6 +14,10 @@ from batos.objects.prototype import UvmObject, own_slots, reference
 SLOT_USERS: Final = "slot_users"
 
 
+#: A user that nobody is: who asks as this one sees what is of no user's words.
+NOBODY: Final = "\0"
+
+
 class _Absent:
     """Stands for a slot that a user does not have."""
 
@@ -35,6 +39,12 @@ def asked_by(root: Any, missions: Iterable[str], user: str) -> bool:
     """Say whether all of these missions are this user's."""
     found = (root[roots.MISSIONS].get(name) for name in missions)
     return all(parts is not None and parts[0].value["user"] == user for parts in found)
+
+
+def no_mission(name: str, user: str | None = None, field: str = "mission") -> NotFound:
+    """Make the error for a mission that is not there, or is another user's: who asks is not told which."""
+    of = "" if user is None else f" of {user}'s"
+    return NotFound(f"there is no mission {name!r}{of}", field=field, remedy="`batos missions` lists them.")
 
 
 def sent(root: Any, sha256: str, user: str) -> bool:

@@ -15,7 +15,7 @@ from tests.cognition.talks import exchanges, is_record, recording, talk
 from batos.cognition.conversing import compaction, conversations
 from batos.cognition.conversing.compaction import FANOUT, HIGH, LOW, MOST_PIECES, Kept, Marks, crowded
 from batos.cognition.conversing.recording import Piece
-from batos.errors import BatosError, OllamaUnreachable
+from batos.errors import BatosError, NotFound, OllamaUnreachable
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.inference.bridge import ChatRequest
@@ -291,9 +291,9 @@ async def test_the_persona_of_the_newest_turn_thinks(mind: Mind) -> None:
 
 
 async def test_only_its_user_compacts_a_conversation(mind: Mind) -> None:
-    """Another user's conversation is refused, and what is no conversation says so."""
+    """Another user's conversation is not there, and what is no conversation says so."""
     name = await talk(mind.uvm, exchanges(20), user="anna")
-    with pytest.raises(BatosError, match="another user's conversation"):
+    with pytest.raises(NotFound, match="there is no object"):
         await compacted(mind, name)
     with pytest.raises(BatosError, match="does not understand"):
         await compacted(mind, "brick_prototype_obj")

@@ -71,10 +71,10 @@ async def test_a_thought_is_its_users(mind: Crafted) -> None:
     """Another's message for its answer finds nothing, nor do they see it by its name."""
     told = await mind.uvm.ask({"text": "My diagnosis is SECRETANN", "user": "ann", "effort": "reflex"})
     assert "SECRETANN" not in str(mind.uvm.inspect(BRICK, "bob"))
-    with pytest.raises(NotFound, match="another user's"):
+    with pytest.raises(NotFound, match="there is no object"):
         await mind.sent("answer", receiver=told["id"], user="bob")
     for look in (mind.uvm.inspect, mind.uvm.mission_named):
-        with pytest.raises(NotFound, match="another user's"):
+        with pytest.raises(NotFound, match="there is no"):
             look(told["id"], "bob")
         assert look(told["id"], "ann")
     assert await mind.sent("answer", receiver=told["id"], user="ann") == told["answer"]

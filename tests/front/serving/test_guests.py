@@ -199,3 +199,97 @@ async def test_a_file_is_named_by_who_sent_it(tmp_path: Path) -> None:
         assert [each["status"] for each in kept] == ["done", "done"]
         await two.bob.call("attach", piece)
         assert (await asked(two.bob, "and mine?", attachments=files))["status"] == "done"
+
+
+def by_mission(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Every request that names a mission."""
+    return [
+        *((verb, {"mission": name}) for verb in ("show", "wait", "cancel", "pause", "resume")),
+        ("show", {"mission": name, "prompts": True}),
+        *(
+            ("submit", {"brief": {"text": "and?", field: name}, "follow": True})
+            for field in ("in_reply_to", "ancestor")
+        ),
+        *by_object(name),
+    ]
+
+
+def by_conversation(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Every request that names a conversation."""
+    return [
+        ("turns", {"conversation": name}),
+        ("drop_files", {"conversation": name, "names": ["a.txt"]}),
+        ("submit", {"brief": {"text": "and?", "conversation": name}, "follow": True}),
+        *by_object(name),
+    ]
+
+
+def by_object(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Every request that names an object."""
+    return [
+        *(("inspect", {"object": each}) for each in (name, f"{name}.text")),
+        ("method_list", {"object": name}),
+        *((verb, {"method": f"{name}.text_"}) for verb in ("method_show", "method_history")),
+    ]
+
+
+async def test_what_is_anothers_is_what_is_not_there(tmp_path: Path) -> None:
+    """By an id, its beginning, or one that several have, a guest is told the same as of what never was."""
+    async with two_guests(tmp_path) as two:
+        first, second = [await asked(two.ann, each, conversation="new") for each in (SECRET, "and again?")]
+        mission, conversation = first["id"], first["brief"]["conversation"]
+        oid = (await two.home.call("inspect", {"object": mission}))["oid"]
+        of_two = [
+            shared_by([mission, second["id"]]),
+            shared_by([conversation, second["brief"]["conversation"]]),
+        ]
+        for pairs, requests in (
+            ([(each, absent(each)) for each in (mission, mission[:-2], of_two[0])], by_mission),
+            ([(each, absent(each)) for each in (conversation, conversation[:-2], of_two[1])], by_conversation),
+            ([(oid, absent(oid))], by_object),
+        ):
+            for theirs, nobodys in pairs:
+                for (verb, args), (_, others) in zip(requests(theirs), requests(nobodys), strict=True):
+                    told = await told_of(two.bob, verb, args)
+                    assert '"error"' in told or '"not_found"' in told, (verb, args, told)
+                    assert told.replace(theirs, "?") == (await told_of(two.bob, verb, others)).replace(nobodys, "?")
+        for theirs in (mission, conversation, oid):  # last: what a message comes to is a mission of one's own
+            sent = [
+                await two.bob.call("send", {"receiver": each, "selector": "text", "follow": True})
+                for each in (theirs, absent(theirs))
+            ]
+            reasons = [json.dumps(each["reason"]) for each in sent]
+            assert reasons[0].replace(theirs, "?") == reasons[1].replace(absent(theirs), "?")
+
+
+def shared_by(names: list[str]) -> str:
+    """The beginning that two ids share."""
+    one, other = names
+    return one[: next(at for at, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1])]
+
+
+def absent(name: str) -> str:
+    """An id, or the beginning of one, of the same length that nothing has."""
+    kind = "oid:0x" if name.startswith("oid:0x") else name[:2]
+    return f"{kind}{'7' * (len(name) - len(kind))}"
+
+
+async def test_a_beginning_means_ones_own(tmp_path: Path) -> None:
+    """A beginning that others have too is the one that the guest has; of several it is told its own alone."""
+    async with two_guests(tmp_path) as two:
+        theirs = await asked(two.ann, SECRET, conversation="new")
+        mine = await asked(two.bob, "what is a tide?", conversation="new")
+        shared = shared_by([theirs["id"], mine["id"]])
+        assert (await two.bob.call("show", {"mission": shared}))["id"] == mine["id"]
+        assert (await two.bob.call("inspect", {"object": shared}))["object"] == shared
+        both = shared_by([each["brief"]["conversation"] for each in (theirs, mine)])
+        (turn,) = (await two.bob.call("turns", {"conversation": both}))["turns"]
+        assert turn["mission"] == mine["id"]
+        also = await asked(two.bob, "and the wind?")
+        with pytest.raises(BriefError, match="beginning of 2 missions") as several:
+            await two.bob.call("cancel", {"mission": shared[:4]})
+        assert mine["id"] in several.value.message
+        assert also["id"] in several.value.message
+        assert theirs["id"] not in several.value.message
+        with pytest.raises(BriefError, match="beginning of 3 missions"):
+            await two.home.call("show", {"mission": shared[:4]})

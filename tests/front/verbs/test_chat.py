@@ -119,7 +119,7 @@ def test_a_conversation_is_shown_by_its_id(user: User) -> None:
     assert [each["question"] for each in documents(told.out)[0]["data"]["turns"]] == ["Two?"]
     assert "1. m-" in user.run("show", name, "--limit", "1").out
     other = user.run("show", name, environ={"BATOS_USER": "anna"})
-    assert (other.code, "another user's conversation" in other.err) == (2, True)
+    assert (other.code, "of anna's" in other.err) == (2, True)
 
 
 def test_what_is_wrong_is_said_and_no_control_character_passes(user: User) -> None:

@@ -300,7 +300,7 @@ class _Compaction:
 
 
 def _name_of(running: Running, receiver: UvmObject) -> str:
-    """The conversation's id; ObjectError if it is none, BriefError if it is another user's."""
+    """The conversation's id; ObjectError if it is none, or another user's."""
     name = own_slots(receiver).get("name")
     try:
         found = conversations.mine(running.root, str(name), running.brief.user)

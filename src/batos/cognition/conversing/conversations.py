@@ -12,7 +12,7 @@ from ZODB.POSException import POSKeyError
 
 from batos.cognition.brief import MissionBrief
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
-from batos.image import keeping, naming, roots
+from batos.image import keeping, naming, roots, whose
 from batos.inference.journal import canonical
 from batos.memory.evidence import Past, Summary, Turn
 from batos.objects.prototype import UvmObject, own_slots
@@ -29,19 +29,14 @@ _BEGIN = 'Begin one: batos ask --conversation new "..."'
 
 
 def mine(root: Any, name: str, user: str | None) -> UvmObject:
-    """The conversation of that name; `user` None asks for nobody.
+    """Return the conversation of that name; `user` None asks for nobody.
 
-    NotFound: there is none. BriefError: it is another user's.
+    Raises: NotFound: there is none, or it is another user's: who asks is not told which.
     """
     found = root[roots.CONVERSATIONS].get(name)
-    if not isinstance(found, UvmObject):
-        raise NotFound(f"there is no conversation {name!r}", field="conversation", remedy=_BEGIN)
-    if user is not None and found.user != user:
-        raise BriefError(
-            f"{name} is another user's conversation",
-            field="conversation",
-            remedy="Begin one of your own: what one user said is not recalled for another.",
-        )
+    if not isinstance(found, UvmObject) or (user is not None and found.user != user):
+        of = "" if user is None else f" of {user}'s"
+        raise NotFound(f"there is no conversation {name!r}{of}", field="conversation", remedy=_BEGIN)
     return found
 
 
@@ -151,7 +146,7 @@ def _digest(node: UvmObject) -> str:
 def past(root: Any, brief: MissionBrief, reached: Reach | None) -> Past:
     """What was said before a mission, as far as it looks back, and the exchange that it replies to.
 
-    BriefError: either is another user's, or what is replied to has no answer.
+    NotFound: either is another user's. BriefError: what is replied to has no answer.
     """
     if reached is None:
         return Past(meant=_meant(root, brief, None))
@@ -167,16 +162,10 @@ def past(root: Any, brief: MissionBrief, reached: Reach | None) -> Past:
 
 
 def check_reply(root: Any, mission: str, user: str) -> None:
-    """Raise NotFound if there is no such mission to reply to, BriefError if it is another's or will never answer."""
+    """Raise NotFound if this user has no such mission to reply to, BriefError if it will never answer."""
     found = root[roots.MISSIONS].get(mission)
-    if found is None:
-        raise NotFound(f"there is no mission {mission!r}", field="in_reply_to", remedy="`batos missions` lists them.")
-    if found[0].value["user"] != user:
-        raise BriefError(
-            f"{mission} is another user's mission",
-            field="in_reply_to",
-            remedy="Reply to one of your own: what one user said is not recalled for another.",
-        )
+    if found is None or found[0].value["user"] != user:
+        raise whose.no_mission(mission, user, "in_reply_to")
     if found[1].word in ("failed", "cancelled"):
         raise BriefError(
             f"{mission} is {found[1].word}: it has no answer to reply to",
@@ -212,7 +201,10 @@ def named(root: Any, name: str, user: str) -> str:
     BriefError: it is the beginning of several.
     """
     before = naming.back(name)
-    found = naming.begun(root[roots.CONVERSATIONS], name) if before is None else newest(root, user, before)
+    kept = root[roots.CONVERSATIONS]
+    if before is None:
+        return naming.begun(kept, name, lambda each: bool(kept[each].user == user))
+    found = newest(root, user, before)
     if found is None:
         have = "yet" if before == 0 else f"{name}: you had fewer"
         raise NotFound(f"there is no conversation {have}", field="conversation", remedy=_BEGIN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batos.cognition.lives import showing
+from batos.image import whose
 from batos.image.lookup import find_object
 from batos.image.readable import ReadableImage
 
@@ -23,7 +24,7 @@ class LivesRead:
     def listed(self, name: str | None = None) -> list[dict[str, Any]]:
         """List a line for each slot that ever had a method, of all objects or of one."""
         with self._image.snapshot() as root:
-            return showing.listed(root, None if name is None else find_object(root, name))
+            return showing.listed(root, None if name is None else find_object(root, name, whose.NOBODY))
 
     def tools(self) -> list[dict[str, Any]]:
         """List the tools that can be called now."""

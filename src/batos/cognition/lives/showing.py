@@ -8,7 +8,7 @@ from typing import Any
 
 from batos.cognition.lives import judging
 from batos.errors import NotFound
-from batos.image import methods, roots, uses
+from batos.image import methods, roots, uses, whose
 from batos.image.lookup import find_object
 from batos.image.methods import Lineage
 from batos.objects.method import Intent, Method
@@ -49,7 +49,7 @@ def _split(root: Any, name: str) -> tuple[UvmObject, str]:
             field="method",
             remedy=f"Name OBJECT.SELECTOR, as robin_prototype_obj.sage_facet_ is one. {_LIST}",
         )
-    return find_object(root, holder), selector
+    return find_object(root, holder, whose.NOBODY), selector
 
 
 def _never_made(root: Any, holder: UvmObject, name: str) -> NotFound:

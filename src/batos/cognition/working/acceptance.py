@@ -9,8 +9,8 @@ from typing import Any, Final
 from batos.cognition import brief as briefs
 from batos.cognition.brief import MissionBrief
 from batos.cognition.conversing import conversations
-from batos.errors import BriefError, NotFound, Refused
-from batos.image import keeping, naming, roots
+from batos.errors import BriefError, Refused
+from batos.image import keeping, naming, roots, whose
 from batos.image.ids import conversation_id
 from batos.image.records import Brief, Status
 
@@ -96,11 +96,9 @@ def _conversation(root: Any, name: str, user: str, now: datetime) -> str:
 def _check_ancestor(root: Any, name: str, user: str) -> None:
     """What was paid for is served from a mission that has ended, to the user who asked it."""
     found: tuple[Brief, Status, Any] | None = root[roots.MISSIONS].get(name)
-    if found is None:
-        raise NotFound(f"there is no mission {name!r}", field="ancestor", remedy="`batos missions` lists them.")
-    brief, status, _ = found
-    if brief.value["user"] != user:
-        raise BriefError(f"{name} is another user's mission", field="ancestor", remedy="Name a mission of your own.")
+    if found is None or found[0].value["user"] != user:
+        raise whose.no_mission(name, user, "ancestor")
+    status = found[1]
     if status.word in ("queued", "running", "waiting", "paused"):
         raise Refused(
             f"{name} has not ended: it is {status.word}",
