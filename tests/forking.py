@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
@@ -44,7 +45,9 @@ class Forked:
     Each is a file's number, or None for a pipe to this process, which is then an attribute.
     """
 
-    def __init__(self, arguments: Sequence[str], environ: Mapping[str, str], *inherits: int | None) -> None:
+    def __init__(
+        self, arguments: Sequence[str], environ: Mapping[str, str], *inherits: int | None, folder: str = ""
+    ) -> None:
         theirs, ours = list[int](), list[TextIO | None]()
         for number, inherited in enumerate(inherits):
             reads, writes = (None, None) if inherited is not None else os.pipe()
@@ -55,7 +58,7 @@ class Forked:
             theirs.append(given)
         self.stdin, self.stdout, self.stderr = ours
         context = forking()
-        given_to = _Streams(theirs), list(arguments), dict(environ)
+        given_to = _Streams(theirs), list(arguments), dict(environ), folder or str(Path.cwd())
         self._process = context.Process(target=_become, args=given_to, daemon=True)
         self._process.start()
         for given, inherited in zip(theirs, inherits, strict=True):
@@ -72,6 +75,11 @@ class Forked:
     ) -> None:
         self._close()
         self.wait()
+
+    @property
+    def sentinel(self) -> int:
+        """What `multiprocessing.connection.wait` waits for its end by."""
+        return self._process.sentinel
 
     @property
     def returncode(self) -> int | None:
@@ -142,11 +150,12 @@ def _received(*sent: Any) -> _Streams:
     return _Streams([each.detach() for each in sent])
 
 
-def _become(streams: _Streams, arguments: list[str], environ: dict[str, str]) -> None:
+def _become(streams: _Streams, arguments: list[str], environ: dict[str, str], folder: str) -> None:
     """Run the verb, in the forked process, as one that was started for it does."""
     for target, given in enumerate(streams.numbers):
         os.dup2(given, target)
         os.close(given)
+    os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
     sys.argv = ["batos", *arguments]

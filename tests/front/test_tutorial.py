@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from tests.composing import ROOT
 from tests.front.ports import free_port
+from tests.lending import lent
 
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 #: The first frame makes an environment, which takes a minute and a network: CI's own demo does that.
@@ -39,14 +39,14 @@ def frames(text: str) -> Iterator[Frame]:
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """What `make demo` leaves of a clone, as far as the tutorial touches it, in the environment of the tests."""
+def clone(tmp_path: Path) -> Iterator[Path]:
+    """What `make demo` leaves of a clone, as far as the tutorial touches it; its `batos` is ready at once."""
     folder = tmp_path / "batos"
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / ".venv" / "bin").mkdir(parents=True)
-    shutil.copy(Path(sys.executable).with_name("batos"), folder / ".venv" / "bin")
-    return folder
+    with lent(folder / ".venv" / "bin" / "batos"):
+        yield folder
 
 
 def environ(home: Path) -> dict[str, str]:
