@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -103,6 +105,16 @@ def riddles(text: str) -> Iterator[str]:
         word = _WORD.search(sentence)
         if word and word.group().lower() in RIDDLES:
             yield f"a sentence begins with {word.group()!r}: {sentence[:60]}"
+
+
+def comments(path: Path, text: str) -> Iterator[str]:
+    """Yield a fault with its place for each comment with a sentence that begins with a forbidden word."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            said = token.string.lstrip("#: ")
+            # The middle of a sentence that goes on from the line before begins with a small letter.
+            found = riddles(said) if said[:1].isupper() else riddles(said.partition(". ")[2])
+            yield from (f"{path}:{token.start[0]}: comment: {fault}" for fault in found)
 
 
 def faults(entry: Entry) -> Iterator[str]:

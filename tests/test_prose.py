@@ -29,12 +29,12 @@ HELD = (
 )
 
 
-def entries() -> Iterator[prose_side.Entry]:
+def sources() -> Iterator[tuple[Path, str]]:
     for held in HELD:
         place = SRC / held
         assert place.exists(), f"{held} is gone: name where it is now"
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            yield from prose_side.entries(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
+            yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
 def faults(text: str) -> list[str]:
@@ -43,7 +43,29 @@ def faults(text: str) -> list[str]:
 
 def test_docstrings_of_converted_packages_hold_the_rules() -> None:
     """No docstring breaks a rule, and none that should be there is missing."""
-    assert prose_side.listed(list(entries())) == []
+    found = [entry for path, text in sources() for entry in prose_side.entries(path, text)]
+    assert prose_side.listed(found) == []
+
+
+def test_comments_of_converted_packages_hold_the_rules() -> None:
+    """No sentence of a comment begins with a riddle or with a pronoun whose noun stands elsewhere."""
+    assert [fault for path, text in sources() for fault in prose_side.comments(path, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("#: What it gives.", 1),
+        ("x = 1  # Counted. It is one.", 1),
+        ("# a line goes on: it ends here. Who wrote it?", 1),
+        ("#: The value, which is one.", 0),
+        ("# goes on where the line before ended: what it says", 0),
+        ("x = '# What'", 0),
+    ],
+)
+def test_a_riddle_in_a_comment_is_found(text: str, count: int) -> None:
+    """Comments are read as sentences, and texts of the program are not."""
+    assert len(list(prose_side.comments(Path("a.py"), text))) == count
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ class Settings(BaseModel):
     @field_validator("home")
     @classmethod
     def _home(cls, value: Path) -> Path:
-        # It becomes part of storage URIs, which have no way to write these.
+        # The home becomes part of storage URIs, which cannot hold a question mark.
         if "?" in str(value):
             raise ValueError("a path without a question mark")
         if any("\ud800" <= character <= "\udfff" for character in str(value)):
@@ -350,7 +350,7 @@ def _unread(environ: Mapping[str, str]) -> Iterator[str]:
         yield f"{variable} is no setting and is not read{meant}"
 
 
-#: What a value must be, by pydantic's name of the fault.
+#: The permitted form of a value, by pydantic's name of the fault.
 _MUST_BE = {
     "int_parsing": "a whole number",
     "int_type": "a whole number",

@@ -65,7 +65,7 @@ def _reachable(host: str) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-#: What a storage URI may call a secret among its keywords, or in a keyword that holds keywords.
+#: Names of secrets among a storage URI's keywords, or in a keyword that holds keywords.
 _SECRET = re.compile(r"((?:password|passwd|pwd|secret|token)(?:=|%3D))[^&;\s]+", re.IGNORECASE)
 #: A password before the host: it may hold every sign but a blank, so the last `@` ends it.
 _PASSWORD = re.compile(r"(://[^:/?#\s]*:)\S*(?=@)")

@@ -26,7 +26,7 @@ _KINDS: Final = frozenset(
 )
 _MESSAGE: Final = 300
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-#: How the interpreter says that an object has no such slot: the class is the prelude's, and no method knows it.
+#: The interpreter's message for a missing slot: its class is the prelude's, and no method knows it.
 _NO_SLOT: Final = re.compile(r"'_cell_Object' object has no attribute '(\w+)'")
 
 

@@ -82,7 +82,7 @@ class Worker:
         if sys.platform != "linux" or self._pid is None:
             return None
         try:
-            # What clock_getcpuclockid(3) gives, which Python has no name for.
+            # The result of clock_getcpuclockid(3), for which Python has no name.
             return time.clock_gettime(~self._pid << 3 | 2)
         except OSError:  # the process is gone
             return None

@@ -21,7 +21,7 @@ _SELECTOR = re.compile(r"[a-z][a-z0-9_]{0,78}_")
 #: A line that begins as a call does.
 _CALL = re.compile(r"(\w+)\(")
 _TAKEN: Final = frozenset((*roots.OBJECTS, *roots.RECORDS, "name", "tools"))
-#: What every object that is made understands already.
+#: Selectors that every generated object understands already.
 _INHERITED: Final = frozenset({"log_", "recall_", "infer_"})
 
 

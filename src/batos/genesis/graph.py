@@ -25,7 +25,7 @@ PRIMITIVES: Mapping[str, Mapping[str, str]] = {
     "knowledge_catalog_obj": {"search_": "catalog.search"},
 }
 
-#: What conversations understand beside what all objects do.
+#: Selectors that conversations understand beside those of all objects.
 CONVERSATION: Mapping[str, str] = {
     "turns_": "conversation.turns",
     "compact_": "conversation.compact",
@@ -144,7 +144,7 @@ def _stored(value: Any, slot: str) -> Any:
         text=value.intent,
         signature=value.signature,
         examples=value.examples,
-        # What it makes becomes a method, not itself; what it is given is given to no method.
+        # A protocol that makes tools, or that is given facts beside the answer, never becomes a method itself.
         may_learn=value.may_learn and not value.makes and not value.given,
         name=value.name,
         inspiration=value.inspiration,
@@ -211,7 +211,7 @@ def _tools(root: Any, traits: UvmObject, codex: Codex, changes: _Changes) -> Non
     holder, declared = root[roots.TOOLS], {name: digest_of(api) for name, api in apis.items()}
     if own_slots(holder).get(DIGESTS, {}) != declared:
         setattr(holder, DIGESTS, declared)
-    # What is there is reached from everywhere: `self.tools.SELECTOR_(...)`.
+    # Its slots are reached from everywhere: `self.tools.SELECTOR_(...)`.
     _Slots(traits, "traits_obj", changes).put("tools", holder)
 
 

@@ -14,7 +14,7 @@ from batos.image import roots
 from batos.inference.catalogue import ModelRow
 from batos.objects.prototype import own_slots
 
-#: Who keeps the last audit, and in which slot: when it was first found so, and every finding.
+#: The object and the slot that hold the last audit: the time when it was first found so, and every finding.
 AUDITOR = prototype_name("ALFRED")
 AUDIT = "last_audit"
 

@@ -17,7 +17,7 @@ from batos.image.image import LivingImage
 from batos.inference import marks
 from batos.inference.chat import ChatRequest
 
-#: What a model must be able to do to be counted.
+#: The ability that a model needs to be counted.
 CHATS = "completion"
 
 

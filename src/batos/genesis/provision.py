@@ -17,11 +17,11 @@ from batos.genesis.modelfile import Recipe
 from batos.genesis.plan import Plan, Step, compare
 from batos.inference import catalogue
 
-#: How often a pull is taken up that gets no further; one that does is taken up for as long as it does.
+#: Retries of a pull that gets no further; a pull that does is retried for as long as it does.
 PULL_ATTEMPTS = 3
 #: Seconds before a pull is taken up again, doubled each time it got no further.
 PULL_PAUSE = 0.1
-#: How often the plan is made anew when something vanishes while it is carried out.
+#: The number of new plans when something vanishes while a plan is carried out.
 ROUNDS = 3
 
 
@@ -36,7 +36,7 @@ class Progress:
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]
-#: What may be pulled: all that is missing, only what is not optional, nothing.
+#: The models that may be pulled: all missing ones, only required ones, none.
 Pull: TypeAlias = Literal["all", "needed", "none"]
 #: Called when all bases are there and before anything is made of them; raises to refuse the plan.
 Gate: TypeAlias = Callable[[Plan], Awaitable[None]]
@@ -101,7 +101,7 @@ class _Meter:
     most: int = 0
     #: When the bytes were last seen to grow, on the loop's clock.
     grown: float = 0.0
-    #: Whether this attempt has named a layer: what names none comes after the last byte then, else before the first.
+    #: True once this attempt named a layer: a line without one comes after the last byte then, else before the first.
     begun: bool = False
 
     def begin(self, now: float) -> None:

@@ -22,10 +22,10 @@ _MANY_PARTS = re.compile(rf"(?<![\w\x00-])(?:[\w\x00-]+[ \t]*\.[ \t]*){{{_PARTS}
 _BRACKET = re.compile(r"[][{}]")
 _MANY_DIGITS = re.compile(r"[\d_]{1000}")
 
-#: What steers a terminal or ends a text for programs: nothing of it belongs in a prompt.
+#: Characters that steer a terminal or end a text for programs: none belongs in a prompt.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-#: What a whole number of TOML may be.
+#: The range of TOML's whole numbers.
 _WHOLE = range(-(2**63), 2**63)
 
 _KINDS: tuple[tuple[type, str], ...] = (

@@ -18,7 +18,7 @@ from batos.guardian.tidying.tidy import tidied
 from batos.guardian.verdict import Fault, SlotUse, Verdict
 
 _FLAT = "write it shorter and flatter"
-#: What Python warns of while parsing is no fault of form, and the filter of warnings belongs to the whole process.
+#: A warning of Python's parser is no fault of form, and the warnings filter belongs to the whole process.
 _quiet = threading.Lock()
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from batos.guardian.policy import Policy
 from batos.guardian.verdict import Fault
 
-#: What Python reads as a declaration of another encoding (PEP 263), in the first two lines.
+#: The declaration of another encoding (PEP 263), which Python reads in the first two lines.
 _COOKIE: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
 _UTF_8: Final = frozenset({"utf-8", "utf8", "utf_8"})
 _QUOTED: Final = r"\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*"

@@ -14,7 +14,7 @@ from batos.guardian.verdict import Fault
 ALLOWED: Final = "docs/dialect.md lists what may be used"
 Look: TypeAlias = Callable[[ast.AST, Scope, int], None]
 
-#: What to write instead of syntax that is not in the dialect.
+#: Advice for syntax that is not in the dialect.
 SYNTAX: Final = {
     "ClassDef": "use a dict; what the class does, write as functions in the method that are given the dict",
     "Global": "keep it in a slot of the receiver, or in a local variable",
@@ -24,14 +24,14 @@ SYNTAX: Final = {
 }
 
 
-#: What to do about a name of Python's own that a method commonly says.
+#: Advice for Python's own names that methods commonly use.
 _RENAMED: Final = {
     "__name__": "leave out what stands in `if __name__`, the `if` too",
     "__file__": "leave it out: there are no files",
 }
 
 
-#: What to write instead of a builtin that methods commonly want.
+#: Advice for builtins that methods commonly want.
 MISSING: Final = {
     "open": "leave it out: a method has no files; `await self.recall_(query)` finds what documents say",
     "input": "leave it out: what is asked comes as an argument",
@@ -53,7 +53,7 @@ def _kinds(names: frozenset[str]) -> frozenset[type]:
     return frozenset(kind for kind in vars(ast).values() if isinstance(kind, type) and kind.__name__ in names)
 
 
-#: What to write instead of a module that methods commonly want.
+#: Advice for modules that methods commonly want.
 MODULES: Final = {
     "os": "leave it out: a method has no files, no environment and no processes",
     "sys": "leave it out: a method returns its answer and raises ValueError where it cannot",
@@ -82,12 +82,12 @@ class Walk:
         self.faults: list[Fault] = []
         #: The name of the method, where there is one.
         self.method = ""
-        #: Whether anything can change in place: if not, no path has to be followed.
+        #: True if anything can change in place: otherwise no path has to be followed.
         self.may_change = False
         self.silent = _silent(policy.nodes)
         #: Names that were looked at and are harmless anywhere.
         self.plain_names: set[str] = {policy.throwaway}
-        #: What looks at the nodes of a kind; without one, the parts of a node are looked at.
+        #: The check for each type of node; a node without one has its parts checked.
         self.look: dict[type[ast.AST], Look] = {}
         self.reads: set[str] = set()
         self.writes: set[str] = set()
@@ -103,9 +103,9 @@ class Walk:
         self.texts: dict[str, list[ast.expr | None]] = {}
         self.formats: list[tuple[ast.Call, ast.Attribute]] = []
         self.compared: set[int] = set()
-        #: What is given to something that will call it.
+        #: Values passed to code that will call them.
         self.handed_on: list[ast.expr] = []
-        #: What is given as `key` to a builtin that sorts or picks, and to which.
+        #: Values passed as `key` to a builtin that sorts or picks, with that builtin.
         self.keys: dict[int, str] = {}
         self.binds: dict[str, list[ast.AST]] = {}
 

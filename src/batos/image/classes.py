@@ -13,7 +13,7 @@ from ZODB.POSException import POSError
 
 from batos.errors import ForbiddenClass
 
-#: Our own classes, by module and name. What each holds is written in docs/image-format.md.
+#: Our own classes, by module and name. docs/image-format.md describes their contents.
 OURS: frozenset[tuple[str, str]] = frozenset(
     {
         ("batos.image.approvals", "Approval"),
@@ -36,7 +36,7 @@ FAMILIES = (
     *("LO", "LL", "LF", "LQ", "QO", "QQ", "QF", "QL", "fs"),
 )
 
-#: What each family has; an object of any of them may be in a slot, and a clone copies it.
+#: The classes of each family; an object of any of them may be in a slot, and a clone copies it.
 KINDS = ("BTree", "Bucket", "TreeSet", "Set")
 
 BTREES: frozenset[tuple[str, str]] = frozenset(

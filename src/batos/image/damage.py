@@ -13,7 +13,7 @@ from batos.errors import BatosError, ImageDamaged
 
 REMEDY = "Nothing was changed. Keep a copy of the whole home, then bring back its last backup."
 
-#: What opening a file that was not written by this storage may raise.
+#: Errors of opening a file that this storage did not write.
 OPENING = (POSError, CorruptedError, UnpicklingError, KeyError, ValueError, OverflowError, EOFError, struct.error)
 
 _READING = (POSKeyError, StateLoadError, CorruptedError, CorruptedFileStorageError)

@@ -22,7 +22,7 @@ from batos.image.indexfile import read_index
 from batos.image.room import disk_full, no_room
 from batos.image.tail import settle
 
-#: What FileStorage opens beside its file, some of it for writing.
+#: Files that FileStorage opens beside its own, some of them for writing.
 _BESIDE = (".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old")
 
 #: Makes what a descriptor names durable, as os.fsync does; an argument, so that a test can lose what was not synced.
@@ -165,7 +165,7 @@ class SoundFileStorage(FileStorage):
         self._file.raw.close()
         os.truncate(self._file_name, self._pos)
         self._file = Path(self._file_name).open("r+b")  # noqa: SIM115 - closed with the storage
-        # What readers have buffered may be of what was cut off.
+        # The buffers of readers may hold bytes that were cut off.
         self._files.flush()
 
     def _abort(self) -> None:

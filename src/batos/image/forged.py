@@ -13,7 +13,7 @@ from batos.objects.prototype import UvmObject, lookup, own_slots
 
 #: The kind of contribution that a forged tool is: {selector, intent, trust}.
 KIND: Final = "tool"
-#: What comes from nowhere but the Architect, the codex and the models.
+#: Trust classes of values that come only from the Architect, the codex and the models.
 OWN: Final = frozenset({"user", "model"})
 
 

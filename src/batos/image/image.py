@@ -67,7 +67,7 @@ class LivingImage(ReadableImage):
         self.voters: tuple[Voter, ...] = VOTERS
         #: The newest mission's id: those that follow sort behind it, also within a millisecond.
         self._newest = ""
-        #: Why no mission is accepted any more, if so.
+        #: The reason why no more missions are accepted, if there is one.
         self.refusing: ImageError | None = None
         self._blobs = IBlobStorage.providedBy(self.db.storage)
 
@@ -117,7 +117,7 @@ class LivingImage(ReadableImage):
         now = self._clock()
         self._newest = name = mission_id(now, self._newest)
         contents, at = dict(files or {}), iso(now)
-        # What it answers instead of raising fails nobody else's share of the same commit.
+        # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
         given = await self.writer.apply(lambda root: self._admit(root, dict(brief, id=name), at, contents, limit))
         if isinstance(given, BatosError):
             self._events.emit("queue.busy", user=brief["user"])

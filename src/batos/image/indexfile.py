@@ -8,7 +8,7 @@ from pathlib import Path
 from BTrees.fsBTree import fsBucket
 from ZODB.fsIndex import fsIndex
 
-#: What begins each of the pickles that ZODB writes one behind the other.
+#: The beginning of each of the pickles that ZODB writes one after the other.
 _PICKLE = b"\x80\x03"
 _STOP = b"."
 

@@ -23,10 +23,10 @@ from batos.image.records import TRUST
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots, reference
 
-#: What the provenance of every method says.
+#: Keys in the provenance of every method.
 PROVENANCE: Final = ("generation", "missions", "model", "model_digest", "prompt_digest", "at", "trust")
 
-#: Why a method goes for the codex' sake.
+#: Reasons for retiring a method because of the codex.
 ANEW: Final = "the codex declares it anew"
 NO_MORE: Final = "the codex declares it no more"
 

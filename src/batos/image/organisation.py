@@ -24,11 +24,11 @@ IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {
 #: The key in the root's `genesis` under which genesis keeps the digest of each object's identity and parents.
 IDENTITIES: Final = "organisation"
 
-#: What stays in the root of the image, or of its journal, once it was committed there: all but the tally, which is
-#: counted anew where it is missing.
+#: Keys that must stay in the root of the image, or of its journal, once committed: all but the tally, which is
+#: counted anew if it is missing.
 _LASTING: Final = (*IDENTITY, *(name for name in roots.RECORDS if name != roots.TALLY), roots.PAIR)
 
-#: Records that stay the same object: what the router learnt is put anew in the place of what it knew.
+#: Records that stay the same object: only the router's record is replaced when it learns.
 _SAME: Final = tuple(name for name in roots.RECORDS if name != roots.ROUTER)
 
 _REMEDY: Final = "Nothing was written. Change who a persona is in the codex, then run `batos genesis`."

@@ -12,7 +12,7 @@ from batos.image.ids import iso, tid_text
 from batos.image.writer import Writer
 from batos.objects.prototype import own_slots
 
-#: What is to be told of a fold, once it is committed.
+#: Called after the commit of a change to a projection, to report it.
 Telling: TypeAlias = Callable[[], None]
 
 

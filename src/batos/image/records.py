@@ -53,9 +53,9 @@ class Status(Persistent):
 
     #: Written only where they say something else.
     deaths = 0
-    #: How far the journal had come when a process last died with it: entries, those that are closed, the last path.
+    #: The journal's length when a process last died with this mission: entries, closed entries, last path.
     mark: tuple[int, int, str] | None = None
-    #: Whether it runs, or last ran, with no other mission beside it.
+    #: True if the mission runs, or last ran, with no other mission beside it.
     alone = False
 
     def __init__(self, word: StatusWord, at: str) -> None:
@@ -65,7 +65,7 @@ class Status(Persistent):
         self.attempts = 0
         self.published = False
         self.tid: str | None = None
-        #: What a failed mission passed through and spent; a thought that was doomed cannot tell.
+        #: States and cost of a failed mission, which a doomed thought cannot store.
         self.report: dict[str, Any] | None = None
 
     def become(self, word: StatusWord, at: str, reason: dict[str, Any] | None = None) -> None:

@@ -32,7 +32,7 @@ CACHED_OBJECTS = 40_000
 #: they take some four times as much.
 CACHED_BYTES = 16 * 2**20
 
-#: How long a database server may take to answer, in whole seconds.
+#: Seconds that a database server may take to answer, a whole number.
 SERVER_SECONDS = 5
 
 _FILE_KEYWORDS = ("blobstorage_dir", "quota")

@@ -35,7 +35,7 @@ class MissionTransaction:
         self.read_at = _seen_at(self._connection)
         self.committed = False
         self.doomed = False
-        #: What the thought made: set before the commit, read by the voters.
+        #: The mission's result: set before the commit, read by the voters.
         self.thought: Any = None
         #: The commit's id, once there is one.
         self.serial = b""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from persistent.list import PersistentList
 
-#: What is counted of the uses of a revision, each apart for the method and for its control (the intent, interpreted).
+#: Counts over the uses of a revision, separate for the method and for its control (the interpreted intent).
 COUNTED: Final = ("calls", "faults", "gate_faults", "bad", "seconds", "tokens", "model_calls")
 
 #: Entries that are one record: a record is written again with each use, so it is short.

@@ -10,7 +10,7 @@ from batos.image import roots
 from batos.objects.prototype import UvmObject, own_slots, reference
 
 #: The slot in which an object keeps whose its slots are: {slot: {"user": whose it is now, "others": {user: [value]}}},
-#: [] for who has none. What stands under "" is everybody's: it was there before any user's mission wrote the slot.
+#: [] for a user without any. Values under "" are everybody's: they are older than any user's write to the slot.
 SLOT_USERS: Final = "slot_users"
 
 

@@ -12,7 +12,7 @@ from batos.image import roots
 
 #: The kind of contribution that a wish is.
 KIND = "wish"
-#: How a mission tells of a method that is to be made, under the key `wish`.
+#: The form in which a mission asks for a method, under the key `wish`.
 LATER = "later"
 
 

@@ -95,7 +95,7 @@ class Bridge:
         self._closed = False
         self._pulse = Pulse()
         self._warm: tuple[tuple[object, ...], float] | None = None
-        #: What the daemon said last when it was asked for its models, and what that means.
+        #: The daemon's last list of models, as bytes and parsed.
         self._listed: tuple[bytes, tuple[ModelRow, ...]] = (b"", ())
 
     async def __aenter__(self) -> Self:

@@ -11,7 +11,7 @@ GIB: Final = 1 << 30
 
 #: Buffers beside weights and cache, in bytes.
 COMPUTE: Final = GIB // 2
-#: What the runner leaves free on a card, and what a desktop takes of it, in bytes.
+#: Bytes of a card that the runner leaves free, and that a desktop takes.
 FIT_MARGIN: Final = GIB
 DESKTOP: Final = GIB // 2
 
@@ -129,7 +129,7 @@ class Terms:
     reserve: int = 0
     parallel: int = 1
     kv_type: str = "f16"
-    #: How `usable` was found, for people.
+    #: The origin of `usable`, in words for people.
     found: str = ""
 
 
@@ -155,7 +155,7 @@ class Resident:
     adapter: int = 0
     adapter_digest: str = ""
     share: Fraction = Fraction(1)
-    #: Why a size is unknown.
+    #: The reason why a size is unknown.
     unknown: str = "unknown until pulled"
 
 

@@ -31,7 +31,7 @@ _ALLOWED: Mapping[str, set[str]] = {
     "array": {"type", "items", "maxItems", "minItems"},
     "object": {"type", "properties", "required", "additionalProperties"},
 }
-# One character of a pattern with its count. No groups, no dot, no shorthand such as \d: the grammar knows them
+# A single character of a pattern with its count. No groups, no dot, no shorthand such as \d: the grammar knows them
 # differently or not at all.
 _PATTERN_PART = re.compile(r"(\[(?!\^)(?:\\.|[^\]\\])+\]|\\[^\w\s]|[^\\\[\](){}|*+?^$.])(\?|\{(\d+)(?:,(\d+))?\})?")
 

@@ -22,7 +22,7 @@ REPAIRS = 2
 REASONING_TOKENS = 384
 #: Tokens of the window that a longer answer leaves free.
 SPARE = 8
-#: How much more room there must be for a second try to be worth its price, and what is added to what was measured.
+#: The least growth of a limit that makes a second try worth its price, and the margin over the measured density.
 LEAST_GAIN, DENSER = 1.25, 1.2
 
 

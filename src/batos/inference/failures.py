@@ -204,7 +204,7 @@ def _clip(text: str) -> str:
     text = text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}..."
     if text.isprintable():
         return text
-    # What steers a terminal, and what no file can hold, is no part of a message.
+    # Characters that steer a terminal, or that no file can hold, are left out of messages.
     return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
 
 

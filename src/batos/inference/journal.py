@@ -237,7 +237,7 @@ class Journal(Entries):
         try:
             await self._writer.apply(change)
         except Exception:
-            # They were not written (a cancellation is another matter: the commit was waited for).
+            # The notes were not written. After a cancellation they were: the commit was waited for.
             for each, notes in taken.items():
                 self._notes[each] = notes + self._notes.get(each, [])
             self._ended |= taken.keys() - {mission}

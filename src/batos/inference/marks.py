@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-#: What a vocabulary calls tokens that steer: unknown and control; user-defined ones only where a template writes them.
+#: The token types of steering tokens: unknown and control; user-defined ones only if a template writes them.
 _UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4
 #: Most marks that are kept of one model beside the usual ones, and the longest.
 MOST, LONGEST = 4_096, 64

@@ -14,7 +14,7 @@ from batos.inference.catalogue import ModelCard, RunnerRow
 #: A call whose load took longer, in seconds, loaded its model: one that is there is found in milliseconds.
 LOADED: Final = 0.1
 
-#: How long a look may take, in seconds: the daemon's list of runners can block, and an answer is waiting to be used.
+#: Seconds for asking: the daemon's list of runners can block, and an answer is waiting to be used.
 LOOK_SECONDS: Final = 5.0
 
 Where: TypeAlias = Literal["card", "processor", "spilled"]

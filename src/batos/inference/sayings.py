@@ -61,7 +61,7 @@ SAYINGS: tuple[Saying, ...] = (
     *_of(RunnerDied, "unmarshalling llama-server", "apply-template error", "health resp"),
     *_of(OllamaBusy, "no slots available"),
     *_of(ModelLoadFailed, "out-of-memory", "out of memory"),
-    # What a model cannot do.
+    # Refusals because of the model's abilities.
     Saying(
         "does not support thinking",
         ModelUnsuitable,

@@ -19,7 +19,7 @@ from batos.inference.journal import Journal, Record, journal_key
 from batos.inference.placement import Placement, Watch
 from batos.inference.turns import Turns
 
-#: How often the unfinished text of an answer is saved, in seconds.
+#: Seconds between two saves of an unfinished answer.
 PARTIAL_EVERY: Final = 2.0
 #: The field of a journaled request that was asked with a warning: the key of the same without it.
 PLAIN_KEY: Final = "plain_key"
@@ -69,7 +69,7 @@ class Session:
     events: Events
     earlier: Sequence[Record] = ()
     clock: Callable[[], datetime] = utc_now
-    #: What the mission has spent so far, its earlier runs counted: what the limits hold for.
+    #: The mission's cost so far, with its earlier runs; the limits apply to this sum.
     cost: Cost = field(default_factory=Cost)
     #: The seconds that its earlier runs took.
     elapsed: float = 0.0
@@ -78,7 +78,7 @@ class Session:
     measured: dict[str, tuple[int, int]] = field(default_factory=dict)
     #: Digest of each model that answered, by name.
     models: dict[str, str] = field(default_factory=dict)
-    #: What each model reads as a mark beside the usual ones, by name.
+    #: Further marks of each model beside the usual ones, by the model's name.
     marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: Looks where a model lies when a call may have loaded it.
     watch: Watch | None = None
@@ -87,15 +87,15 @@ class Session:
     #: Seconds that only ever grow: the budget's clock, and that of what is saved of an unfinished answer.
     ticks: Callable[[], float] = time.monotonic
     partial_every: float = PARTIAL_EVERY
-    #: Which call goes next when the runner answers fewer at once than want to.
+    #: The order of calls when more wait than the runner answers at a time.
     turns: Turns = field(default_factory=Turns)
     #: Called before each call is paid: may raise to keep the mission from it, when those under way are journaled.
     hold: Callable[[], None] = _go_on
-    #: What the prompts of calls that no attempt has paid for say beside: why an earlier attempt failed.
+    #: A hint for the prompts of unpaid calls: the reason why an earlier attempt failed.
     warning: str = ""
     #: The same as `turns` for whole minds within the mission: one that has begun is not interrupted by the next.
     minds: Turns = field(init=False)
-    #: What was paid for, by its key without a warning.
+    #: Paid answers, by their key without a warning.
     _paid: dict[str, Record] = field(init=False)
     #: The digests that each model had when something was paid, oldest first; under "" those of the mission's own
     #: answers: what it paid for is its own also when the model that it thinks with is another by now, or has another
@@ -129,7 +129,7 @@ class Session:
         told = marks.messages(request.messages, self.marks.get(request.model, ()))
         request = replace(request, messages=told)
         shown = _shown(request)
-        # What was paid for is found by the digest that its model had then, also after the model was changed.
+        # A paid answer is found by the digest that its model had then, even after the model was changed.
         for former in (*self._former.get("", ()), *self._former.get(request.model, ())):
             paid = self._paid.get(journal_key(former, shown, step.path))
             if paid is not None:
@@ -139,7 +139,7 @@ class Session:
             raise ModelMissing(request.model)
         key = journal_key(digest, shown, step.path)
         while key in self._flying:
-            # One call in flight for a key; if that one fails or is cancelled, this one is made.
+            # Only one call for a key is made at a time; if that one fails or is cancelled, this one is made.
             await asyncio.wait({self._flying[key]})
         if key in self._paid:
             return self._served(self._paid[key], step)

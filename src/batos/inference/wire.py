@@ -28,7 +28,7 @@ def daemon_url(host: str) -> str:
     return url
 
 
-#: What keeps the daemon from cutting an overlong prompt in silence.
+#: The field that keeps the daemon from cutting an overlong prompt in silence.
 WHOLE_PROMPT = {"truncate": False, "shift": False}
 # Go's decoder takes the last of two equal keys, so ours, spliced in at the end, always wins.
 _ADDED = {
@@ -70,7 +70,7 @@ _TOKEN_BYTES = 256  # one token in JSON: the longest of a real vocabulary have 1
 _CHUNK_BYTES = 256  # what a chunk is counted beside its bytes: a million of one byte take ten seconds to read
 _VECTOR_BYTES = 256 * 1024  # one vector in JSON: 8192 numbers of 25 characters fit
 
-#: What a verbose `show` may have: the words and merges of a vocabulary of 262,144 take 25 MB.
+#: The most bytes of a verbose `show`: the words and merges of a vocabulary of 262,144 take 25 MB.
 WHOLE_CARD = Bound(96 << 20, 96 << 20)
 WHOLE = Bound(WHOLE_BYTES, WHOLE_BYTES)
 #: No length of a stream of progress is too much, only that of a line.

@@ -17,7 +17,7 @@ from batos.errors import ObjectError
 _Copy: TypeAlias = Callable[[Any], Any]
 _Fill: TypeAlias = Callable[[Any, Any, _Copy], None]
 
-#: How many containers may stand inside one another: data has tens of levels, what has more is a chain of references.
+#: The deepest nesting of containers: data has tens of levels, more is a chain of references.
 DEEPEST = 100
 
 _ATOMS = frozenset({str, int, float, bool, bytes, complex, type(None)})

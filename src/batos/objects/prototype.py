@@ -27,7 +27,7 @@ _RESERVED = frozenset(
     {_PARENTS, "parent*", "_slots", "_doesNotUnderstand_", "_is_coroutine", "_is_coroutine_marker", "clone"}
 )
 
-#: What the database itself sets on a record; any other `_p_*` name would be lost in silence.
+#: Attributes that the database sets on a record; any other `_p_*` name would be lost silently.
 _DATABASE = frozenset(name for name in dir(Persistent) if name.startswith("_p_"))
 
 _CODE = (FunctionType, BuiltinFunctionType, MethodType, type)

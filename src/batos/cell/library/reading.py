@@ -12,7 +12,7 @@ from batos.cell.lowering.names import OURS
 
 _HERE: Final = Path(__file__).parent
 _MODULES: Final = ("statistics", "textwrap", "string", "heapq", "decimal")
-#: What a module's text goes on with.
+#: Further files with the text of a module.
 _PARTS: Final = {"decimal": ("decimal_forms",)}
 
 

@@ -14,7 +14,7 @@ from batos.guardian.policy import SHIPPED
 #: Every name of ours inside the interpreter begins so; a method may not say one.
 OURS: Final = "_cell_"
 MARKER: Final = "_p_changed"
-#: What would run text, or reach names by computed text: there is no good use of them in a method.
+#: Builtins that run text, or reach names by computed text: a method has no good use for them.
 _FORBIDDEN: Final = frozenset(
     "eval exec compile globals locals vars dir open input breakpoint exit quit memoryview help".split()
 )

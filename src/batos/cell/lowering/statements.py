@@ -11,7 +11,7 @@ from batos.cell.lowering.names import MODULES, OURS, Names, refused
 #: Builtins whose calls go through ours: they reach attributes by name.
 _BY_NAME: Final = frozenset({"getattr", "setattr", "hasattr", "delattr"})
 _TYPES: Final = frozenset({"str", "list", "dict", "set", "int", "float", "bytes", "tuple"})
-#: What is called on the type itself, and not on one of it.
+#: Methods that are called on the type itself, and not on an instance.
 _OF_TYPES: Final = frozenset({"fromkeys", "fromhex", "maketrans", "from_bytes"})
 #: Builtins that the interpreter lacks.
 _SERVED: Final = frozenset({"callable"})

@@ -47,7 +47,7 @@ class Digests:
                 return known[1]
             with path.open("rb") as file:
                 digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-            # What was written to meanwhile is read again: its mark would belong to another content.
+            # A file that was written meanwhile is read again: its mark would belong to other content.
             if mark(path) == before:
                 break
         self._known[key] = before, digest

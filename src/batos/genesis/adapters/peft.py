@@ -39,7 +39,7 @@ _HALF = re.compile(
     + "|".join(map(re.escape, PROJECTIONS))
     + r")\.lora_(?P<half>[AB])\.weight"
 )
-#: What else may stand among the tensors: a piece of the name, what it is, what to do.
+#: Other tensors that may occur: a part of the name, a description, a remedy.
 _STRANGERS: tuple[tuple[str, str, str], ...] = (
     ("lora_magnitude_vector", "is DoRA's, which the daemon does not know", _TRAIN),
     ("lora_embedding_", "adapts an embedding, which the conversion does not know", _TRAIN),
@@ -146,7 +146,7 @@ _IGNORED: Mapping[str, str] = {
 }
 
 
-#: What the daemon reads of the configuration, by names without regard to capitals.
+#: Keys that the daemon reads from the configuration, ignoring case.
 _READ = ("lora_alpha", "lora_layers", "lora_parameters", "num_attention_heads", "num_key_value_heads")
 
 

@@ -68,7 +68,7 @@ class Effects:
         self.state = State({}, CLEAN)
         self.frame = Frame(None)
         self.version = 0
-        #: How often something was changed in place or stored: rounds without one are not repeated.
+        #: The number of changes in place and of values stored: rounds without any are not repeated.
         self.changes = 0
         self.steps = 0
         self.raised: Value = PLAIN

@@ -23,7 +23,7 @@ from batos.guardian.covenant.things import (
 _MARK_LAST: Final = "let `self._p_changed = True` be the last statement of this path"
 #: Operators that change a list or a dict in place.
 _IN_PLACE: Final = (ast.Add, ast.Mult, ast.BitOr)
-#: What can be joined in place to nothing but a container.
+#: Operands that can be joined in place to nothing but a container.
 _CONTAINERS: Final = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
 _NUMBERS: Final = frozenset({"abs", "float", "int", "len", "round", "ord", "str", "repr", "chr", "format"})
 

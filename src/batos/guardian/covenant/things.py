@@ -11,7 +11,7 @@ CLEAN: Final = 1
 DIRTY: Final = 2
 MARKED: Final = 4
 STALE: Final = 8
-#: What else an effect may be: it sends a message that may run a method, it changes what it is given.
+#: Further bits of an effect: it sends a message that may run a method; it changes its arguments.
 SENDS: Final = 16
 CHANGES: Final = 32
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 Def = ast.FunctionDef | ast.AsyncFunctionDef
-#: What has names of its own.
+#: Nodes with a scope of their own.
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from batos.guardian.tidying import names
 
-#: What `self.log_` calls each level.
+#: The name of each level in `self.log_`.
 _LEVELS: Final = {
     "debug": "debug", "info": "info", "warning": "warning", "warn": "warning", "error": "error", "exception": "error",
     "critical": "error", "fatal": "error",
