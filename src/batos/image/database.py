@@ -16,8 +16,8 @@ from batos.image.classes import check_record
 from batos.image.ids import oid_text
 from batos.image.invariants import check_written
 
-#: What may be an object's id in a record: eight bytes after the code of pickle that says so. Every reference has one,
-#: and so may somebody's text. To find them takes a fifth of the time that reading a record's references takes.
+#: A possible object id in a record: eight bytes after pickle's code for them. Every reference has one, and a text may
+#: contain one. This search takes a fifth of the time of reading a record's references.
 _LIKELY: Final = re.compile(rb"C\x08(?=(.{8}))", re.DOTALL)
 
 
@@ -28,7 +28,7 @@ class _CheckedConnection(Connection):
     invariant or refers to an object that is not there.
     """
 
-    #: Whether what is committed is a thought: a mission's transaction sets it.
+    #: True if the commit is a mission's: its transaction sets this.
     thought = False
 
     def _store_objects(self, writer: Any, transaction: Any) -> None:

@@ -1,4 +1,4 @@
-"""What holds of each record that is written, whoever writes it: methods that were passed, and lines without loops."""
+"""Invariants of every record that is written: methods passed the guardian, and parents form no loop."""
 
 from __future__ import annotations
 
