@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,8 @@ hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
 KEPT = frozenset({"BATOS_CORPUS", "BATOS_LIVE_OLLAMA", "BATOS_LIVE_MODEL", "BATOS_HYPOTHESIS"})
 
 _watched: list[WatchedLoop] = []
+#: A number for the home of each test that has no folder of its own.
+_numbers = itertools.count()
 
 
 def _make_watched_loop() -> WatchedLoop:
@@ -87,9 +90,12 @@ def plain_tracebacks() -> None:
 
 
 @pytest.fixture(autouse=True)
-def own_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test sees the person's settings: BATOS_* and OLLAMA_* are cleared, and the home is an empty folder.
+def own_home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """No test sees the person's settings: BATOS_* and OLLAMA_* are cleared, and the home is a folder yet to be made.
 
+    The home lies in `tmp_path` where a test has that: most have none, and a folder for each would be made for nothing.
     OLLAMA_HOST names a port at which nothing listens, but for a test marked `live`, which gets the person's.
     Processes that a test starts inherit this, and the loop watch (they exit 70 when they blocked their loop).
     """
@@ -98,7 +104,12 @@ def own_home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     for name in list(os.environ):
         if name.startswith(("BATOS_", "OLLAMA_")) and name not in KEPT:
             monkeypatch.delenv(name)
-    home = tmp_path / "home"
+    if "tmp_path" in request.fixturenames:
+        home: Path = request.getfixturevalue("tmp_path") / "home"
+    else:
+        homes = tmp_path_factory.getbasetemp() / "homes"
+        homes.mkdir(exist_ok=True)
+        home = homes / str(next(_numbers))
     monkeypatch.setenv("BATOS_HOME", str(home))
     monkeypatch.setenv("BATOS_DEBUG_LOOP", "1")
     monkeypatch.setenv("BATOS_DEBUG_EVENTS", "1")
