@@ -98,7 +98,7 @@ async def test_genesis_makes_everything_and_twice_changes_nothing(tmp_path: Path
         assert len(bridge.created) == 4
         assert dump(uvm.image) == before
         assert all(name in root for root in [await _root(uvm)] for name in roots.OBJECTS)
-        assert second.as_dict().keys() == {"plan", "done", "changes", "audit", "audited_at"}
+        assert second.as_dict().keys() == {"plan", "done", "changes", "found", "audit", "audited_at"}
 
 
 async def _root(uvm: UVM) -> Mapping[str, Any]:

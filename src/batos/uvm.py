@@ -35,7 +35,8 @@ from batos.cognition.working.workers import PAUSES, Trade, Workers
 from batos.config import Settings
 from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
-from batos.genesis import standing
+from batos.genesis import integrity, standing
+from batos.genesis.auditing import Auditing
 from batos.genesis.codex import Codex
 from batos.genesis.convergence import Convergence, Footing, GenesisReport
 from batos.genesis.daemon import Daemon
@@ -338,7 +339,8 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         daemon = seams.bridge or bridge(settings)
         await image.prepare()
         journal = Journal(image.journal_db, image.journal_writer)
-        convergence = Convergence(settings, image, daemon, events, seams.clock)
+        auditing = Auditing(integrity.audit, settings, image, daemon, seams.clock)
+        convergence = Convergence(settings, image, daemon, events, seams.clock, auditing)
         rules = Rules(settings.method_control, settings.method_active, settings.method_uses)
         lives = Lives(image, events, seams.clock, rules)
         publisher = Publisher(image.writer, {**APPLIERS, "method": lives.fold}, seams.clock)

@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 from batos.config import Settings
 from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
 from batos.events import Events
-from batos.genesis import adaptercheck, budgetcheck, graph, integrity, ledger, modelfile, provision, remedies, stamps
+from batos.genesis import adaptercheck, budgetcheck, graph, ledger, modelfile, provision, remedies, stamps
 from batos.genesis import codex as codices
 from batos.genesis.adapters import repository, staging
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.shelf import Fault, Shelf
+from batos.genesis.auditing import Auditing
 from batos.genesis.codex import PILLARS, Codex
 from batos.genesis.daemon import Daemon, Listed, look
 from batos.genesis.integrity import Finding
@@ -42,6 +43,8 @@ class GenesisReport:
     plan: Plan
     done: tuple[Step, ...]
     changes: tuple[str, ...]
+    #: What was wrong with codex and image before anything was written; `findings` are all of the audit afterwards.
+    faults: tuple[Finding, ...]
     findings: tuple[Finding, ...]
     audited_at: str
 
@@ -51,6 +54,7 @@ class GenesisReport:
             "plan": self.plan.as_dict(),
             "done": [step.as_dict() for step in self.done],
             "changes": list(self.changes),
+            "found": [finding.as_dict() for finding in self.faults],
             "audit": [finding.as_dict() for finding in self.findings],
             "audited_at": self.audited_at,
         }
@@ -89,6 +93,7 @@ class Convergence:
     daemon: Daemon
     events: Events
     clock: Callable[[], datetime]
+    auditing: Auditing
     in_use: Callable[[], frozenset[str]] = frozenset
     #: Whoever looks and acts on what it saw holds it: codex and image change for one at a time. Not while pulling.
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -161,13 +166,14 @@ class Convergence:
     async def run(
         self, on_progress: OnProgress | None = None, *, prune: bool = False, begin: Begin | None = None
     ) -> GenesisReport:
-        """Bring models and image to what is wanted, verify, and audit; a second run changes nothing.
+        """Audit, bring models and image to what is wanted, verify, and audit again; a second run changes nothing.
 
         `begin` is called with the footing of missions, while nobody else looks, where nothing is wrong.
         """
         self._version = None
         before = await self._compared()
         before = pruned(before, self.in_use()) if prune else before
+        faults = self.auditing.opening(before)
         tell = self.telling(on_progress)
         if before.needs_pull:
             heed = budgetcheck.heeding(before, self.settings, tell)
@@ -181,10 +187,10 @@ class Convergence:
                 after = await self._again(after)
                 changes += await self._record(after, None)
             await measured(after, self.daemon, self.image, tell)
-            findings, at = await self._audit(after)
+            findings, at = await self.auditing.closing(after)
             if begin is not None and all(finding.ok for finding in findings):
                 await begin(_footing(after))
-        return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), findings, at)
+        return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), faults, findings, at)
 
     async def check(self) -> Footing:
         """Bring models and image up to date at a mission's start, as far as nothing must be pulled.
@@ -329,18 +335,6 @@ class Convergence:
             deleted = True
             tell(Progress(step.label, "success"))
         return deleted
-
-    async def _audit(self, done: Plan) -> tuple[tuple[Finding, ...], str]:
-        """Run ALFRED's System Integrity Audit and store it in the image if it differs from the last one."""
-        extra = adaptercheck.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
-        extra += await budgetcheck.findings(done, self.settings, self.daemon)
-        with self.image.snapshot() as root:
-            known = ledger.known(root)
-            found = compare(done.codex, done.profile, done.listed, done.shelf, done.chosen, known)
-            findings = integrity.audit(root, done.codex, found, done.profile, extra)
-        shown = [finding.as_dict() for finding in findings]
-        at = await self.image.writer.apply(lambda root: ledger.keep_audit(root, shown, iso(self.clock())))
-        return findings, at
 
 
 def _footing(found: Plan) -> Footing:

@@ -69,7 +69,7 @@ def test_events_and_the_document_last(tmp_path: Path, context: ForkServerContext
         again, none = where.ran("genesis")
     assert code == again == 0
     assert [line.get("event") for line in lines[:-1]] == ["genesis.step"] * (len(lines) - 1)
-    assert lines[-1]["data"].keys() == {"plan", "done", "changes", "audit", "audited_at"}
+    assert lines[-1]["data"].keys() == {"plan", "done", "changes", "found", "audit", "audited_at"}
     assert ("graph the image", f"{len(lines[-1]['data']['changes'])} changes written") in steps(lines)
     assert {(f"pull {BASE}", "success"), (f"pull {EMBEDDER}", "success")} <= set(steps(lines))
     assert len(none) == 1

@@ -63,7 +63,7 @@ async def test_a_chosen_adapter_that_does_not_fit_refuses(stage: Stage) -> None:
 def staged_anew(stage: Stage) -> Convergence:
     """What another process would begin with, that has refused nothing yet."""
     uvm = stage.uvm
-    return Convergence(uvm.settings, uvm.image, uvm.bridge, uvm.events, uvm.clock)
+    return Convergence(uvm.settings, uvm.image, uvm.bridge, uvm.events, uvm.clock, uvm.convergence.auditing)
 
 
 async def test_a_plan_leaves_out_what_does_not_fit(stage: Stage) -> None:

@@ -95,7 +95,8 @@ def _tell_genesis(console: Console, report: Mapping[str, Any], *, quiet: bool) -
     if not quiet:
         console.write(_summary(report))
         passed = len(findings) - len(wrong)
-        console.write(f"ALFRED's System Integrity Audit: {counted(passed, 'check')} passed, {len(wrong)} failed.")
+        told = f"ALFRED's System Integrity Audit: {counted(passed, 'check')} passed, {len(wrong)} failed"
+        console.write(f"{told} ({len(report['found'])} before)." if report["found"] else f"{told}.")
         _tell_stale(console, report["plan"])
     tell_findings(console, wrong)
 
