@@ -30,8 +30,13 @@ def refuse_cut(request: ChatRequest, answer: Answer) -> Answer:
     `truncate: false` forbids the daemon to cut; one that does not know it, or a proxy before it, may do so anyway. A
     count of 0 is none: the daemon leaves it out.
     """
+    # Parts between blanks are counted in no time, and hardly any is no word: only where they are too many to have been
+    # read are the words among them counted.
+    parts = sum(len(each["content"].split()) for each in request.messages)
+    if not 0 < answer.prompt_tokens < parts // WORDS_A_TOKEN:
+        return answer
     least = least_tokens(request.messages)
-    if 0 < answer.prompt_tokens < least:
+    if answer.prompt_tokens < least:
         told = f"{request.model} read {answer.prompt_tokens} tokens of a prompt that has at least {least}: it was cut"
         raise ContextOverflow(None, None, told)
     return answer

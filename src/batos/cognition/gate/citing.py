@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -116,6 +117,7 @@ def _spelled(word: str) -> str:
     return body
 
 
+@lru_cache(4096)
 def _either(letter: str) -> str:
     """A letter with its accents, in every way in which it can be typed."""
     if letter in _VARIANTS:
