@@ -163,14 +163,15 @@ class Later(Publisher):
 
 async def test_of_two_users_who_begin_one_conversation_it_is_the_firsts(mind: Mind) -> None:
     """It begins when the first is accepted; the other user's mission is refused its turns."""
-    brief = {"text": "Hello?", "effort": "reflex", "attachments": [], "conversation": conversation_id(utc_now())}
+    name = conversation_id(utc_now())
+    brief = {"text": "Hello?", "effort": "reflex", "attachments": [], "conversation": name}
     mind.script.woven = dict(PLAIN)
     ids = [await mind.uvm.image.accept({**brief, "user": user}) for user in ("anna", "berta")]
     await mind.uvm.run(ids[0])
     with pytest.raises(NotFound, match=r"no conversation .* of berta's"):
         await mind.uvm.run(ids[1])
     with mind.uvm.image.snapshot() as root:
-        kept = root[roots.CONVERSATIONS][brief["conversation"]]
+        kept = root[roots.CONVERSATIONS][name]
         assert kept.user == "anna"
         assert list(kept.turns.values()) == ids[:1]
 

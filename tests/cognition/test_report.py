@@ -99,7 +99,7 @@ ulids = st.text("0123456789ABCDEFGHJKMNPQRSTVWXYZ", min_size=3, max_size=3).map(
 @given(ids=st.sets(ulids, max_size=40), most=st.integers(0, 50))
 def test_paging_gives_the_largest_ids_in_order(ids: set[str], most: int) -> None:
     """Whatever ids there are: the newest `most` of them, each once, newest first."""
-    root: Any = {roots.MISSIONS: OOBTree({name: (name,) for name in ids})}
+    root: Any = {roots.MISSIONS: OOBTree(dict.fromkeys(ids, (None, None, None)))}
     found: Iterator[Any] = islice(report.newest(root), most)
     assert [name for name, _ in found] == sorted(ids, reverse=True)[:most]
 
@@ -107,7 +107,7 @@ def test_paging_gives_the_largest_ids_in_order(ids: set[str], most: int) -> None
 def test_before_genesis_there_is_no_object_at_all() -> None:
     """Whoever looks for one is told what makes them, and no other name."""
     with pytest.raises(NotFound, match="the image is empty yet") as raised:
-        report.inspect_object({roots.MISSIONS: {}}, "robin_prototype_obj")
+        report.inspect_object({roots.MISSIONS: OOBTree()}, "robin_prototype_obj")
     assert "batos genesis" in raised.value.remedy
 
 

@@ -19,6 +19,7 @@ from batos.errors import BatosError, CodexError, ModelMissing, OllamaUnreachable
 from batos.events import Events
 from batos.genesis import ledger
 from batos.image import roots
+from batos.image.roots import connection_of
 from batos.inference.bridge import Bridge
 from batos.uvm import open_uvm
 
@@ -197,7 +198,7 @@ async def test_the_audit_is_kept(stage: Stage) -> None:
     """The last audit is in ALFRED's slot with its time, and a second genesis writes nothing."""
     with stage.uvm.image.snapshot() as root:
         first = ledger.last_audit(root)
-        serial = root._p_jar.db().lastTransaction()
+        serial = connection_of(root).db().lastTransaction()
     assert first is not None
     assert {"codex.digest", "image.root", "models.digests"} <= {each["id"] for each in first["findings"]}
     shown = stage.uvm.inspect("alfred_prototype_obj.last_audit")
@@ -205,7 +206,7 @@ async def test_the_audit_is_kept(stage: Stage) -> None:
     report = await stage.uvm.genesis()
     assert (report.changes, report.audited_at) == ((), first["at"])
     with stage.uvm.image.snapshot() as root:
-        assert root._p_jar.db().lastTransaction() == serial
+        assert connection_of(root).db().lastTransaction() == serial
 
 
 async def test_the_audit_is_about_this_image_alone(stage: Stage) -> None:

@@ -14,6 +14,7 @@ from batos.genesis import graph, graph_names
 from batos.genesis.codex import Codex
 from batos.image import methods, roots
 from batos.image.records import DIGESTS
+from batos.image.roots import Root, named_objects, root_of
 from batos.objects.method import Intent, Primitive
 from batos.objects.mirror import Mirror
 from batos.objects.prototype import UvmObject, own_slots, parents_of
@@ -33,7 +34,7 @@ def commit(connection: Connection) -> None:
 
 def test_root_is_complete(connection: Connection, codex: Codex) -> None:
     """After the first build the root has every object and every record by its name."""
-    root = connection.root()
+    root = root_of(connection)
     changes = graph.build(root, codex)
     assert set(root) == {*roots.OBJECTS, *roots.RECORDS}
     assert "robin_prototype_obj.sage_facet_ made" in changes
@@ -43,10 +44,10 @@ def test_root_is_complete(connection: Connection, codex: Codex) -> None:
 
 def test_personas_delegate(connection: Connection, codex: Codex) -> None:
     """Each persona delegates to pLLM_obj, then traits_obj, and answers their primitives as its own."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     for name in codex.personas:
-        persona = root[graph_names.prototype_name(name)]
+        persona = named_objects(root)[graph_names.prototype_name(name)]
         assert [one is other for one, other in zip(parents_of(persona), (root["pLLM_obj"], root["traits_obj"]),
                                                    strict=True)] == [True, True]  # fmt: skip
         assert (persona.name, persona.infer_, persona.log_) == (
@@ -58,11 +59,11 @@ def test_personas_delegate(connection: Connection, codex: Codex) -> None:
 
 def test_slots_of_a_persona(connection: Connection, codex: Codex) -> None:
     """A persona's slots are what the codex says, and every facet and protocol is an Intent of its kind."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     commit(connection)
     for name, persona in codex.personas.items():
-        slots = own_slots(root[graph_names.prototype_name(name)])
+        slots = own_slots(named_objects(root)[graph_names.prototype_name(name)])
         assert slots["core_identity"] == persona.core_identity
         assert slots["prompts"] == dict(persona.prompts)
         assert slots["options"] == codex.options_for(name)
@@ -79,7 +80,7 @@ def test_slots_of_a_persona(connection: Connection, codex: Codex) -> None:
 
 def test_state_machine(connection: Connection, codex: Codex) -> None:
     """The orchestrator holds six states that answer their message, and a cycle whose clone is idle."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     orchestrator = root["orchestrator_obj"]
     for state, selector in graph_names.STATES.items():
@@ -94,7 +95,7 @@ def test_state_machine(connection: Connection, codex: Codex) -> None:
 
 def test_tools_are_reached_from_everywhere(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
     """Every object has `tools`; what is declared absent stands there as an intent, and no method may write its slot."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     holder = root[roots.TOOLS]
     assert all(root[name].tools is holder for name in roots.OBJECTS if name != "genesis_obj")
@@ -108,20 +109,28 @@ def test_tools_are_reached_from_everywhere(connection: Connection, codex: Codex,
 
 def test_second_run_writes_nothing(connection: Connection, codex: Codex) -> None:
     """A second build, also through a cold cache, changes nothing and has nothing to commit."""
-    graph.build(connection.root(), codex)
-    graph.record_models(connection.root(), {"ROBIN": "batos-robin:0123456789ab"})
+    graph.build(root_of(connection), codex)
+    graph.record_models(root_of(connection), {"ROBIN": "batos-robin:0123456789ab"})
     commit(connection)
-    assert graph.build(connection.root(), codex) == []
-    assert graph.record_models(connection.root(), {"ROBIN": "batos-robin:0123456789ab"}) == []
+    assert graph.build(root_of(connection), codex) == []
+    assert graph.record_models(root_of(connection), {"ROBIN": "batos-robin:0123456789ab"}) == []
     assert written(connection) == 0
+
+
+def _serials(root: Root) -> dict[str, bytes]:
+    """Load every prototype object; return the revision of each by its name."""
+    objects = [(name, named_objects(root)[name]) for name in roots.OBJECTS]
+    for _, each in objects:
+        each._p_activate()
+    return {name: each._p_serial for name, each in objects}
 
 
 def test_changed_codex_changes_its_slots(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
     """A changed intent and a changed option change exactly their slots; other records keep their revision."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     commit(connection)
-    before = {name: root[name]._p_serial for name in roots.OBJECTS if root[name]._p_activate() is None}
+    before = _serials(root)
     edit("robin.toml", "Be deeply kind, and simple.", "Be very deeply kind, and simple.")
     edit("robin.toml", "temperature = 0.8", "temperature = 0.7")
     changes = graph.build(root, codices.load(folder))
@@ -132,13 +141,13 @@ def test_changed_codex_changes_its_slots(connection: Connection, codex: Codex, f
     ]
     commit(connection)
     assert root["robin_prototype_obj"].still_point_facet_.text.startswith("Be very deeply")
-    after = {name: root[name]._p_serial for name in roots.OBJECTS if root[name]._p_activate() is None}
+    after = _serials(root)
     assert [name for name in roots.OBJECTS if before[name] != after[name]] == ["robin_prototype_obj"]
 
 
 def test_learnt_method_stays(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
     """A method installed where the codex declares an intent stays until that intent is written anew."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     commit(connection)
     robin = root["robin_prototype_obj"]
@@ -162,7 +171,7 @@ def test_learnt_method_stays(connection: Connection, codex: Codex, folder: Path,
 
 def test_identity_is_always_the_codex(connection: Connection, codex: Codex) -> None:
     """Who a persona is, and the charter, are as declared after every build, whatever was written over them."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     root["brick_prototype_obj"].core_identity = "You are somebody else."
     root["orchestrator_obj"].charter = "Anything goes."
@@ -174,7 +183,7 @@ def test_identity_is_always_the_codex(connection: Connection, codex: Codex) -> N
 
 def test_undeclared_intent_goes(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
     """A protocol taken out of the codex goes, with the method that was learnt for it, which stays readable."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     robin = root["robin_prototype_obj"]
     commit(connection)
@@ -196,7 +205,7 @@ def test_undeclared_intent_goes(connection: Connection, codex: Codex, folder: Pa
 
 def test_deleted_slot_comes_back(connection: Connection, codex: Codex) -> None:
     """A declared slot that is gone is written again."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     del root["alfred_prototype_obj"].triggers
     assert graph.build(root, codex) == ["alfred_prototype_obj.triggers made"]
@@ -204,7 +213,7 @@ def test_deleted_slot_comes_back(connection: Connection, codex: Codex) -> None:
 
 def test_wrong_parents_are_mended(connection: Connection, codex: Codex) -> None:
     """A persona that delegates elsewhere delegates to pLLM_obj and traits_obj again."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     root["babs_prototype_obj"] = UvmObject(own_slots(root["babs_prototype_obj"]), parents=(root["traits_obj"],))
     with capture_logs() as logs:
@@ -216,17 +225,19 @@ def test_wrong_parents_are_mended(connection: Connection, codex: Codex) -> None:
 
 def test_profile_is_written(connection: Connection, codex: Codex) -> None:
     """Another profile changes the models of personas and pLLM_obj, and is recorded."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     changes = graph.build(root, codex, "small")
     assert "genesis.profile recorded" in changes
-    assert {root[graph_names.prototype_name(name)].model for name in codex.personas} == {"llama3.2:3b-instruct-q4_K_M"}
+    assert {named_objects(root)[graph_names.prototype_name(name)].model for name in codex.personas} == {
+        "llama3.2:3b-instruct-q4_K_M"
+    }
     assert root["pLLM_obj"].coder == "llama3.2:3b-instruct-q4_K_M"
 
 
 def test_graph_can_be_looked_at(connection: Connection, codex: Codex) -> None:
     """A mirror describes every object of the graph as plain data."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     for name in roots.OBJECTS:
         assert isinstance(Mirror(root[name]).describe(), dict)

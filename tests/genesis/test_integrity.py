@@ -18,6 +18,7 @@ from batos.genesis.integrity import Finding, audit
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
+from batos.image.roots import root_of
 from batos.inference.catalogue import ModelRow
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, own_slots
@@ -38,7 +39,7 @@ def record(root: Any, made: Plan) -> None:
 
 async def test_all_is_well(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
     """After a whole genesis nothing is wrong, and the audit wrote nothing."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
     record(root, made)
@@ -55,15 +56,15 @@ async def test_all_is_well(connection: Connection, codex: Codex, daemon: HandDae
 
 async def test_before_genesis(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
     """On an empty image and daemon the audit says so, and needs neither to be there."""
-    found = wrong(audit(connection.root(), codex, await plan(codex, "default", daemon)))
+    found = wrong(audit(root_of(connection), codex, await plan(codex, "default", daemon)))
     assert set(found) == {"codex.digest", "image.root", "models.pull", "models.create"}
     assert found["image.root"] == "the image is empty yet"
-    assert set(wrong(audit(connection.root(), codex, None))) == {"codex.digest", "image.root", "models.listed"}
+    assert set(wrong(audit(root_of(connection), codex, None))) == {"codex.digest", "image.root", "models.listed"}
 
 
 def test_learnt_methods_are_where_they_act(connection: Connection, codex: Codex) -> None:
     """A persona with learnt methods is sound; a slot that holds another than the active one is found."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     connection.transaction_manager.commit()
     connection.transaction_manager.begin()
@@ -81,7 +82,7 @@ def test_learnt_methods_are_where_they_act(connection: Connection, codex: Codex)
 
 def test_damage_is_found(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
     """A changed codex, a lost pillar, other parents and a lost state are each found where they are."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     del root["robin_prototype_obj"].sage_facet_
     root["robin_prototype_obj"].core_method = "Shout."
@@ -97,7 +98,7 @@ def test_damage_is_found(connection: Connection, codex: Codex, folder: Path, edi
 
 async def test_learnt_method_is_a_pillar(connection: Connection, codex: Codex) -> None:
     """A pillar that has become a method is there; the finding counts it."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     root["robin_prototype_obj"].sage_facet_ = Method(
         "sage_facet_", "async def sage_facet_(self, query):\n    return 1\n"
@@ -111,13 +112,13 @@ def test_window(codex: Codex, connection: Connection, folder: Path, edit: Edit) 
     """A window that the fixed texts would half fill is found before a mission meets it."""
     for name in ("robin", "brick", "babs", "alfred"):
         edit(f"{name}.toml", "num_ctx = 4096", "num_ctx = 2048")
-    found = wrong(audit(connection.root(), codices.load(folder), None))
+    found = wrong(audit(root_of(connection), codices.load(folder), None))
     assert {"window.robin", "window.brick", "window.babs", "window.alfred"} <= set(found)
 
 
 async def test_models_not_recorded(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
     """Models that are made and unknown to the image are found."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
     found = wrong(audit(root, codex, made))
@@ -127,7 +128,7 @@ async def test_models_not_recorded(connection: Connection, codex: Codex, daemon:
 
 async def test_models_of_another_digest(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
     """A model that was changed after it was written down is found by its digest."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
     record(root, made)
@@ -141,12 +142,12 @@ async def test_models_of_another_digest(connection: Connection, codex: Codex, da
 def test_what_others_found_is_told(connection: Connection, codex: Codex) -> None:
     """Findings of those who looked at adapters and memory stand behind ALFRED's own, as they are."""
     extra = Finding("budget.fits", False, "it does not fit", "Take a smaller one.")
-    assert audit(connection.root(), codex, None, extra=[extra])[-1] is extra
+    assert audit(root_of(connection), codex, None, extra=[extra])[-1] is extra
 
 
 def test_an_audit_is_kept_when_it_differs(connection: Connection, codex: Codex) -> None:
     """The last audit has its findings and since when they hold; the same findings again write nothing."""
-    root = connection.root()
+    root = root_of(connection)
     assert ledger.last_audit(root) is None
     graph.build(root, codex)
     found = [Finding("codex.digest", True, "well").as_dict()]
@@ -158,7 +159,7 @@ def test_an_audit_is_kept_when_it_differs(connection: Connection, codex: Codex) 
 
 def test_a_window_is_told_by_what_the_base_counts(codex: Codex, connection: Connection) -> None:
     """Bytes by the base's own density, once it was measured; the share of the answer is told beside the window."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     (guessed,) = (each.what for each in audit(root, codex, None) if each.id == "window.babs")
     measures.record(root, {"d": Measure(codex.default_model, 1_000, 200, (), ("completion",))})
@@ -173,7 +174,7 @@ async def test_a_base_that_cannot_do_what_it_is_named_for(
     connection: Connection, codex: Codex, daemon: HandDaemon
 ) -> None:
     """An embedder that is to think, and a model that is to embed: named with who was to use it."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex)
     made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
     record(root, made)

@@ -14,6 +14,7 @@ from batos.genesis.codex import Codex
 from batos.genesis.ledger import Known, Made
 from batos.genesis.modelfile import Recipe
 from batos.image import roots
+from batos.image.roots import Root, root_of
 from batos.inference.catalogue import ModelRow
 
 MADE = Made("ROBIN", "d" * 64, "llama3.1:8b", "b" * 64, "e" * 64, None, "monday")
@@ -32,7 +33,7 @@ entries = st.builds(
 ledgers = st.dictionaries(st.sampled_from([f"batos-robin:{number:012x}" for number in range(5)]), entries)
 
 
-def rooted() -> dict[str, object]:
+def rooted() -> Root:
     """As much of a root as the ledger needs."""
     return {roots.GENESIS: PersistentMapping()}
 
@@ -66,21 +67,21 @@ def test_the_time_is_that_of_the_first_writing() -> None:
 def test_what_an_older_version_wrote_is_not_known() -> None:
     """A digest alone does not say what it was made of: such a model is made again."""
     root = rooted()
-    root[roots.GENESIS]["models"] = {"a": "d" * 64}  # type: ignore[index]  # a mapping
+    root[roots.GENESIS]["models"] = {"a": "d" * 64}
     assert ledger.known(root).models == {}
     assert ledger.record(root, {"a": MADE}) == ["genesis.models.a recorded"]
 
 
 def test_an_image_before_its_genesis(connection: Connection) -> None:
     """It knows nothing, and reading it writes nothing."""
-    assert ledger.known(connection.root()) == Known()
-    assert ledger.last_audit(connection.root()) is None
+    assert ledger.known(root_of(connection)) == Known()
+    assert ledger.last_audit(root_of(connection)) is None
     assert not connection._registered_objects
 
 
 def test_an_image_after_its_genesis(connection: Connection, codex: Codex) -> None:
     """It knows its codex, its profile, that it is complete, and which model each persona uses."""
-    root = connection.root()
+    root = root_of(connection)
     graph.build(root, codex, "small")
     graph.record_models(root, {"ROBIN": "batos-robin:0a"})
     found = ledger.known(root)

@@ -161,7 +161,9 @@ async def spoilt(home: Path, how: str) -> tuple[str, bytes]:
     async with living(home) as image:
         await image.accept(brief(), {sha256: data})
         with image.snapshot() as root:
-            path = Path(root[roots.ATTACHMENTS][sha256].blob.committed())
+            blob = root[roots.ATTACHMENTS][sha256].blob
+            assert blob is not None
+            path = Path(blob.committed())
     spoil(path, how)
     return sha256, data
 

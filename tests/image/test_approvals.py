@@ -22,8 +22,10 @@ from batos.front.verbs.deciding import STATUSES
 from batos.front.wire.shapes import Approvals
 from batos.guardian.policy import SHIPPED
 from batos.image import approvals, methods, roots
-from batos.image.approvals import Answer, Approval, Word
+from batos.image.approvals import Answer
 from batos.image.classes import class_factory
+from batos.image.records import Approval, ApprovalWord
+from batos.image.roots import root_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
 
@@ -38,7 +40,7 @@ def wish() -> Intent:
 def opened(database: DB) -> Connection:
     """A connection to a prepared image with one object that declares two intents."""
     connection: Connection = database.open(transaction.TransactionManager())
-    root = connection.root()
+    root = root_of(connection)
     if roots.prepare(root):
         root["traits_obj"] = UvmObject({"name": "TRAITS", "say_": wish(), "ask_": Intent("ask why")})
         connection.transaction_manager.commit()
@@ -50,7 +52,7 @@ def root() -> Iterator[Any]:
     """A root with its records and the one object."""
     database = DB(MappingStorage(), class_factory=class_factory)
     connection = opened(database)
-    yield connection.root()
+    yield root_of(connection)
     connection.transaction_manager.abort()
     connection.close()
     database.close()
@@ -305,7 +307,7 @@ def test_a_mission_waits_as_long_as_any_question_that_it_names(root: Any) -> Non
 
 def test_the_words_are_the_same_everywhere() -> None:
     """What an image writes, a request may ask for, and the command line offers."""
-    assert get_args(Word) == STATUSES
+    assert get_args(ApprovalWord) == STATUSES
     for word in STATUSES:
         assert Approvals.model_validate({"status": word}).status == word
 
@@ -334,7 +336,7 @@ class Questions(RuleBasedStateMachine):
 
     @property
     def root(self) -> Any:
-        return self.connection.root()
+        return root_of(self.connection)
 
     def at(self, day: int) -> str:
         return f"2026-12-{day:02}T00:00:00.000Z"

@@ -11,6 +11,7 @@ from tests.cognition.approving.coding import BRICK, CYCLE, Coding, waiting, wait
 from tests.image.living import child, heard
 
 from batos.image import roots
+from batos.image.roots import named_objects
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots
 from batos.testing import scripted_uvm
@@ -20,7 +21,7 @@ from batos.uvm import UVM
 def installed(uvm: UVM) -> dict[str, str]:
     """The sources of BRICK's methods, by selector."""
     with uvm.image.snapshot() as root:
-        slots = own_slots(root[BRICK]).items()
+        slots = own_slots(named_objects(root)[BRICK]).items()
         return {selector: value.source for selector, value in slots if isinstance(value, Method)}
 
 

@@ -32,6 +32,7 @@ from batos.image import roots
 from batos.image.approvals import ask
 from batos.image.classes import ALLOWED, BTREES, LIBRARIES, OURS, class_factory
 from batos.image.image import INLINE_BYTES, LivingImage
+from batos.image.roots import named_objects
 from batos.image.transactions import snapshot
 from batos.inference.journal import Journal, Record
 from batos.objects import containers
@@ -104,13 +105,21 @@ async def test_a_call_in_the_root_is_refused(tmp_path: Path) -> None:
     assert not trap.exists()
 
 
+@pytest.mark.parametrize(
+    ("module", "name"), [("batos.image.methods", "Lineage"), ("batos.image.approvals", "Approval")]
+)
+def test_a_class_that_moved_is_found_by_its_former_name(module: str, name: str) -> None:
+    """What an earlier version wrote of methods and approvals loads as the records of today."""
+    assert class_factory(None, module, name) is class_factory(None, "batos.image.records", name)
+
+
 async def test_a_call_behind_a_reference_is_refused(tmp_path: Path) -> None:
     """An object of a listed class whose state would make a folder is refused when it is loaded."""
     trap = tmp_path / "trap"
     written(tmp_path, inner=PersistentMapping(evil=Order(os.mkdir, str(trap))))
     async with living(tmp_path) as image:
         with image.snapshot() as root, pytest.raises(ForbiddenClass, match=r"posix\.mkdir"):
-            root["inner"].keys()
+            named_objects(root)["inner"].keys()
     assert not trap.exists()
 
 
@@ -119,7 +128,7 @@ async def test_an_unlisted_class_behind_a_reference_is_refused(tmp_path: Path) -
     written(tmp_path, inner=PersistentMapping(ratio=Fraction(1, 2)))
     async with living(tmp_path) as image:
         with image.snapshot() as root, pytest.raises(ForbiddenClass, match=r"fractions\.Fraction"):
-            root["inner"].keys()
+            named_objects(root)["inner"].keys()
 
 
 async def test_an_unlisted_module_is_never_imported(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ async def test_a_kill_after_accept_loses_nothing(tmp_path: Path) -> None:
         with image.snapshot() as root:
             kept = root[roots.ATTACHMENTS][sha256]
             assert kept.read() == data
+            assert kept.blob is not None
             blob = Path(kept.blob.committed())
     blobs = tmp_path / "blobs"
     above = [each for each in blob.parents if each == blobs or blobs in each.parents]

@@ -10,8 +10,9 @@ from persistent.mapping import PersistentMapping
 from tests.image.living import answer, brief, dump, living, passed, thought_in
 
 from batos.errors import Refused
-from batos.image import methods, roots
+from batos.image import roots
 from batos.image.image import LivingImage
+from batos.image.records import Lineage
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -22,7 +23,7 @@ def _given(root: Any) -> None:
     """Two objects, the one with a bell: a method that has a lineage."""
     bell = root["traits_obj"] = UvmObject({"ring_": Intent("Ring."), "count": 0})
     root["genesis_obj"] = UvmObject(parents=(bell,))
-    lineage = root[roots.METHODS]["bell"] = methods.Lineage(bell, "ring_", bell.ring_)
+    lineage = root[roots.METHODS]["bell"] = Lineage(bell, "ring_", bell.ring_)
     lineage.revisions[1] = bell.ring_ = passed("ring_", SOURCE)
     lineage.active = 1
 

@@ -18,6 +18,8 @@ from ZODB.MappingStorage import MappingStorage
 from batos.errors import BatosError, NotFound, Refused
 from batos.image import methods, roots, uses
 from batos.image.classes import class_factory
+from batos.image.records import Lineage
+from batos.image.roots import root_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
 
@@ -32,7 +34,7 @@ def root() -> Iterator[Any]:
     """A root with its records and one object that declares two intents."""
     database = DB(MappingStorage(), class_factory=class_factory)
     connection: Connection = database.open(transaction.TransactionManager())
-    found = connection.root()
+    found = root_of(connection)
     roots.prepare(found)
     found["traits_obj"] = UvmObject({"name": "TRAITS", "say_": wish(), "ask_": Intent("ask why")})
     connection.transaction_manager.commit()
@@ -42,7 +44,7 @@ def root() -> Iterator[Any]:
     database.close()
 
 
-def lineage_of(root: Any, selector: str = "say_") -> methods.Lineage:
+def lineage_of(root: Any, selector: str = "say_") -> Lineage:
     """What was made for a slot of the one object."""
     found = methods.lineage_of(root, root["traits_obj"], selector)
     assert found is not None
@@ -278,7 +280,7 @@ def test_lineages_of_one_object_only(root: Any) -> None:
     holder = root["traits_obj"]
     install(root, holder, "say_", "one")
     install(root, holder, "ask_", "two")
-    root[roots.METHODS][f"{reference(holder)}0 say_"] = methods.Lineage(holder, "say_", wish())
+    root[roots.METHODS][f"{reference(holder)}0 say_"] = Lineage(holder, "say_", wish())
     assert [each.selector for each in methods.lineages_of(root, holder)] == ["ask_", "say_"]
 
 
@@ -299,7 +301,7 @@ class Life(RuleBasedStateMachine):
         """A new image with two declared intents."""
         self.database = DB(MappingStorage(), class_factory=class_factory)
         self.connection = self.database.open(transaction.TransactionManager())
-        self.root = self.connection.root()
+        self.root = root_of(self.connection)
         roots.prepare(self.root)
         self.root["traits_obj"] = UvmObject({"say_": wish(), "ask_": Intent("ask why")})
         #: What was ever installed, by slot and revision, and how far history and ledger had come.
@@ -320,7 +322,7 @@ class Life(RuleBasedStateMachine):
         self.connection.cacheMinimize()
         self.holder = self.root["traits_obj"]
 
-    def lineage(self, slot: str) -> methods.Lineage | None:
+    def lineage(self, slot: str) -> Lineage | None:
         """What was made for the slot."""
         return methods.lineage_of(self.root, self.holder, slot)
 

@@ -17,6 +17,7 @@ from batos.genesis.codex import Codex
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.organisation import IDENTITIES
+from batos.image.roots import named_objects
 from batos.image.voters import keeps_the_organisation
 from batos.objects.prototype import UvmObject, own_slots, parents_of, reparent
 
@@ -97,10 +98,10 @@ async def test_no_change_undoes_it(undo: str, codex: Codex) -> None:
             await image.writer.apply(change)
         assert "batos genesis" in refused.value.remedy
         assert dump(image) == before
-        await image.writer.apply(lambda root: setattr(root[ROBIN], "options", {"seed": 1}))
+        await image.writer.apply(lambda root: setattr(named_objects(root)[ROBIN], "options", {"seed": 1}))
         with image.snapshot() as root:
-            assert own_slots(root[ROBIN])["options"] == {"seed": 1}
-            assert own_slots(root[ROBIN])["core_identity"] == codex.personas["ROBIN"].core_identity
+            assert own_slots(named_objects(root)[ROBIN])["options"] == {"seed": 1}
+            assert own_slots(named_objects(root)[ROBIN])["core_identity"] == codex.personas["ROBIN"].core_identity
 
 
 async def _running(image: LivingImage, codex: Codex) -> str:
@@ -156,9 +157,9 @@ async def test_the_codex_changes_who_they_are(codex: Codex, changed: Codex) -> N
         changes = await image.writer.apply(lambda root: graph.build(root, changed))
         assert f"{ROBIN}.core_identity changed" in changes
         assert not await image.writer.apply(lambda root: graph.build(root, changed))
-        await image.writer.apply(lambda root: setattr(root[ROBIN], "options", {}))
+        await image.writer.apply(lambda root: setattr(named_objects(root)[ROBIN], "options", {}))
         with image.snapshot() as root:
-            assert own_slots(root[ROBIN])["core_identity"] == changed.personas["ROBIN"].core_identity
+            assert own_slots(named_objects(root)[ROBIN])["core_identity"] == changed.personas["ROBIN"].core_identity
 
 
 async def test_the_journal_stays_bound() -> None:

@@ -8,6 +8,7 @@ import pytest
 from persistent.mapping import PersistentMapping
 
 from batos.image import roots, tools
+from batos.image.roots import Root
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, parents_of
 
@@ -15,7 +16,7 @@ API = "search_(query) answers what was found."
 
 
 @pytest.fixture
-def root() -> dict[str, Any]:
+def root() -> Root:
     """As much of a root as tools need."""
     traits = UvmObject()
     model = UvmObject(parents=(traits,))
@@ -23,7 +24,7 @@ def root() -> dict[str, Any]:
         "traits_obj": traits,
         "pLLM_obj": model,
         roots.TOOLS: UvmObject(parents=(traits,)),
-        roots.GENESIS: PersistentMapping(),
+        roots.GENESIS: PersistentMapping[str, Any](),
     }
 
 
@@ -44,12 +45,12 @@ class Told:
         return 1
 
 
-def made(root: dict[str, Any], name: str = "agent") -> UvmObject:
+def made(root: Root, name: str = "agent") -> UvmObject:
     """An object in the place of its declaration, with one method."""
     return tools.make(root, name, API, {"search_": Intent("search", may_learn=True, kind="tool")})
 
 
-def test_what_is_declared_is_absent_until_it_is_made(root: dict[str, Any]) -> None:
+def test_what_is_declared_is_absent_until_it_is_made(root: Root) -> None:
     """It is an intent that holds the API, then an object that thinks and recalls as every other."""
     assert tools.declare(root, {"agent": API}, never) == ["tools_obj.agent made"]
     intent = tools.absent(root, "agent")
@@ -65,7 +66,7 @@ def test_what_is_declared_is_absent_until_it_is_made(root: dict[str, Any]) -> No
     assert tools.declare(root, {"agent": API}, never) == []
 
 
-def test_a_changed_api_is_declared_anew(root: dict[str, Any]) -> None:
+def test_a_changed_api_is_declared_anew(root: Root) -> None:
     """The methods of the old object are retired; the name stands for what is wished for now."""
     tools.declare(root, {"agent": API}, never)
     obj, gone = made(root), Told()
@@ -79,7 +80,7 @@ def test_a_changed_api_is_declared_anew(root: dict[str, Any]) -> None:
     assert tools.declare(root, {}, never) == []
 
 
-def test_only_what_is_declared_goes(root: dict[str, Any]) -> None:
+def test_only_what_is_declared_goes(root: Root) -> None:
     """Tools by selector and other slots stay, whatever the codex says of objects."""
     holder = root[roots.TOOLS]
     holder.double_ = Intent("double it", kind="tool")

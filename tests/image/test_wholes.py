@@ -16,6 +16,7 @@ from batos.errors import Refused
 from batos.image import approvals, methods, roots, tools, wholes
 from batos.image.candidates import Candidate
 from batos.image.classes import class_factory
+from batos.image.roots import root_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -33,7 +34,7 @@ def root() -> Iterator[Any]:
     """A root in which the agent is declared and absent."""
     database = DB(MappingStorage(), class_factory=class_factory)
     connection = database.open(transaction.TransactionManager())
-    found = connection.root()
+    found = root_of(connection)
     roots.prepare(found)
     traits = found["traits_obj"] = UvmObject()
     found["pLLM_obj"], found[roots.TOOLS] = UvmObject(parents=(traits,)), UvmObject(parents=(traits,))

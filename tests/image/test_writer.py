@@ -28,7 +28,7 @@ class Desk:
         self.path = path
         self.db = DB(SoundFileStorage(str(path)))
         self.thread = CommitThread()
-        self.writer = Writer(self.db, self.thread, lambda error: error)
+        self.writer: Writer[Any] = Writer(self.db, self.thread, lambda error: error)
 
     def hold(self) -> Callable[[], None]:
         """Keep the commit thread busy until the function that this answers is called."""

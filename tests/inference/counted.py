@@ -19,7 +19,7 @@ from batos.image.commits import CommitThread
 from batos.image.writer import Writer
 from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.cost import Limits
-from batos.inference.journal import Journal, Record
+from batos.inference.journal import Journal, JournalRoot, Record
 from batos.inference.session import Session, Step
 
 DIGEST = "d" * 64
@@ -100,12 +100,12 @@ class Desk:
     def __init__(self) -> None:
         self.db = DB(MappingStorage(), class_factory=class_factory)
         self.thread = CommitThread()
-        self.writers: list[Writer] = []
+        self.writers: list[Writer[JournalRoot]] = []
         self.open()
 
     def open(self) -> None:
         """A writer as a new process would make it: nothing but the database is left of the last."""
-        self.writer = Writer(self.db, self.thread, lambda error: error)
+        self.writer: Writer[JournalRoot] = Writer(self.db, self.thread, lambda error: error)
         self.writers.append(self.writer)
         self.journal = Journal(self.db, self.writer)
 

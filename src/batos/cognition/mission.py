@@ -33,6 +33,7 @@ from batos.image.commits import settled
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
+from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
 from batos.inference.cost import Limits, cost_of, elapsed
 from batos.inference.journal import Journal, embeds
@@ -295,7 +296,7 @@ class Conductor:
         )
 
     def _session(
-        self, root: Any, asked: preparing.Asked, attempt: Attempt, before: Decided | None, warning: str
+        self, root: Root, asked: preparing.Asked, attempt: Attempt, before: Decided | None, warning: str
     ) -> Session:
         own = self.journal.sound([attempt.mission])
         notes = () if before is None else before.mine()

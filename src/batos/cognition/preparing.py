@@ -18,6 +18,7 @@ from batos.genesis.codex import PILLARS
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import roots
 from batos.image.records import Attachment, Brief
+from batos.image.roots import Root, named_objects
 from batos.inference.cost import Limits
 from batos.inference.journal import Journal
 from batos.memory.evidence import Passage
@@ -43,7 +44,7 @@ class Asked:
     retried: tuple[str, ...]
 
 
-def asked(root: Any, record: Brief) -> Asked:
+def asked(root: Root, record: Brief) -> Asked:
     """Read a brief. A retry (an ancestor with the same question) keeps the ancestor's clock, so that what was paid for
     is found again."""
     brief = briefs.parse({name: value for name, value in record.value.items() if name != "id"})
@@ -62,22 +63,20 @@ def asked(root: Any, record: Brief) -> Asked:
     return Asked(brief, asked_at, tuple(ancestors), tuple(retried))
 
 
-def _record(root: Any, mission: str) -> Brief:
+def _record(root: Root, mission: str) -> Brief:
     try:
-        record: Brief = root[roots.MISSIONS][mission][0]
+        return roots.mission_record(root, mission).brief
     except KeyError as error:
         raise NotFound(f"there is no mission {mission!r}", field="ancestor") from error
-    return record
 
 
-def persona_of(root: Any, persona: str) -> UvmObject:
+def persona_of(root: Root, persona: str) -> UvmObject:
     """The prototype of a persona; NotFound."""
     name = graph_names.prototype_name(persona)
     try:
-        found: UvmObject = root[name]
+        return named_objects(root)[name]
     except KeyError as error:
         raise NotFound(f"the image has no {name}", remedy="Run `batos genesis`.") from error
-    return found
 
 
 def is_persona(obj: UvmObject) -> bool:
@@ -110,19 +109,20 @@ def thinking_of(persona: UvmObject) -> Thinking:
     return Thinking(made.value if made else persona.model, options, mode, think)
 
 
-def ratios_of(root: Any, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+def ratios_of(root: Root, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Tokens a byte for a mission's prompts, by each model that a persona thinks with.
 
     An earlier attempt's (by its notes, nearest first), so that the same evidence is chosen and the same prompts are
     made; else what was measured with the model so far.
     """
     noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
-    personas = (root[name] for name in map(graph_names.prototype_name, PILLARS) if name in root)
+    objects = named_objects(root)
+    personas = (objects[name] for name in map(graph_names.prototype_name, PILLARS) if name in objects)
     models = [thinking_of(persona).model for persona in personas]
     return {model: noted.get(model) or ratio_of(root, model) for model in models}
 
 
-def ratio_of(root: Any, model: str) -> float:
+def ratio_of(root: Root, model: str) -> float:
     """Return the tokens that a byte of prompt costs a model: as measured with it, with its base, or at first."""
     return ratio(*measures.counted(root, model), FIRST_RATIO)
 
@@ -137,7 +137,7 @@ def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, An
     )
 
 
-async def passages_of(root: Any, brief: MissionBrief) -> tuple[Passage, ...]:
+async def passages_of(root: Root, brief: MissionBrief) -> tuple[Passage, ...]:
     """The passages of the brief's files; long files are read and cut aside."""
     kept = root[roots.ATTACHMENTS]
     files = [(ref.name, ref.sha256, kept[ref.sha256]) for ref in brief.attachments]

@@ -14,7 +14,8 @@ from batos.genesis.absent import api_of
 from batos.image import naming, roots, tools, whose, wishes
 from batos.image.ids import tid_text
 from batos.image.lookup import by_name, find_object
-from batos.image.records import Brief, Status
+from batos.image.records import Brief, MissionRecord, Status
+from batos.image.roots import Root
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record, embeds
 from batos.objects.mirror import Mirror, as_json
@@ -66,13 +67,13 @@ def _short(text: str) -> str:
     return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
-def running_line(root: Any, line: Mapping[str, Any]) -> dict[str, Any]:
+def running_line(root: Root, line: Mapping[str, Any]) -> dict[str, Any]:
     """A running mission with who asks what."""
-    brief = root[roots.MISSIONS][line["id"]][0]
+    brief = roots.mission_record(root, line["id"]).brief
     return {**line, "user": brief.value["user"], "text": _short(brief.value["text"])}
 
 
-def screen(root: Any, counted: Mapping[str, Any], running: Iterable[Mapping[str, Any]], limit: int) -> dict[str, Any]:
+def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str, Any]], limit: int) -> dict[str, Any]:
     """One screen's worth of what the image knows: `counted` as counters show it; at most `limit` missions may wait."""
     return {
         "queue": {"waiting": roots.waiting(root), "limit": limit},
@@ -87,7 +88,7 @@ def screen(root: Any, counted: Mapping[str, Any], running: Iterable[Mapping[str,
     }
 
 
-def screen_of(root: Any, told: Mapping[str, Any], user: str) -> dict[str, Any]:
+def screen_of(root: Root, told: Mapping[str, Any], user: str) -> dict[str, Any]:
     """Limit a screen's running and failed missions to one user's; its counts still cover everybody's."""
     failed = [each for each in told["failures"] if whose.asked_by(root, [each.get("mission", "")], user)]
     return {**told, "running": [each for each in told["running"] if each["user"] == user], "failures": failed}
@@ -108,13 +109,13 @@ def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
     return found
 
 
-def newest(root: Any) -> Iterator[tuple[str, tuple[Brief, Status, UvmObject]]]:
+def newest(root: Root) -> Iterator[tuple[str, MissionRecord]]:
     """Missions, newest first; their ids are of one length and sort by time."""
     missions = root[roots.MISSIONS]
-    return ((name, missions[name]) for name in naming.descending(missions))
+    return ((name, roots.mission_record(root, name)) for name in naming.descending(missions))
 
 
-def mission_named(root: Any, name: str, asker: str, user: str | None = None) -> str:
+def mission_named(root: Root, name: str, asker: str, user: str | None = None) -> str:
     """Return the id of a mission: `last` and `last-1` are the asker's; NotFound where there are not so many.
 
     Where a user is named only that one's missions are there. BriefError: it is the beginning of several.
@@ -127,7 +128,7 @@ def mission_named(root: Any, name: str, asker: str, user: str | None = None) -> 
         if not whose.asked_by(root, [meant], user):
             raise whose.no_mission(name, user)
         return meant
-    own = (each for each, (brief, _, _) in newest(root) if brief.value["user"] == asker)
+    own = (each for each, record in newest(root) if record.brief.value["user"] == asker)
     found = next(islice(own, before, None), None)
     if found is None:
         have = "no mission yet" if before == 0 else f"no mission {name}: you asked fewer"
@@ -135,9 +136,9 @@ def mission_named(root: Any, name: str, asker: str, user: str | None = None) -> 
     return found
 
 
-def mission_lines(root: Any, most: int, status: str | None, user: str | None) -> list[dict[str, Any]]:
+def mission_lines(root: Root, most: int, status: str | None, user: str | None) -> list[dict[str, Any]]:
     """The newest missions, a line each; only those of a status or a user, where one is named."""
-    lines = (mission_line(name, *parts[:2]) for name, parts in newest(root))
+    lines = (mission_line(name, record.brief, record.status) for name, record in newest(root))
     meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
     return list(islice(meant, most))
 
@@ -197,7 +198,7 @@ def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
     ]
 
 
-def root_names(root: Any) -> dict[str, Any]:
+def root_names(root: Root) -> dict[str, Any]:
     """What the root holds: its objects by name, what is declared beside them, and how much stands in each tree.
 
     `declared` is the reference of each object that the codex declares, by name, or None while it does not exist.
@@ -211,7 +212,7 @@ def root_names(root: Any) -> dict[str, Any]:
     }
 
 
-def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
+def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
     """An object as `find_object` finds it, or one of its slots (`OBJECT.SLOT`, split at the last dot).
 
     Where a user is named, as that one may see it.
@@ -241,7 +242,7 @@ def inspect_object(root: Any, name: str, user: str = "") -> dict[str, Any]:
     return {"object": holder_name, "slot": slot, "holder": roots.named(root, where[0]), "value": as_json(where[1])}
 
 
-def _with_names(root: Any, described: dict[str, Any]) -> dict[str, Any]:
+def _with_names(root: Root, described: dict[str, Any]) -> dict[str, Any]:
     """The description with root objects called by their names where it only points at them."""
     names = {reference(root[name]): name for name in roots.OBJECTS if name in root}
     for key in ("parents", "lineage"):

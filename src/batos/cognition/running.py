@@ -17,6 +17,7 @@ from batos.cognition.prompt import Scene, Voice
 from batos.cognition.routing.router import Route
 from batos.errors import BatosError
 from batos.events import Events
+from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.decide import REASONING_TOKENS
 from batos.inference.schema import Decision, Mode
@@ -243,7 +244,7 @@ class Running:
 
     id: str
     brief: MissionBrief
-    root: Any
+    root: Root
     persona: UvmObject
     thought: UvmObject
     route: Route

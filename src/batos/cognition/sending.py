@@ -27,6 +27,7 @@ from batos.errors import MessageNotUnderstood, ObjectError
 from batos.image import roots
 from batos.image.lookup import find_object
 from batos.image.records import least_trusted
+from batos.image.roots import Root
 from batos.inference.schema import Decision
 from batos.memory.evidence import Evidence
 from batos.objects.message import send
@@ -55,7 +56,7 @@ class _Result:
     said: Said | None = None
 
 
-def directed(root: Any, brief: MissionBrief) -> tuple[MissionBrief, Route | None]:
+def directed(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]:
     """A brief as its mission works on it, and its route where a message settles that: no router is asked then.
 
     A message that starts a cycle is a question to the router like any other: its argument is what is asked.
@@ -75,7 +76,7 @@ def directed(root: Any, brief: MissionBrief) -> tuple[MissionBrief, Route | None
     return brief, Route((persona,), "reflex", 1.0, f"a message to {message.receiver}", {persona: 1.0})
 
 
-def _who(root: Any, receiver: UvmObject) -> str:
+def _who(root: Root, receiver: UvmObject) -> str:
     """The persona that thinks for a message: the receiver itself, or who led its newest turn, whose model is loaded."""
     if preparing.is_persona(receiver):
         return str(receiver.name)
@@ -243,7 +244,7 @@ def _need_persona(sent: _Sent) -> None:
         )
 
 
-def _receiver(root: Any, message: Message, user: str) -> UvmObject:
+def _receiver(root: Root, message: Message, user: str) -> UvmObject:
     """Find the object that a message is for; NotFound if there is none, or it comes from another user's words."""
     return find_object(root, message.receiver, user)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from batos.cognition.brief import Message
 from batos.cognition.running import Running
 from batos.errors import GenerationFailed, MessageNotUnderstood
 from batos.genesis.absent import api_of
 from batos.image import roots, tools
+from batos.image.roots import Root
 from batos.objects.prototype import Found
 
 
@@ -16,7 +17,7 @@ class Appeared(Exception):
     """The object is there now, and not in this mission's snapshot: it begins again on one that has it."""
 
 
-def is_absent(root: Any, message: Message) -> bool:
+def is_absent(root: Root, message: Message) -> bool:
     """Whether a message is for an object that is declared and does not exist.
 
     MessageNotUnderstood: it is, and its API does not declare the selector; that costs nothing.

@@ -30,6 +30,7 @@ from batos.genesis.stamps import Stamp
 from batos.image import methods, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.image.roots import Root
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
 
@@ -295,7 +296,7 @@ class Convergence:
         """Write codex, graph and models into the image, where they differ from what is there."""
         at = iso(self.clock())
 
-        def change(root: Any) -> tuple[list[str], list[dict[str, Any]]]:
+        def change(root: Root) -> tuple[list[str], list[dict[str, Any]]]:
             gone: list[dict[str, Any]] = []
 
             def declared(holder: UvmObject, selector: str, intent: Intent | None) -> int:

@@ -14,6 +14,7 @@ from batos.genesis.codex import Codex, IntentText, Persona, digest_of
 from batos.genesis.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.image import methods, organisation, roots, tools
 from batos.image.records import DIGESTS
+from batos.image.roots import Root
 from batos.objects.method import Intent, IntentKind, Method, Primitive
 from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_of, reparent
 
@@ -36,7 +37,7 @@ CONVERSATION: Mapping[str, str] = {
 Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
 
 
-def build(root: Any, codex: Codex, profile: str = "default", declared: Declared | None = None) -> list[str]:
+def build(root: Root, codex: Codex, profile: str = "default", declared: Declared | None = None) -> list[str]:
     """Bring the prototype graph in line with the codex; return a line for each slot that changed.
 
     A slot is written if its declaration is new or changed, or if the slot is gone. A slot that was redefined at run
@@ -50,8 +51,11 @@ def build(root: Any, codex: Codex, profile: str = "default", declared: Declared 
     traits = _ensure(root, "traits_obj", changes)
     for name in ("pLLM_obj", "orchestrator_obj", "knowledge_catalog_obj", roots.TOOLS):
         _delegate(root, name, _ensure(root, name, changes), (traits,), changes)
+    objects = roots.named_objects(root)
     for name, selectors in PRIMITIVES.items():
-        _Slots(root[name], name, changes).declare({slot: Primitive(primitive) for slot, primitive in selectors.items()})
+        _Slots(objects[name], name, changes).declare(
+            {slot: Primitive(primitive) for slot, primitive in selectors.items()}
+        )
     _language_model(root["pLLM_obj"], codex, profile, changes)
     _orchestrator(root["orchestrator_obj"], traits, codex, changes)
     _tools(root, traits, codex, changes)
@@ -64,12 +68,12 @@ def build(root: Any, codex: Codex, profile: str = "default", declared: Declared 
     return changes
 
 
-def record_models(root: Any, models: Mapping[str, str]) -> list[str]:
+def record_models(root: Root, models: Mapping[str, str]) -> list[str]:
     """Write down which made model each persona thinks with (slot `persona_model`); answers what changed."""
     changes = _Changes(lambda holder, slot, intent: 0)
     for persona, model in models.items():
         name = prototype_name(persona)
-        _Slots(root[name], name, changes).put("persona_model", model)
+        _Slots(roots.named_objects(root)[name], name, changes).put("persona_model", model)
     return changes
 
 
@@ -155,15 +159,15 @@ def _stored(value: Any, slot: str) -> Any:
     )
 
 
-def _ensure(root: Any, name: str, changes: _Changes, prototype: UvmObject | None = None) -> UvmObject:
-    if name not in root:
-        root[name] = UvmObject() if prototype is None else prototype.clone()
+def _ensure(root: Root, name: str, changes: _Changes, prototype: UvmObject | None = None) -> UvmObject:
+    objects = roots.named_objects(root)
+    if name not in objects:
+        objects[name] = UvmObject() if prototype is None else prototype.clone()
         changes.append(f"{name} made")
-    found: UvmObject = root[name]
-    return found
+    return objects[name]
 
 
-def _delegate(root: Any, name: str, obj: UvmObject, parents: tuple[UvmObject, ...], changes: _Changes) -> None:
+def _delegate(root: Root, name: str, obj: UvmObject, parents: tuple[UvmObject, ...], changes: _Changes) -> None:
     before = parents_of(obj)
     if len(before) == len(parents) and all(one is other for one, other in zip(before, parents, strict=True)):
         return
@@ -205,7 +209,7 @@ def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, chan
         slots.put(CYCLE, UvmObject(parents=(idle, traits)))
 
 
-def _tools(root: Any, traits: UvmObject, codex: Codex, changes: _Changes) -> None:
+def _tools(root: Root, traits: UvmObject, codex: Codex, changes: _Changes) -> None:
     apis = {absent.name: absent.api for absent in codex.objects}
     changes += tools.declare(root, apis, changes.declared)
     holder, declared = root[roots.TOOLS], {name: digest_of(api) for name, api in apis.items()}

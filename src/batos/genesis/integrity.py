@@ -12,6 +12,7 @@ from batos.genesis.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.plan import Plan, pruned
 from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots
+from batos.image.roots import Root, named_objects
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, parents_of
 
@@ -33,7 +34,7 @@ class Finding:
 
 
 def audit(
-    root: Any, codex: Codex, plan: Plan | None, profile: str = "default", extra: Sequence[Finding] = ()
+    root: Root, codex: Codex, plan: Plan | None, profile: str = "default", extra: Sequence[Finding] = ()
 ) -> tuple[Finding, ...]:
     """Look at everything once and change nothing; `plan` is None where Ollama could not be asked.
 
@@ -51,7 +52,7 @@ def audit(
     return (*findings, *extra)
 
 
-def _digest(root: Any, codex: Codex) -> Finding:
+def _digest(root: Root, codex: Codex) -> Finding:
     known = root[roots.GENESIS].get("codex_digest") if roots.GENESIS in root else None
     if known == codex.digest:
         return Finding("codex.digest", True, f"the image holds the codex {codex.digest[:12]}")
@@ -59,7 +60,7 @@ def _digest(root: Any, codex: Codex) -> Finding:
     return Finding("codex.digest", False, f"the image holds {held}, the files say {codex.digest[:12]}", _RUN_GENESIS)
 
 
-def _root(root: Any) -> Finding:
+def _root(root: Root) -> Finding:
     missing = [name for name in (*roots.OBJECTS, *roots.RECORDS) if name not in root]
     if missing:
         empty = not any(name in root for name in roots.OBJECTS)
@@ -82,20 +83,22 @@ def _answers(state: Any, selector: str) -> bool:
     return isinstance(state, UvmObject) and isinstance(own_slots(state).get(selector), Primitive)
 
 
-def _persona(root: Any, persona: Persona) -> Finding:
+def _persona(root: Root, persona: Persona) -> Finding:
     id_ = f"persona.{persona.key}"
     faults = tuple(_persona_faults(root, persona))
     if faults:
         return Finding(id_, False, f"{persona.name}: {'; '.join(faults)}", _RUN_GENESIS)
     facets, protocols = len(persona.pillars), len(persona.protocols)
     key = f"{protocols} key protocol{'s' * (protocols != 1)}"
-    redefined = sum(isinstance(value, Method) for value in own_slots(root[prototype_name(persona.name)]).values())
+    redefined = sum(
+        isinstance(value, Method) for value in own_slots(named_objects(root)[prototype_name(persona.name)]).values()
+    )
     learnt = f", {redefined} of them learnt" if redefined else ""
     return Finding(id_, True, f"{persona.name} has {facets} facets and {key}{learnt}")
 
 
-def _persona_faults(root: Any, persona: Persona) -> Iterator[str]:
-    prototype = root[prototype_name(persona.name)]
+def _persona_faults(root: Root, persona: Persona) -> Iterator[str]:
+    prototype = named_objects(root)[prototype_name(persona.name)]
     slots = own_slots(prototype)
     for slot in ("name", "core_identity", "core_method"):
         if slots.get(slot) != getattr(persona, slot):
@@ -109,7 +112,7 @@ def _persona_faults(root: Any, persona: Persona) -> Iterator[str]:
         yield "it does not delegate to pLLM_obj, then traits_obj"
 
 
-def _methods(root: Any) -> Finding:
+def _methods(root: Root) -> Finding:
     """Check that each slot that ever had a method holds its active revision, or its intent."""
     lineages = list(root[roots.METHODS].values())
     wrong = [f"{roots.named(root, each.holder)}.{each.selector}" for each in lineages if not methods.is_sound(each)]
@@ -121,7 +124,7 @@ def _methods(root: Any) -> Finding:
     return Finding("image.methods", True, f"{active} methods act, of {len(lineages)} slots that ever had one")
 
 
-def _window(root: Any, codex: Codex, persona: Persona, profile: str) -> Finding:
+def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding:
     """Check that the text in every prompt (rules, persona, longest template and intent) leaves half of it to the
     mission.
     """
@@ -143,7 +146,7 @@ def _window(root: Any, codex: Codex, persona: Persona, profile: str) -> Finding:
     return Finding(f"window.{persona.key}", True, what)
 
 
-def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding]:
+def _models(root: Root, plan: Plan | None, complete: Finding) -> Iterator[Finding]:
     if plan is None:
         remedy = "Mend what keeps Ollama from answering, then look again (`batos doctor`)."
         yield Finding("models.listed", False, "Ollama could not be asked for its models", remedy)
@@ -164,7 +167,7 @@ def _models(root: Any, plan: Plan | None, complete: Finding) -> Iterator[Finding
         yield _digests(root, plan)
 
 
-def _capable(root: Any, codex: Codex, profile: str, plan: Plan | None) -> Iterator[Finding]:
+def _capable(root: Root, codex: Codex, profile: str, plan: Plan | None) -> Iterator[Finding]:
     """Check that each base can do what it is used for, as far as the daemon tells."""
     known = measures.known(root)
     uses = [(codex.model_for(name, profile), "completion", name) for name in codex.personas]
@@ -186,8 +189,9 @@ def _capable(root: Any, codex: Codex, profile: str, plan: Plan | None) -> Iterat
         yield Finding("models.capable", True, "each base can do what the codex names it for")
 
 
-def _recorded(root: Any, plan: Plan) -> Finding:
-    recorded = {name: own_slots(root[prototype_name(name)]).get("persona_model") for name in plan.models}
+def _recorded(root: Root, plan: Plan) -> Finding:
+    objects = named_objects(root)
+    recorded = {name: own_slots(objects[prototype_name(name)]).get("persona_model") for name in plan.models}
     differing = [name for name, model in plan.models.items() if recorded[name] != model]
     if differing:
         what = f"the image knows another model for {', '.join(differing)}"
@@ -195,7 +199,7 @@ def _recorded(root: Any, plan: Plan) -> Finding:
     return Finding("models.recorded", True, "the image knows the personas' models by name")
 
 
-def _digests(root: Any, plan: Plan) -> Finding:
+def _digests(root: Root, plan: Plan) -> Finding:
     """Check that each wanted model is listed with the digest that was recorded when it was made."""
     made = ledger.known(root).models
     listed = {name: row.digest for name in plan.recipes if (row := plan.listed.row(name)) is not None}

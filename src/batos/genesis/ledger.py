@@ -11,6 +11,7 @@ from batos.genesis.codex import PILLARS
 from batos.genesis.graph_names import prototype_name
 from batos.genesis.modelfile import Recipe
 from batos.image import roots
+from batos.image.roots import Root, named_objects
 from batos.inference.catalogue import ModelRow
 from batos.objects.prototype import own_slots
 
@@ -50,10 +51,11 @@ class Known:
         return replace(self, models={**self.models, **made})
 
 
-def known(root: Any) -> Known:
+def known(root: Root) -> Known:
     """Read it; an image before its first genesis knows nothing."""
-    kept = root.get(roots.GENESIS, {})
-    prototypes = {name: root[key] for name in PILLARS if (key := prototype_name(name)) in root}
+    kept: Mapping[str, Any] = root.get(roots.GENESIS) or {}
+    objects = named_objects(root)
+    prototypes = {name: objects[key] for name in PILLARS if (key := prototype_name(name)) in objects}
     used = {name: own_slots(each).get("persona_model") for name, each in prototypes.items()}
     return Known(
         codex_digest=kept.get("codex_digest"),
@@ -78,7 +80,7 @@ def made_of(recipe: Recipe, row: ModelRow, at: str) -> Made:
     )
 
 
-def record(root: Any, models: Mapping[str, Made]) -> list[str]:
+def record(root: Root, models: Mapping[str, Made]) -> list[str]:
     """Write the models down, whole, where they differ in more than the time; answers what changed."""
     kept = root[roots.GENESIS]
     before = {name: entry for name, entry in kept.get("models", {}).items() if isinstance(entry, Mapping)}
@@ -94,18 +96,18 @@ def record(root: Any, models: Mapping[str, Made]) -> list[str]:
     return changes
 
 
-def keep_audit(root: Any, findings: Iterable[Mapping[str, Any]], at: str) -> str:
+def keep_audit(root: Root, findings: Iterable[Mapping[str, Any]], at: str) -> str:
     """Keep the findings with ALFRED if they are not those of the last audit; answers since when they hold."""
     found = [dict(each) for each in findings]
     last = last_audit(root)
     if last is not None and last["findings"] == found:
         return str(last["at"])
-    setattr(root[AUDITOR], AUDIT, {"at": at, "findings": found})
+    setattr(named_objects(root)[AUDITOR], AUDIT, {"at": at, "findings": found})
     return at
 
 
-def last_audit(root: Any) -> dict[str, Any] | None:
+def last_audit(root: Root) -> dict[str, Any] | None:
     """Return the last audit that differed from the one before: {"at", "findings"}; None before the first."""
-    auditor = root.get(AUDITOR)
+    auditor = named_objects(root).get(AUDITOR)
     found: dict[str, Any] | None = None if auditor is None else own_slots(auditor).get(AUDIT)
     return found

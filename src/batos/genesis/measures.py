@@ -8,6 +8,7 @@ from typing import Any
 
 from batos.genesis import modelname
 from batos.image import roots
+from batos.image.roots import Root
 
 _KEPT = "bases"
 
@@ -26,16 +27,20 @@ class Measure:
     capabilities: tuple[str, ...]
 
 
-def known(root: Any) -> dict[str, Measure]:
+def _kept(root: Root) -> Mapping[str, Any]:
+    return root.get(roots.GENESIS) or {}
+
+
+def known(root: Root) -> dict[str, Measure]:
     """Return what is kept, by the base's digest; an image before its first genesis knows nothing."""
-    kept = root.get(roots.GENESIS, {}).get(_KEPT, {})
+    kept = _kept(root).get(_KEPT, {})
     return {
         digest: Measure(**{**each, "marks": tuple(each["marks"]), "capabilities": tuple(each["capabilities"])})
         for digest, each in kept.items()
     }
 
 
-def record(root: Any, found: Mapping[str, Measure]) -> list[str]:
+def record(root: Root, found: Mapping[str, Measure]) -> list[str]:
     """Keep these and no others; answers what changed."""
     before = known(root)
     changes = [f"genesis.bases.{each.name} measured" for digest, each in found.items() if before.get(digest) != each]
@@ -48,15 +53,15 @@ def record(root: Any, found: Mapping[str, Measure]) -> list[str]:
     return changes
 
 
-def base_of(root: Any, model: str) -> str:
+def base_of(root: Root, model: str) -> str:
     """Return the digest of the base that a model was made of, or that it is itself; "" where it is not known."""
-    made = root.get(roots.GENESIS, {}).get("models", {}).get(model)
+    made = _kept(root).get("models", {}).get(model)
     if isinstance(made, Mapping):
         return str(made["base_digest"])
     return next((digest for digest, each in known(root).items() if modelname.same(each.name, model)), "")
 
 
-def counted(root: Any, model: str) -> tuple[int, int]:
+def counted(root: Root, model: str) -> tuple[int, int]:
     """Return bytes and tokens of prompts: the model's own; else those of all models of its base and the sample's."""
     answered: Mapping[str, tuple[int, int]] = root[roots.STATISTICS].get("measured", {})
     own = answered.get(model, (0, 0))
@@ -69,10 +74,10 @@ def counted(root: Any, model: str) -> tuple[int, int]:
     return sum(size for size, _ in sizes), sum(tokens for _, tokens in sizes)
 
 
-def marks(root: Any) -> dict[str, tuple[str, ...]]:
+def marks(root: Root) -> dict[str, tuple[str, ...]]:
     """Return what each model reads as a mark beside the usual ones, by name; those that have none are not in it."""
     bases = known(root)
-    made = root.get(roots.GENESIS, {}).get("models", {})
+    made = _kept(root).get("models", {})
     found = {name: bases[each["base_digest"]].marks for name, each in made.items() if each["base_digest"] in bases}
     found |= {modelname.with_tag(each.name): each.marks for each in bases.values()}
     return {name: each for name, each in found.items() if each}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from batos.config import Settings
 from batos.errors import ImageError
@@ -17,6 +17,7 @@ from batos.genesis.codex import Codex
 from batos.genesis.daemon import Listed
 from batos.genesis.plan import Plan, compare
 from batos.image.looking import exists, looking
+from batos.image.roots import Root
 
 T = TypeVar("T")
 
@@ -37,14 +38,14 @@ def planned(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf) -> P
     return read(settings, lambda root: compared(settings, codex, listed, shelf, root))
 
 
-def compared(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf, root: Any) -> Plan:
+def compared(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf, root: Root | None) -> Plan:
     """Return the plan by an image's root, or by None if there is no image."""
     known = None if root is None else ledger.known(root)
     chosen = {} if root is None else repository.choices(root)
     return compare(codex, settings.profile, listed, shelf, chosen, known)
 
 
-def read(settings: Settings, reader: Callable[[Any], T]) -> T:
+def read(settings: Settings, reader: Callable[[Root | None], T]) -> T:
     """Return the reader's result for the image's root as of its last commit, or for None if it cannot be read."""
     if exists(settings.image_uri):
         try:

@@ -10,56 +10,20 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
-
-from persistent import Persistent
+from typing import Any
 
 from batos.errors import NotFound, Refused
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
 from batos.image import methods, roots, wholes
 from batos.image.candidates import Candidate
+from batos.image.records import Approval, ApprovalWord
+from batos.image.roots import Root
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, reference
 
-#: `asked` is the only one that can still change, and only once.
-Word: TypeAlias = Literal["asked", "approved", "rejected", "expired", "outdated"]
-
 #: The code of the reason for which a mission waits for a person.
 NEEDED = "approval_needed"
-
-
-class Approval(Persistent):
-    """A question to a person, and what was answered.
-
-    `candidate` is a `Candidate` as plain data, `object` how people call its holder, `former` the revision that was
-    active (0: none), `until` when the question lapses (of a rejected one: until when the no stands for whoever asks the
-    same again), `missions` those that wait or waited. `by`, `why`, `answered_at`, `revision` (what it became) are None
-    until they are known.
-    """
-
-    def __init__(self, name: str, candidate: Candidate, object: str, former: int, moments: tuple[str, str]) -> None:
-        self.name = name
-        self.candidate: dict[str, Any] = candidate.as_dict()
-        self.object = object
-        self.former = former
-        self.asked_at, self.until = moments
-        self.missions: tuple[str, ...] = ()
-        self.word: Word = "asked"
-        self.answered_at: str | None = None
-        self.by: str | None = None
-        self.why: str | None = None
-        self.revision: int | None = None
-
-    def standing(self, at: str) -> Word:
-        """Return the approval's state at a moment (ISO 8601 in UTC): a question past its time is expired, even if not
-        marked so.
-        """
-        return "expired" if self.word == "asked" and self.until <= at else self.word
-
-    def become(self, word: Word, at: str, by: str | None, why: str | None) -> None:
-        """Answer it, once and for all."""
-        self.word, self.answered_at, self.by, self.why = word, at, by, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +42,7 @@ class Answer:
     """The state of a question; `changed` says that the call which returned this answer changed the state."""
 
     name: str
-    word: Word
+    word: ApprovalWord
     object: str
     selector: str
     digest: str
@@ -109,7 +73,7 @@ def _answer(approval: Approval, at: str, *, changed: bool = False) -> Answer:
 # -- asking
 
 
-def ask(root: Any, question: Question) -> Answer:
+def ask(root: Root, question: Question) -> Answer:
     """Ask a person about a method, or add the mission to those that wait for the same question.
 
     Returns `approved` if exactly this method is active already. A mission that waited gets the answer that was given.
@@ -138,7 +102,7 @@ def ask(root: Any, question: Question) -> Answer:
     return _answer(approval, at, changed=True)
 
 
-def asked(root: Any, holder: str, selector: str, intent: str, at: str, mission: str | None) -> Answer | None:
+def asked(root: Root, holder: str, selector: str, intent: str, at: str, mission: str | None) -> Answer | None:
     """Return the state of the newest question about a slot, for any source; None if a new question may be asked.
 
     `intent` is the digest of the slot's Intent. A mission is added to those that wait; one that waited gets the answer.
@@ -171,7 +135,7 @@ def _same(active: Method, candidate: Candidate) -> bool:
     return candidate.wish is None and (made["digest"], made["intent"]) == (candidate.digest, candidate.intent)
 
 
-def _given(root: Any, active: Method, candidate: Candidate, at: str) -> Answer:
+def _given(root: Root, active: Method, candidate: Candidate, at: str) -> Answer:
     """Return `approved` for a method that is active already, with the approval that allowed it if there was one."""
     approval = named(root, str(active.provenance.get("approval", "")))
     if approval is not None:
@@ -182,7 +146,7 @@ def _given(root: Any, active: Method, candidate: Candidate, at: str) -> Answer:
 # -- answering
 
 
-def approve(root: Any, name: str, by: str, at: str) -> Answer | None:
+def approve(root: Root, name: str, by: str, at: str) -> Answer | None:
     """Say yes and install it, in one; None: there is no such question.
 
     `approved` and `changed`: it is installed now. Whatever else: it is not, because it was answered before, its time is
@@ -210,11 +174,11 @@ def approve(root: Any, name: str, by: str, at: str) -> Answer | None:
     return _answer(approval, at, changed=True)
 
 
-def _alone(root: Any, candidate: Candidate, at: str) -> list[Method]:
+def _alone(root: Root, candidate: Candidate, at: str) -> list[Method]:
     return [methods.install(root, candidate, at)]
 
 
-def reject(root: Any, name: str, by: str, why: str, moments: tuple[str, str]) -> Answer | None:
+def reject(root: Root, name: str, by: str, why: str, moments: tuple[str, str]) -> Answer | None:
     """Say no, for a reason; `moments` are now, and until when the no stands. None: there is no such question."""
     at, until = moments
     approval = named(root, name)
@@ -228,20 +192,20 @@ def reject(root: Any, name: str, by: str, why: str, moments: tuple[str, str]) ->
     return _answer(approval, at, changed=True)
 
 
-def expire(root: Any, name: str, at: str) -> Answer | None:
+def expire(root: Root, name: str, at: str) -> Answer | None:
     """Write down that the time of a question is over; None if it is not, or if it was answered."""
     approval = named(root, name)
     return _answer(approval, at, changed=True) if approval is not None and _lapse(root, approval, at) else None
 
 
-def _lapse(root: Any, approval: Approval, at: str) -> bool:
+def _lapse(root: Root, approval: Approval, at: str) -> bool:
     if approval.word == "asked" and approval.standing(at) == "expired":
         _close(root, approval, "expired", at, None, "nobody answered in time")
         return True
     return False
 
 
-def _close(root: Any, approval: Approval, word: Word, at: str, by: str | None, why: str | None) -> None:
+def _close(root: Root, approval: Approval, word: ApprovalWord, at: str, by: str | None, why: str | None) -> None:
     approval.become(word, at, by, why)
     root[roots.AWAITED].remove(approval.name)
 
@@ -257,7 +221,7 @@ def _judged(candidate: Candidate) -> Candidate:
     return replace(candidate, verdict=audit(candidate.source, Context(candidate.selector)).as_dict())
 
 
-def _outdated(root: Any, approval: Approval, candidate: Candidate) -> str | None:
+def _outdated(root: Root, approval: Approval, candidate: Candidate) -> str | None:
     """Return the reason why an approved candidate cannot be installed any more, or None."""
     if _altered(candidate, approval.candidate):
         return "the source is not the one that was asked about"
@@ -283,24 +247,24 @@ def _altered(candidate: Candidate, kept: Mapping[str, Any]) -> bool:
 # -- reading
 
 
-def named(root: Any, name: str) -> Approval | None:
+def named(root: Root, name: str) -> Approval | None:
     """Return the approval with that id, or None."""
     found: Approval | None = root[roots.APPROVALS].get(name)
     return found
 
 
-def awaited(root: Any) -> Iterator[Approval]:
+def awaited(root: Root) -> Iterator[Approval]:
     """Yield the unanswered questions, oldest first. Some of them may be past their time."""
     return (root[roots.APPROVALS][name] for name in root[roots.AWAITED])
 
 
-def closed(root: Any) -> Iterator[Approval]:
+def closed(root: Root) -> Iterator[Approval]:
     """Yield the approvals that are no longer open, newest first."""
     names = reversed(list(root[roots.APPROVALS]))
     return (root[roots.APPROVALS][name] for name in names if not _open(root, name))
 
 
-def last_said(root: Any, holder: str, selector: str, digest: str, at: str) -> Answer | None:
+def last_said(root: Root, holder: str, selector: str, digest: str, at: str) -> Answer | None:
     """Return the state of the newest question about a source for a slot, whatever the slot held then; None if nobody
     asked.
     """
@@ -310,30 +274,30 @@ def last_said(root: Any, holder: str, selector: str, digest: str, at: str) -> An
     return _answer(root[roots.APPROVALS][max(names)], at) if names else None
 
 
-def awaits(root: Any, reason: Mapping[str, Any] | None) -> bool:
+def awaits(root: Root, reason: Mapping[str, Any] | None) -> bool:
     """Test if a mission that stopped for that reason waits for a person, because a question it names is still open."""
     if reason is None or reason.get("code") != NEEDED:
         return False
     return any(_open(root, name) for name in (reason.get("approval"), *reason.get("approvals", ())) if name)
 
 
-def _open(root: Any, name: str) -> bool:
+def _open(root: Root, name: str) -> bool:
     return name in root[roots.AWAITED]
 
 
 # -- within
 
 
-def _active(root: Any, holder: UvmObject, selector: str) -> Method | None:
+def _active(root: Root, holder: UvmObject, selector: str) -> Method | None:
     lineage = methods.lineage_of(root, holder, selector)
     return lineage.revisions[lineage.active] if lineage is not None and lineage.active else None
 
 
-def _called(root: Any, holder: UvmObject) -> str:
+def _called(root: Root, holder: UvmObject) -> str:
     return next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder))
 
 
-def _slot(root: Any, holder: UvmObject, selector: str, intent: str) -> str:
+def _slot(root: Root, holder: UvmObject, selector: str, intent: str) -> str:
     """Return the prefix that the keys of all questions about a slot share while the slot stays as it is."""
     active = _active(root, holder, selector)
     return f"{reference(holder)} {selector} {0 if active is None else active.revision} {intent} "

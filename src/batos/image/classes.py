@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -16,10 +17,10 @@ from batos.errors import ForbiddenClass
 #: Our own classes, by module and name. docs/image-format.md describes their contents.
 OURS: frozenset[tuple[str, str]] = frozenset(
     {
-        ("batos.image.approvals", "Approval"),
-        ("batos.image.methods", "Lineage"),
+        ("batos.image.records", "Approval"),
         ("batos.image.records", "Attachment"),
         ("batos.image.records", "Brief"),
+        ("batos.image.records", "Lineage"),
         ("batos.image.records", "Status"),
         ("batos.inference.journal", "Entry"),
         ("batos.inference.journal", "MissionLog"),
@@ -29,6 +30,12 @@ OURS: frozenset[tuple[str, str]] = frozenset(
         ("batos.objects.prototype", "UvmObject"),
     }
 )
+
+#: Names that version 0.1.0 wrote, and the classes of today that they stand for.
+FORMER: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("batos.image.approvals", "Approval"): ("batos.image.records", "Approval"),
+    ("batos.image.methods", "Lineage"): ("batos.image.records", "Lineage"),
+}
 
 #: The BTrees by their kinds of key and value: O objects, I L signed and U Q unsigned whole numbers, F floats, fs bytes.
 FAMILIES = (
@@ -78,6 +85,7 @@ def class_factory(connection: object, module: str, name: str) -> Any:
 
 @cache
 def _allowed(module: str, name: str) -> Any:
+    module, name = FORMER.get((module, name), (module, name))
     if (module, name) not in ALLOWED:
         raise _Refused(f"the database names the class {module}.{name}, which it may not load")
     return getattr(importlib.import_module(module), name)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from batos.image import roots
 from batos.image.methods import digest_of, lineage_of
 from batos.image.records import SLOT_TRUST
+from batos.image.roots import Root
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, lookup, own_slots
 
@@ -28,7 +29,7 @@ def is_free(holder: UvmObject, selector: str, intent: Intent) -> bool:
     return found.holder is holder and isinstance(value, Intent) and digest_of(value) == digest_of(intent)
 
 
-def fold(root: Any, mission: str, payload: Mapping[str, Any]) -> None:
+def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
     """Declare the tool that a committed mission forged, unless another has that name by now."""
     holder, selector, intent = root[roots.TOOLS], payload["selector"], Intent(**payload["intent"])
     if not is_free(holder, selector, intent) or isinstance(own_slots(holder).get(selector), Method):
@@ -38,7 +39,7 @@ def fold(root: Any, mission: str, payload: Mapping[str, Any]) -> None:
         setattr(holder, SLOT_TRUST, {**(own_slots(holder).get(SLOT_TRUST) or {}), selector: payload["trust"]})
 
 
-def forget(root: Any, selector: str, intent: str) -> None:
+def forget(root: Root, selector: str, intent: str) -> None:
     """Take the intent of this digest away again, of which nothing was ever made."""
     holder = root[roots.TOOLS]
     value = own_slots(holder).get(selector)

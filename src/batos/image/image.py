@@ -23,6 +23,7 @@ from batos.image.ids import iso, mission_id, tid_text, utc_now
 from batos.image.readable import ReadableImage, complete
 from batos.image.records import Attachment, Brief, Status, StatusWord
 from batos.image.room import disk_full, no_room
+from batos.image.roots import Root, connection_of
 from batos.image.transactions import MissionTransaction, Voter
 from batos.image.voters import VOTERS
 from batos.image.writer import Writer
@@ -62,8 +63,10 @@ class LivingImage(ReadableImage):
             raise
         super().__init__(opening.image, db, journal)
         self.thread = CommitThread()
-        self.writer = Writer(self.db, self.thread, self.translate, self._committed("image"))
-        self.journal_writer = Writer(self.journal_db, self.thread, self.translate, self._committed("journal"))
+        self.writer: Writer[Root] = Writer(self.db, self.thread, self.translate, self._committed("image"))
+        self.journal_writer: Writer[Any] = Writer(
+            self.journal_db, self.thread, self.translate, self._committed("journal")
+        )
         self.voters: tuple[Voter, ...] = VOTERS
         #: The newest mission's id: those that follow sort behind it, also within a millisecond.
         self._newest = ""
@@ -129,7 +132,7 @@ class LivingImage(ReadableImage):
         return name
 
     def _admit(
-        self, root: Any, brief: dict[str, Any], at: str, files: Mapping[str, bytes], limit: int | None
+        self, root: Root, brief: dict[str, Any], at: str, files: Mapping[str, bytes], limit: int | None
     ) -> tuple[str, int] | Busy:
         """Record a brief as a mission; return its id and the number of waiting missions, or Busy if the queue is full.
 
@@ -147,7 +150,7 @@ class LivingImage(ReadableImage):
             repeats[kept] = brief["id"]
         return str(brief["id"]), waiting + 1
 
-    def _accept(self, root: Any, brief: dict[str, Any], at: str, files: Mapping[str, bytes]) -> None:
+    def _accept(self, root: Root, brief: dict[str, Any], at: str, files: Mapping[str, bytes]) -> None:
         missions, name = root[roots.MISSIONS], brief["id"]
         if name in missions:
             raise InternalError(f"the new id {name} is taken")
@@ -165,7 +168,7 @@ class LivingImage(ReadableImage):
             keeping.keep(conversation, brief.get("attachments", ()))
         root[roots.UNFOLDED].insert(name)
 
-    def _attachment(self, root: Any, sha256: str, data: bytes) -> Attachment:
+    def _attachment(self, root: Root, sha256: str, data: bytes) -> Attachment:
         if hashlib.sha256(data).hexdigest() != sha256:
             raise InternalError("an attachment's content is not what its digest says")
         if len(data) <= INLINE_BYTES or not self._blobs:
@@ -173,7 +176,7 @@ class LivingImage(ReadableImage):
         blob = Blob()
         # A blob of no connection would be written to the system's temporary folder: that may be another disk, and
         # what a killed process left there nobody would remove.
-        root._p_jar.add(blob)
+        connection_of(root).add(blob)
         with blob.open("w") as file:
             # The file has no buffer: on a full disk one write takes what fits, and only the next one is an error.
             rest = memoryview(data)
@@ -219,7 +222,7 @@ class LivingImage(ReadableImage):
         shown = None if reason is None else reason.as_dict()
         at = iso(self._clock())
 
-        def change(root: Any) -> int:
+        def change(root: Root) -> int:
             _, status, thought = self.find(root, mission)
             _check_move(mission, status, thought, word)
             if only is not None and status.word not in only:
@@ -243,7 +246,7 @@ class LivingImage(ReadableImage):
         """Count another attempt of a mission that runs, in a short transaction; Refused: it does not run."""
         shown, at = reason.as_dict(), iso(self._clock())
 
-        def change(root: Any) -> int:
+        def change(root: Root) -> int:
             _, status, _ = self.find(root, mission)
             if status.word != "running":
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")

@@ -6,7 +6,8 @@ import hashlib
 from typing import Final
 
 from batos.errors import Refused
-from batos.image.methods import Lineage, is_sound
+from batos.image.methods import is_sound
+from batos.image.records import Lineage
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, delegation, label, parents_of, reference
 

@@ -21,6 +21,7 @@ from batos.image.damage import OPENING, REMEDY, as_damage
 from batos.image.database import LoadableDB
 from batos.image.filestorage import BEGIN, SoundFileStorage, check_beside
 from batos.image.records import Attachment, lost
+from batos.image.roots import Root
 from batos.image.transactions import snapshot
 
 #: Objects that are kept in memory while one looks.
@@ -91,7 +92,7 @@ class Faces:
     blobs: Path | None = None
 
     @contextmanager
-    def root(self) -> Iterator[Any]:
+    def root(self) -> Iterator[Root]:
         """Open the image's current root for reading.
 
         Raises: ImageDamaged: the database cannot be read.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
 
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound
 from batos.image import naming, roots, tools, whose
+from batos.image.roots import Root
 from batos.objects.prototype import UvmObject
 
 
-def find_object(root: Any, name: str, user: str | None = None) -> UvmObject:
+def find_object(root: Root, name: str, user: str | None = None) -> UvmObject:
     """Return an object by root name, declared name, mission, conversation or oid.
 
     Raises: NotFound: there is no such object, it is declared and was not made yet, or it is made of the words of
@@ -43,18 +43,18 @@ def _absent(name: str) -> NotFound:
     )
 
 
-def by_name(root: Any, name: str, user: str | None = None) -> UvmObject | None:
+def by_name(root: Root, name: str, user: str | None = None) -> UvmObject | None:
     """Return an object by any of its names; None where there is no such object, or it is another user's than `user`.
 
     Raises: BriefError: the beginning of a mission's or conversation's id fits several (of this user's).
     """
     found: object
     if name in roots.OBJECTS:
-        found = root.get(name)
+        found = roots.named_objects(root).get(name)
     elif name.startswith("m-"):
-        missions = root[roots.MISSIONS]
         own = None if user is None else lambda each: whose.asked_by(root, [each], user)
-        _, _, found = missions.get(naming.begun(missions, name, own), (None, None, None))
+        record = roots.find_record(root, naming.begun(root[roots.MISSIONS], name, own))
+        found = None if record is None else record.thought
     elif name.startswith("c-"):
         conversations = root[roots.CONVERSATIONS]
         own = None if user is None else lambda each: whose.owner(root, conversations[each]) == user
@@ -68,9 +68,9 @@ def by_name(root: Any, name: str, user: str | None = None) -> UvmObject | None:
     return found if user is None or whose.owner(root, found) in (None, user) else None
 
 
-def _by_oid(root: Any, name: str) -> object:
+def _by_oid(root: Root, name: str) -> object:
     try:
         oid = int(name.removeprefix("oid:"), 16).to_bytes(8, "big")
-        return root._p_jar.get(oid)
+        return roots.connection_of(root).get(oid)
     except (ValueError, OverflowError, POSKeyError):
         return None  # no such number, or nothing by it

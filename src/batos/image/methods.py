@@ -12,14 +12,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from BTrees.IOBTree import IOBTree
-from persistent import Persistent
 from ZODB.POSException import POSKeyError
 
 from batos.errors import NotFound, Refused
 from batos.image import roots, tools, uses
 from batos.image.candidates import Candidate
-from batos.image.records import TRUST
+from batos.image.records import TRUST, Lineage
+from batos.image.roots import Root
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots, reference
 
@@ -31,31 +30,6 @@ ANEW: Final = "the codex declares it anew"
 NO_MORE: Final = "the codex declares it no more"
 
 
-class Lineage(Persistent):
-    """All that was ever made for one slot of one object. Changed only by the functions of this module.
-
-    `intent` is what the slot holds while no revision is active; None: it is declared no more. `revisions` counts from
-    1, `active` is one of them or 0. `retired` says why revisions went ({at, reason}, by revision). `barred` is set
-    while nothing may be generated: {intent, coders, reason}. `history` is every change of the slot, counted from 1,
-    and `ledger` every use (image/uses.py); both are append-only. `totals` are the ledger's sums by revision, `since`
-    those of the active revision when it became active: what came before is not held against it twice.
-    """
-
-    def __init__(self, holder: UvmObject, selector: str, intent: Intent) -> None:
-        self.holder = holder
-        self.selector = selector
-        self.intent: Intent | None = intent
-        self.kind: str = intent.kind
-        self.active = 0
-        self.retired: dict[int, dict[str, str]] = {}
-        self.barred: dict[str, Any] | None = None
-        self.since: dict[str, dict[str, Any]] = uses.nothing()
-        self.revisions: Any = IOBTree()
-        self.history: Any = IOBTree()
-        self.ledger: Any = IOBTree()
-        self.totals: Any = IOBTree()
-
-
 # -- finding
 
 
@@ -64,13 +38,13 @@ def key_of(holder: UvmObject, selector: str) -> str:
     return f"{reference(holder)} {selector}"
 
 
-def lineage_of(root: Any, holder: UvmObject, selector: str) -> Lineage | None:
+def lineage_of(root: Root, holder: UvmObject, selector: str) -> Lineage | None:
     """Return the lineage of a slot, or None if no method was ever made for the slot."""
     found: Lineage | None = root[roots.METHODS].get(key_of(holder, selector))
     return found
 
 
-def lineages_of(root: Any, holder: UvmObject) -> Iterator[Lineage]:
+def lineages_of(root: Root, holder: UvmObject) -> Iterator[Lineage]:
     """Yield the lineages of all slots of an object, sorted by selector."""
     start = key_of(holder, "")
     # The character behind the blank: every key of this holder sorts between the two.
@@ -83,15 +57,15 @@ def is_sound(lineage: Lineage) -> bool:
     return value is (lineage.revisions[lineage.active] if lineage.active else lineage.intent)
 
 
-def holder_named(root: Any, name: str) -> UvmObject:
+def holder_named(root: Root, name: str) -> UvmObject:
     """Return an object by its root name, by the name of a generated object, or by `oid:0x2a`.
 
     Raises: NotFound: there is no such object.
     """
-    found: Any = root.get(name) if name in roots.OBJECTS else tools.made(root, name)
+    found: Any = roots.named_objects(root).get(name) if name in roots.OBJECTS else tools.made(root, name)
     if name.startswith("oid:0x"):
         try:
-            found = root._p_jar.get(int(name[4:], 16).to_bytes(8, "big"))
+            found = roots.connection_of(root).get(int(name[4:], 16).to_bytes(8, "big"))
         except (ValueError, OverflowError, POSKeyError):  # no such number, or nothing by it
             found = None
     if not isinstance(found, UvmObject):
@@ -108,7 +82,7 @@ def digest_of(intent: Intent) -> str:
 # -- becoming active
 
 
-def install(root: Any, candidate: Candidate, at: str) -> Method:
+def install(root: Root, candidate: Candidate, at: str) -> Method:
     """Make a candidate the next revision of its slot's method, and active; what was active stays readable.
 
     Nothing but objects of `root` is changed. The same source for the same intent, if it is the active one, is left
@@ -158,7 +132,7 @@ def _why(candidate: Candidate) -> str:
     return f"{made}, approved as {approval}" if approval else made
 
 
-def restore(root: Any, lineage: Lineage, revision: int, at: str, by: str) -> None:
+def restore(root: Root, lineage: Lineage, revision: int, at: str, by: str) -> None:
     """Let a former revision be active again, or with 0 the Intent; a new entry of history, no revision is touched.
 
     The wish that the revision was made from comes back with it, unless the codex has declared another since.
@@ -203,7 +177,7 @@ def retire(lineage: Lineage, reason: str, at: str, by: str = "the ledger") -> in
     return gone
 
 
-def declared(root: Any, holder: UvmObject, selector: str, intent: Intent | None, at: str) -> int:
+def declared(root: Root, holder: UvmObject, selector: str, intent: Intent | None, at: str) -> int:
     """Tell a lineage that the codex changed its slot's intent (None: removed); return the revision retired for it, or
     0.
 

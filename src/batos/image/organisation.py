@@ -12,6 +12,7 @@ from ZODB.utils import z64
 
 from batos.errors import Refused
 from batos.image import roots
+from batos.image.roots import Root, named_objects, root_of
 from batos.objects.prototype import UvmObject, own_slots, parents_of, reference
 
 #: The slots that say who an object of the organisation is, by its name in the root.
@@ -42,9 +43,10 @@ def changed_in(connection: Connection) -> tuple[Any, ...]:
     return (*connection._registered_objects, *connection._added.values())
 
 
-def identities(root: Any) -> dict[str, str]:
+def identities(root: Root) -> dict[str, str]:
     """Return the digest of who each object of the organisation is, and of its parents; one that is missing has none."""
-    objects = {name: root[name] for name in IDENTITY if isinstance(root.get(name), UvmObject)}
+    known = named_objects(root)
+    objects = {name: known[name] for name in IDENTITY if isinstance(known.get(name), UvmObject)}
     names = {id(each): name for name, each in objects.items()}
     return {name: _digest(each, IDENTITY[name], names) for name, each in objects.items()}
 
@@ -55,15 +57,16 @@ def uphold(connection: Connection, changed: Iterable[object], *, thought: bool) 
     Genesis writes identities and their record in one commit; a thought may do neither. Nothing is compared unless the
     root, what genesis recorded, or an object of the organisation is among the changed.
     """
-    root = connection.root()
-    watched = {id(root), *(id(root[name]) for name in (roots.GENESIS, *IDENTITY) if name in root)}
+    root = root_of(connection)
+    held = named_objects(root)
+    watched = {id(root), *(id(held[name]) for name in (roots.GENESIS, *IDENTITY) if name in held)}
     if not any(id(each) in watched for each in changed):
         return
     before = _committed(connection, root)
     lost = [name for name in _LASTING if name in before and name not in root]
     if lost:
         raise Refused(f"a commit was to take {', '.join(lost)} out of the root", remedy=_REMEDY)
-    others = [name for name in _SAME if name in before and name in root and root[name] is not before[name]]
+    others = [name for name in _SAME if name in before and name in root and held[name] is not before[name]]
     if others:
         raise Refused(f"a commit was to put something else in the place of {', '.join(others)}", remedy=_REMEDY)
     if roots.GENESIS in root:
@@ -71,7 +74,7 @@ def uphold(connection: Connection, changed: Iterable[object], *, thought: bool) 
         _uphold_identities(root, known, thought)
 
 
-def _uphold_identities(root: Any, known: Mapping[str, Any], thought: bool) -> None:
+def _uphold_identities(root: Root, known: Mapping[str, Any], thought: bool) -> None:
     kept = root[roots.GENESIS]
     lost = [key for key in (roots.PAIR, IDENTITIES) if key in known and key not in kept]
     if lost or (thought and kept.get(IDENTITIES) != known.get(IDENTITIES)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from ZODB.DB import DB
 
 from batos.errors import ImageDamaged
 from batos.image import roots
+from batos.image.roots import Root
 from batos.image.transactions import snapshot
 
 
@@ -69,12 +71,12 @@ def _no_pair(missing: Side, why: str) -> ImageDamaged:
     )
 
 
-def sign_journal(root: Any, pair: str) -> None:
+def sign_journal(root: MutableMapping[str, Any], pair: str) -> None:
     """Give a journal its id."""
     root[roots.PAIR] = pair
 
 
-def sign_image(root: Any, pair: str) -> None:
+def sign_image(root: Root, pair: str) -> None:
     """Make the record trees that an image lacks, and give it its id."""
     roots.prepare(root)
     root[roots.GENESIS][roots.PAIR] = pair

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from batos.errors import InternalError
 from batos.image import roots
 from batos.image.ids import iso, tid_text
+from batos.image.roots import Root
 from batos.image.writer import Writer
 from batos.objects.prototype import own_slots
 
@@ -19,14 +20,14 @@ Telling: TypeAlias = Callable[[], None]
 class Applier(Protocol):
     """Folds contributions of one kind into a projection; memory and jit register theirs."""
 
-    def __call__(self, root: Any, mission: str, payload: Any) -> Sequence[Telling] | None:
+    def __call__(self, root: Root, mission: str, payload: Any) -> Sequence[Telling] | None:
         """Change the projection, and return the calls to make on the loop after the commit, in order. May run again."""
 
 
 class Publisher:
     """Folds what committed missions contributed, and marks them done."""
 
-    def __init__(self, writer: Writer, appliers: Mapping[str, Applier], clock: Callable[[], datetime]) -> None:
+    def __init__(self, writer: Writer[Root], appliers: Mapping[str, Applier], clock: Callable[[], datetime]) -> None:
         self._writer = writer
         self._appliers = dict(appliers)
         self._clock = clock
@@ -39,7 +40,7 @@ class Publisher:
             tell()
         return tellings is not None
 
-    def _fold(self, root: Any, mission: str, at: str) -> list[Telling] | None:
+    def _fold(self, root: Root, mission: str, at: str) -> list[Telling] | None:
         """Apply a mission's contributions; return the calls to make after the commit, or None if it was published
         before.
         """

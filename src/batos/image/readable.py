@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
 
 from ZODB.DB import DB
 
 from batos.errors import ImageError
 from batos.image import roots, whose
-from batos.image.records import Brief, Status
+from batos.image.records import MissionRecord
+from batos.image.roots import Root
 from batos.image.transactions import snapshot
-from batos.objects.prototype import UvmObject
 
 
 class ReadableImage:
@@ -22,14 +21,13 @@ class ReadableImage:
         self.db: DB = db
         self.journal_db: DB = journal_db
 
-    def snapshot(self) -> AbstractContextManager[Any]:
+    def snapshot(self) -> AbstractContextManager[Root]:
         """Yield the root as of now, for reading only."""
         return snapshot(self.db)
 
-    def find(self, root: Any, mission: str) -> tuple[Brief, Status, UvmObject]:
+    def find(self, root: Root, mission: str) -> MissionRecord:
         """Return a mission's three objects; raises NotFound."""
-        # Not by KeyError: an object that the database has lost is one too.
-        found: tuple[Brief, Status, UvmObject] | None = root[roots.MISSIONS].get(mission)
+        found = roots.find_record(root, mission)
         if found is None:
             raise whose.no_mission(mission)
         return found
@@ -44,7 +42,7 @@ class ReadableImage:
             return list(root[roots.UNFOLDED])
 
 
-def complete(root: Any) -> bool:
+def complete(root: Root) -> bool:
     """Tell whether every tree of records is there; raises ImageError if a newer version has written the image."""
     whole = all(name in root for name in roots.RECORDS)
     version = root[roots.GENESIS].get("format", roots.FORMAT) if whole else roots.FORMAT

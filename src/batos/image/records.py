@@ -1,21 +1,29 @@
-"""The plain records of a mission: its brief (never changed), its status, and the files it came with."""
+"""Define the persistent records: of missions, of the files that they came with, of methods, and of approvals."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from BTrees.IOBTree import IOBTree
 from persistent import Persistent
 from ZODB.blob import Blob
 from ZODB.FileStorage.format import CorruptedError
 from ZODB.POSException import POSError
 
 from batos.errors import ImageDamaged
+from batos.image import uses
+from batos.image.candidates import Candidate
 from batos.image.ids import oid_text
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject
 
 StatusWord: TypeAlias = Literal[
     "queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone"
 ]
+
+#: `asked` is the only one that can still change, and only once.
+ApprovalWord: TypeAlias = Literal["asked", "approved", "rejected", "expired", "outdated"]
 
 #: From most to least trusted; what is made from several things has the least of them.
 TRUST = ("user", "model", "tool", "external")
@@ -115,6 +123,72 @@ class Attachment(Persistent):
         with self.blob.open("r") as file:
             content: bytes = file.read()
         return content
+
+
+class MissionRecord(NamedTuple):
+    """The three objects of a mission, as the image keeps them under its id: a tuple of references, and nothing more."""
+
+    brief: Brief
+    status: Status
+    thought: UvmObject
+
+
+class Lineage(Persistent):
+    """All that was ever made for one slot of one object. Changed only by the functions of image/methods.py.
+
+    `intent` is what the slot holds while no revision is active; None: it is declared no more. `revisions` counts from
+    1, `active` is one of them or 0. `retired` says why revisions went ({at, reason}, by revision). `barred` is set
+    while nothing may be generated: {intent, coders, reason}. `history` is every change of the slot, counted from 1,
+    and `ledger` every use (image/uses.py); both are append-only. `totals` are the ledger's sums by revision, `since`
+    those of the active revision when it became active: what came before is not held against it twice.
+    """
+
+    def __init__(self, holder: UvmObject, selector: str, intent: Intent) -> None:
+        self.holder = holder
+        self.selector = selector
+        self.intent: Intent | None = intent
+        self.kind: str = intent.kind
+        self.active = 0
+        self.retired: dict[int, dict[str, str]] = {}
+        self.barred: dict[str, Any] | None = None
+        self.since: dict[str, dict[str, Any]] = uses.nothing()
+        self.revisions: IOBTree[Method] = IOBTree()
+        self.history: IOBTree[dict[str, Any]] = IOBTree()
+        self.ledger: IOBTree[Any] = IOBTree()
+        self.totals: IOBTree[dict[str, dict[str, Any]]] = IOBTree()
+
+
+class Approval(Persistent):
+    """A question to a person, and what was answered.
+
+    `candidate` is a `Candidate` as plain data, `object` how people call its holder, `former` the revision that was
+    active (0: none), `until` when the question lapses (of a rejected one: until when the no stands for whoever asks the
+    same again), `missions` those that wait or waited. `by`, `why`, `answered_at`, `revision` (what it became) are None
+    until they are known.
+    """
+
+    def __init__(self, name: str, candidate: Candidate, object: str, former: int, moments: tuple[str, str]) -> None:
+        self.name = name
+        self.candidate: dict[str, Any] = candidate.as_dict()
+        self.object = object
+        self.former = former
+        self.asked_at, self.until = moments
+        self.missions: tuple[str, ...] = ()
+        self.word: ApprovalWord = "asked"
+        self.answered_at: str | None = None
+        self.by: str | None = None
+        self.why: str | None = None
+        self.revision: int | None = None
+
+    def standing(self, at: str) -> ApprovalWord:
+        """Return the approval's state at a moment (ISO 8601 in UTC): a question past its time is expired, even if not
+        marked so.
+        """
+        return "expired" if self.word == "asked" and self.until <= at else self.word
+
+    def become(self, word: ApprovalWord, at: str, by: str | None, why: str | None) -> None:
+        """Answer it, once and for all."""
+        self.word, self.answered_at, self.by, self.why = word, at, by, why
 
 
 def lost(name: str, why: str) -> ImageDamaged:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any, Final, TypedDict, cast
 
 import structlog
 from BTrees.IOBTree import IOBTree
 from BTrees.OOBTree import OOBTree, OOTreeSet
 from persistent.mapping import PersistentMapping
+from ZODB.Connection import Connection
 
+from batos.image.records import Approval, Attachment, Brief, Lineage, MissionRecord, Status
 from batos.objects.prototype import Reparenting, UvmObject, label, own_slots, parents_of, reference, reparent
 
 _log = structlog.get_logger("batos.image")
 
 #: The prototype objects, in the order they are made.
-OBJECTS = (
+OBJECTS: Final = (
     "genesis_obj",
     "traits_obj",
     "pLLM_obj",
@@ -29,44 +32,44 @@ OBJECTS = (
 )
 
 #: the object that holds what was made to be used again: see image/tools.py
-TOOLS = "tools_obj"
+TOOLS: Final = "tools_obj"
 
 #: mission id -> (Brief, Status, thought)
-MISSIONS = "missions"
+MISSIONS: Final = "missions"
 #: ids of missions whose contributions are not folded in yet
-UNFOLDED = "unfolded"
+UNFOLDED: Final = "unfolded"
 #: sha256 -> Attachment
-ATTACHMENTS = "attachments"
+ATTACHMENTS: Final = "attachments"
 #: conversation id -> UvmObject with the slots `turns` (IOBTree: position -> mission id) and `view` (what stands for the
 #: older ones in prompts)
-CONVERSATIONS = "conversations"
+CONVERSATIONS: Final = "conversations"
 #: counters that the publisher keeps
-STATISTICS = "statistics"
+STATISTICS: Final = "statistics"
 #: what genesis found and made: codex digest, texts, models, format version
-GENESIS = "genesis"
+GENESIS: Final = "genesis"
 #: how many missions have each status
-TALLY = "tally"
+TALLY: Final = "tally"
 #: user, NUL, idempotency key -> mission id
-REPEATS = "repeats"
+REPEATS: Final = "repeats"
 #: what was counted and sampled, by day and in all: see cognition/working/counters.py
-COUNTERS = "counters"
+COUNTERS: Final = "counters"
 #: what the router learnt of the codex: see cognition/routing/learning.py
-ROUTER = "router"
+ROUTER: Final = "router"
 #: holder's reference, blank, selector -> Lineage: every revision of a slot's method, and its ledger
-METHODS = "methods"
+METHODS: Final = "methods"
 #: approval id -> Approval: every question to a person about a method, and its answer
-APPROVALS = "approvals"
+APPROVALS: Final = "approvals"
 #: ids of approvals that nobody has answered
-AWAITED = "awaited"
+AWAITED: Final = "awaited"
 #: slot as it was, blank, digest of the source -> id of the newest approval of that: see image/approvals.py
-ASKED = "asked"
+ASKED: Final = "asked"
 #: holder's reference, blank, selector -> a method that is to be made: see image/wishes.py
-WISHES = "wishes"
+WISHES: Final = "wishes"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other
-PAIR = "pair"
+PAIR: Final = "pair"
 
-RECORDS = (
+RECORDS: Final = (
     MISSIONS,
     UNFOLDED,
     ATTACHMENTS,
@@ -85,18 +88,86 @@ RECORDS = (
 )
 
 #: the slot of the orchestrator that holds what conversations delegate to
-CONVERSATION = "conversation_obj"
+CONVERSATION: Final = "conversation_obj"
 
 FORMAT = 1
 
 
-def prepare(root: Any) -> bool:
+class Root(TypedDict, total=False):
+    """The root of an image: what stands under each key. ZODB's own mapping of the root is used as it is.
+
+    A type checker reads this table wherever a key is written out or one of the constants above; `named_objects` is for
+    keys that are only known when the program runs.
+    """
+
+    genesis_obj: UvmObject
+    traits_obj: UvmObject
+    pLLM_obj: UvmObject
+    orchestrator_obj: UvmObject
+    knowledge_catalog_obj: UvmObject
+    tools_obj: UvmObject
+    robin_prototype_obj: UvmObject
+    brick_prototype_obj: UvmObject
+    babs_prototype_obj: UvmObject
+    alfred_prototype_obj: UvmObject
+    missions: OOBTree[str, tuple[Brief, Status, UvmObject]]
+    unfolded: OOTreeSet[str]
+    attachments: OOBTree[str, Attachment]
+    conversations: OOBTree[str, UvmObject]
+    statistics: PersistentMapping[str, Any]
+    genesis: PersistentMapping[str, Any]
+    tally: PersistentMapping[str, int]
+    repeats: OOBTree[str, str]
+    counters: PersistentMapping[str, Any]
+    router: PersistentMapping[str, Any]
+    methods: OOBTree[str, Lineage]
+    approvals: OOBTree[str, Approval]
+    awaited: OOTreeSet[str]
+    asked: OOBTree[str, str]
+    wishes: OOBTree[str, dict[str, Any]]
+
+
+def root_of(connection: Connection) -> Root:
+    """Return the root of the image that a connection is to."""
+    return cast("Root", connection.root())
+
+
+def connection_of(root: Root) -> Connection:
+    """Return the connection that a root was read through."""
+    connection: Connection = cast("Any", root)._p_jar
+    return connection
+
+
+def named_objects(root: Root) -> MutableMapping[str, UvmObject]:
+    """Return the root as a mapping from the names of its prototype objects; a record's key is not to be asked for."""
+    return cast("MutableMapping[str, UvmObject]", root)
+
+
+def mission_record(root: Root, mission: str) -> MissionRecord:
+    """Return what the image keeps of a mission. Raises: KeyError: there is no such mission."""
+    return MissionRecord(*root[MISSIONS][mission])
+
+
+def find_record(root: Root, mission: str) -> MissionRecord | None:
+    """Return what the image keeps of a mission; None: there is no such mission."""
+    # Not by KeyError: an object that the database has lost is one too.
+    found = root[MISSIONS].get(mission)
+    return None if found is None else MissionRecord(*found)
+
+
+def records_of(root: Root) -> Iterator[tuple[str, MissionRecord]]:
+    """Yield every mission's id and record, the oldest first."""
+    for name, found in root[MISSIONS].items():
+        yield name, MissionRecord(*found)
+
+
+def prepare(root: Root) -> bool:
     """Make the record trees that are missing; says whether any was."""
     mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER), PersistentMapping)
-    kinds = {UNFOLDED: OOTreeSet, AWAITED: OOTreeSet, **mappings}
+    kinds: Mapping[str, type] = {UNFOLDED: OOTreeSet, AWAITED: OOTreeSet, **mappings}
     missing = [name for name in RECORDS if name not in root]
     for name in missing:
-        root[name] = kinds.get(name, OOBTree)()
+        cast("MutableMapping[str, object]", root)[name] = kinds.get(name, OOBTree)()
     if TALLY in missing:
         root[TALLY].update(scanned(root))
     if "format" not in root[GENESIS]:
@@ -104,7 +175,7 @@ def prepare(root: Any) -> bool:
     return bool(missing)
 
 
-def named(root: Any, obj: UvmObject) -> str:
+def named(root: Root, obj: UvmObject) -> str:
     """Return the name that people use for an object: its root name, else its declared name, else its reference."""
     name = own_slots(obj).get("name")
     if isinstance(name, str) and TOOLS in root and own_slots(root[TOOLS]).get(name) is obj:
@@ -112,12 +183,12 @@ def named(root: Any, obj: UvmObject) -> str:
     return next((name for name in OBJECTS if root.get(name) is obj), reference(obj))
 
 
-def scanned(root: Any) -> dict[str, int]:
+def scanned(root: Root) -> dict[str, int]:
     """Count the missions of each status by reading every mission."""
-    return dict(Counter(status.word for _, status, _ in root[MISSIONS].values()))
+    return dict(Counter(record.status.word for _, record in records_of(root)))
 
 
-def tallied(root: Any, before: str | None, after: str) -> None:
+def tallied(root: Root, before: str | None, after: str) -> None:
     """Count a mission that was accepted (`before` is None) or whose status changed."""
     tally = root[TALLY]
     if before is not None:
@@ -125,7 +196,7 @@ def tallied(root: Any, before: str | None, after: str) -> None:
     tally[after] = tally.get(after, 0) + 1
 
 
-def waiting(root: Any) -> int:
+def waiting(root: Root) -> int:
     """Return the number of missions that take a place in the queue."""
     tally = root[TALLY]
     return sum(tally.get(word, 0) for word in ("queued", "waiting"))
@@ -136,7 +207,7 @@ def repeat_key(user: str, key: str) -> str:
     return f"{user}\0{key}"
 
 
-def conversation(root: Any, name: str, user: str) -> UvmObject:
+def conversation(root: Root, name: str, user: str) -> UvmObject:
     """Return a user's conversation by id, and make it if it does not exist. Its turns are numbered from 1."""
     known, parents = root[CONVERSATIONS], _behaviour(root)
     if name not in known:
@@ -156,7 +227,7 @@ def told(change: Reparenting) -> None:
     )
 
 
-def _behaviour(root: Any) -> tuple[UvmObject, ...]:
+def _behaviour(root: Root) -> tuple[UvmObject, ...]:
     """Return the objects that a conversation delegates to, as far as genesis has made them."""
     prototype = own_slots(root["orchestrator_obj"]).get(CONVERSATION) if "orchestrator_obj" in root else None
     if prototype is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from batos.image import roots
+from batos.image.roots import Root
 from batos.objects.method import Behaviour, Intent
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -21,25 +22,25 @@ API: Final = "api"
 Declared: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
 
 
-def absent(root: Any, name: str) -> Intent | None:
+def absent(root: Root, name: str) -> Intent | None:
     """Return the intent that declares an object of that name, or None if none is declared or the object exists."""
     found = _slots(root).get(name)
     return found if isinstance(found, Intent) and found.kind == "prototype" else None
 
 
-def made(root: Any, name: str) -> UvmObject | None:
+def made(root: Root, name: str) -> UvmObject | None:
     """Return the generated object of that name, or None."""
     found = _slots(root).get(name)
     return found if isinstance(found, UvmObject) and own_slots(found).get(NAME) == name else None
 
 
-def names(root: Any) -> dict[str, UvmObject | None]:
+def names(root: Root) -> dict[str, UvmObject | None]:
     """Return every declared object by name, with None for those that do not exist yet."""
     found = {name: made(root, name) for name in _slots(root)}
     return {name: obj for name, obj in found.items() if obj is not None or absent(root, name) is not None}
 
 
-def make(root: Any, name: str, api: str, intents: Mapping[str, Intent]) -> UvmObject:
+def make(root: Root, name: str, api: str, intents: Mapping[str, Intent]) -> UvmObject:
     """Put an object with these intents in the place of its declaration; it thinks and recalls as any object does."""
     slots = {NAME: name, API: api, **intents}
     obj = UvmObject(slots, parents=(root["pLLM_obj"], root["traits_obj"]))
@@ -49,7 +50,7 @@ def make(root: Any, name: str, api: str, intents: Mapping[str, Intent]) -> UvmOb
     return obj
 
 
-def declare(root: Any, apis: Mapping[str, str], declared: Declared) -> list[str]:
+def declare(root: Root, apis: Mapping[str, str], declared: Declared) -> list[str]:
     """Bring the declared objects in line with the codex, given as name to API. Return a line for each change.
 
     A generated object stays as long as its API does. If the API changes, or the name disappears, the methods of the old
@@ -81,6 +82,6 @@ def _retired(obj: UvmObject | None, declared: Declared) -> None:
                 declared(obj, selector, None)
 
 
-def _slots(root: Any) -> Mapping[str, Any]:
+def _slots(root: Root) -> Mapping[str, Any]:
     holder = root.get(roots.TOOLS)
     return own_slots(holder) if holder is not None else {}

@@ -15,6 +15,7 @@ from batos.errors import InternalError
 from batos.image.commits import CommitThread
 from batos.image.damage import as_damage
 from batos.image.organisation import changed_in, uphold
+from batos.image.roots import Root, root_of
 from batos.objects.prototype import UvmObject
 
 #: Checks an invariant of the state that is about to be committed; raises to veto. Deterministic, fast, no model.
@@ -30,7 +31,7 @@ class MissionTransaction:
         self._manager.begin().note(note)
         self._connection = cast("Any", db.open(self._manager))
         self._connection.thought = True
-        self.root: Any = self._connection.root()
+        self.root: Root = root_of(self._connection)
         #: The commit as of which this mission sees the image.
         self.read_at = _seen_at(self._connection)
         self.committed = False

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from batos.errors import Refused
 from batos.image import methods, tools
 from batos.image.candidates import Candidate
+from batos.image.roots import Root
 from batos.objects.method import Intent, Method
 
 
-def install(root: Any, candidate: Candidate, at: str) -> list[Method]:
+def install(root: Root, candidate: Candidate, at: str) -> list[Method]:
     """Make the object that a candidate's `selector` names, with all its methods. Refused: as `make`."""
     make(root, candidate)
     return [methods.install(root, each, at) for each in parts(candidate)]
@@ -22,7 +22,7 @@ def parts(candidate: Candidate) -> list[Candidate]:
     return [replace(each, wish=None) for each in candidate.methods]
 
 
-def make(root: Any, candidate: Candidate) -> None:
+def make(root: Root, candidate: Candidate) -> None:
     """Make the object that a candidate's `selector` names, with the intents of its methods.
 
     Nothing is changed where it is refused. Refused: it exists already or is declared otherwise by now, or one of its

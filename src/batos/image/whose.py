@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from batos.errors import NotFound
 from batos.image import roots
+from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots, reference
 
 #: The slot in which an object keeps whose its slots are: {slot: {"user": whose it is now, "others": {user: [value]}}},
@@ -25,20 +26,20 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 
-def owner(root: Any, obj: UvmObject) -> str | None:
+def owner(root: Root, obj: UvmObject) -> str | None:
     """Return the user whose words an object is made of (a conversation, a thought, a summary); None if no user's."""
     slots = own_slots(obj)
     if slots.keys() >= {"user", "turns", "view"}:
         return str(slots["user"])
     mission = slots.get("mission")
-    found = root[roots.MISSIONS].get(mission) if isinstance(mission, str) and roots.MISSIONS in root else None
-    return None if found is None else str(found[0].value["user"])
+    found = roots.find_record(root, mission) if isinstance(mission, str) and roots.MISSIONS in root else None
+    return None if found is None else str(found.brief.value["user"])
 
 
-def asked_by(root: Any, missions: Iterable[str], user: str) -> bool:
+def asked_by(root: Root, missions: Iterable[str], user: str) -> bool:
     """Say whether all of these missions are this user's."""
-    found = (root[roots.MISSIONS].get(name) for name in missions)
-    return all(parts is not None and parts[0].value["user"] == user for parts in found)
+    found = (roots.find_record(root, name) for name in missions)
+    return all(record is not None and record.brief.value["user"] == user for record in found)
 
 
 def no_mission(name: str, user: str | None = None, field: str = "mission") -> NotFound:
@@ -47,14 +48,14 @@ def no_mission(name: str, user: str | None = None, field: str = "mission") -> No
     return NotFound(f"there is no mission {name!r}{of}", field=field, remedy="`batos missions` lists them.")
 
 
-def sent(root: Any, sha256: str, user: str) -> bool:
+def sent(root: Root, sha256: str, user: str) -> bool:
     """Say whether a mission of this user's has a file of this digest."""
-    briefs = (parts[0].value for parts in root[roots.MISSIONS].values())
+    briefs = (record.brief.value for _, record in roots.records_of(root))
     mine = (brief for brief in briefs if brief["user"] == user)
     return any(each["sha256"] == sha256 for brief in mine for each in brief["attachments"])
 
 
-def check(root: Any, obj: UvmObject, user: str) -> None:
+def check(root: Root, obj: UvmObject, user: str) -> None:
     """Raise NotFound for an object that is made of another user's words."""
     whose = owner(root, obj)
     if whose is not None and whose != user:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from batos.image import roots
+from batos.image.roots import Root
 
 #: The kind of contribution that a wish is.
 KIND = "wish"
@@ -26,7 +27,7 @@ def name_of(wish: Mapping[str, Any]) -> str:
     return f"{wish['holder']} {wish['selector']}"
 
 
-def fold(root: Any, mission: str, payload: Any) -> None:
+def fold(root: Root, mission: str, payload: Any) -> None:
     """Keep a committed mission's wish, unless another's for the same slot and intent stands already."""
     kept = root[roots.WISHES]
     before = kept.get(name_of(payload))
@@ -34,12 +35,12 @@ def fold(root: Any, mission: str, payload: Any) -> None:
         kept[name_of(payload)] = {**payload, "mission": mission}
 
 
-def listed(root: Any) -> list[dict[str, Any]]:
+def listed(root: Root) -> list[dict[str, Any]]:
     """List every wish, those of the first mission on top."""
     return sorted(map(dict, root[roots.WISHES].values()), key=lambda each: (each["mission"], name_of(each)))
 
 
-def drop(root: Any, done: Sequence[Mapping[str, Any]]) -> None:
+def drop(root: Root, done: Sequence[Mapping[str, Any]]) -> None:
     """Keep these no longer; one that was made anew for another intent stays."""
     kept = root[roots.WISHES]
     for wish in done:

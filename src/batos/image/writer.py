@@ -15,6 +15,7 @@ from batos.image.commits import CommitThread, settled
 from batos.image.organisation import changed_in, uphold
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(slots=True, eq=False)
@@ -25,7 +26,7 @@ class _Waiting(Generic[T]):
     failure: BaseException | None = None
 
 
-class Writer:
+class Writer(Generic[R]):
     """The only writer of the records that missions share (briefs, statuses, projections), or of the journal.
 
     A change is a function of the database's root that does nothing but change objects, since the changes of a failed
@@ -50,7 +51,7 @@ class Writer:
         #: Transactions committed so far; with the number of changes, how well they are grouped.
         self.commits = 0
 
-    async def apply(self, change: Callable[[Any], T]) -> T:
+    async def apply(self, change: Callable[[R], T]) -> T:
         """Make a change; it is durable when this returns. Waits for the commit's end even while cancelled."""
         loop = asyncio.get_running_loop()
         waiting = _Waiting(change, loop.create_future())

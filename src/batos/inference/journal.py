@@ -8,7 +8,7 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from BTrees.OOBTree import OOBTree
 from persistent import Persistent
@@ -21,8 +21,8 @@ from batos.image.writer import Writer
 
 State: TypeAlias = Literal["open", "done", "cut", "failed"]
 
-MISSIONS = "missions"
-HEAD = "head"
+MISSIONS: Final = "missions"
+HEAD: Final = "head"
 
 #: The fields of a record that may be long; they can be forgotten, their digests stay in the chain.
 BODIES = ("request", "response", "partial")
@@ -193,10 +193,18 @@ class Entries:
             return [dict(note) for note in logs[mission].notes] if mission in logs else []
 
 
+class JournalRoot(TypedDict, total=False):
+    """The root of a journal's database; `head` is the digest of the newest record, `pair` the id of its image."""
+
+    missions: OOBTree[str, MissionLog]
+    head: str
+    pair: str
+
+
 class Journal(Entries):
     """Reads and writes the journal; writes of concurrent steps share a commit."""
 
-    def __init__(self, db: DB, writer: Writer) -> None:
+    def __init__(self, db: DB, writer: Writer[JournalRoot]) -> None:
         super().__init__(db)
         self._writer = writer
         self._notes: dict[str, list[Mapping[str, Any]]] = {}
@@ -230,7 +238,7 @@ class Journal(Entries):
         taken = {each: self._notes.pop(each, []) for each in {mission, *self._ended}}
         self._ended -= taken.keys()
 
-        def change(root: Any) -> None:
+        def change(root: JournalRoot) -> None:
             for each, notes in taken.items():
                 _put(root, each, record if each == mission else None, notes)
 
@@ -244,7 +252,7 @@ class Journal(Entries):
             raise
 
 
-def _put(root: Any, mission: str, record: Record | None, notes: list[Mapping[str, Any]]) -> None:
+def _put(root: JournalRoot, mission: str, record: Record | None, notes: list[Mapping[str, Any]]) -> None:
     if MISSIONS not in root:
         root[MISSIONS] = OOBTree()
         root[HEAD] = ""

@@ -19,6 +19,7 @@ from batos.events import Events
 from batos.image import methods
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
+from batos.image.roots import named_objects
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -50,7 +51,7 @@ class Desk:
 
     def slot(self) -> Any:
         with self.image.snapshot() as root:
-            value = own_slots(root[HOLDER])[SELECTOR]
+            value = own_slots(named_objects(root)[HOLDER])[SELECTOR]
             return value.source if isinstance(value, Method) else None
 
 

@@ -18,6 +18,7 @@ from batos.cognition.approving import shown
 from batos.errors import BriefError, NotFound
 from batos.image import approvals, roots
 from batos.image.classes import class_factory
+from batos.image.roots import root_of
 from batos.objects.method import Intent
 from batos.objects.prototype import reference
 
@@ -27,7 +28,7 @@ def root() -> Iterator[Any]:
     """A root in which three sources for `say_` were asked about and one for `ask_`: one is approved, one rejected."""
     database = DB(MappingStorage(), class_factory=class_factory)
     connection = opened(database)
-    found = connection.root()
+    found = root_of(connection)
     for number in range(3):
         approvals.ask(found, asking(candidate(f"def say_(self):\n    return {number}\n"), f"m-{number}", f"a-{number}"))
     approvals.ask(found, asking(candidate("def ask_(self):\n    return 'why'\n", "ask_"), None, "a-3"))
@@ -131,8 +132,8 @@ def test_any_text_is_a_pattern(pattern: str) -> None:
     """Whatever somebody types means some of what waits, or nothing, and never raises."""
     database = DB(MappingStorage(), class_factory=class_factory)
     connection = opened(database)
-    approvals.ask(connection.root(), asking(candidate(), None, "a-0"))
-    assert set(shown.matching(connection.root(), pattern, AT)) <= {"a-0"}
+    approvals.ask(root_of(connection), asking(candidate(), None, "a-0"))
+    assert set(shown.matching(root_of(connection), pattern, AT)) <= {"a-0"}
     connection.transaction_manager.abort()
     connection.close()
     database.close()

@@ -15,6 +15,7 @@ from tests.cognition.methods.crafted import put
 from batos.cognition.approving import shown
 from batos.errors import GenerationFailed, NotFound, Refused
 from batos.image.ids import iso
+from batos.image.roots import named_objects
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
 from batos.testing import scripted_uvm
@@ -38,7 +39,7 @@ async def uvm(tmp_path: Path, bridge: Coding) -> AsyncIterator[UVM]:
 def slot(uvm: UVM) -> Any:
     """What the facet's slot holds: an Intent or a Method."""
     with uvm.image.snapshot() as root:
-        return type(own_slots(root[BRICK])[FACET])
+        return type(own_slots(named_objects(root)[BRICK])[FACET])
 
 
 async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
@@ -296,7 +297,7 @@ async def test_no_message_answers_a_question(uvm: UVM) -> None:
     await waits(uvm, MESSAGE)
     name = waiting(uvm)[0]["id"]
     with uvm.image.snapshot() as root:
-        number = f"oid:{int.from_bytes(root['approvals'][name]._p_oid, 'big'):#x}"
+        number = f"oid:{int.from_bytes(root['approvals'][name]._p_oid or b'', 'big'):#x}"
     for receiver in (name, number, "approvals", "awaited", "asked"):
         for selector in ("approve", "approve_", "become"):
             message = {"receiver": receiver, "selector": selector, "arguments": ["approved"]}

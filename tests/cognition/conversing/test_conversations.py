@@ -17,6 +17,7 @@ from batos.cognition.brief import parse
 from batos.cognition.conversing import conversations
 from batos.errors import BatosError, BriefError, NotFound
 from batos.image import roots
+from batos.image.roots import connection_of
 from batos.inference.bridge import ChatRequest
 
 PLAIN = {"answer": "It is so.", "unanswered": []}
@@ -53,7 +54,7 @@ async def test_any_of_ten_thousand_turns_is_read_without_the_rest(plain: Mind) -
     said = [(f"Question {number}?", f"Answer {number}.") for number in range(1, MANY + 1)]
     long, short = await talk(plain.uvm, said), await talk(plain.uvm, said[-SOME:])
     with plain.uvm.image.snapshot() as root:
-        connection = root._p_jar
+        connection = connection_of(root)
         for start, position in ((1, 1), (5_000, 5_000), (-1, MANY), (-MANY, 1), (9_999, 9_999)):
             connection.cacheMinimize()
             connection.getTransferCounts(True)
@@ -115,7 +116,7 @@ async def test_the_newest_conversation_is_found_from_the_end(mind: Mind) -> None
     """Older conversations are not loaded to find a user's newest."""
     names = [await talk(mind.uvm, exchanges(1, 20)) for _ in range(30)]
     with mind.uvm.image.snapshot() as root:
-        connection = root._p_jar
+        connection = connection_of(root)
         connection.cacheMinimize()
         connection.getTransferCounts(True)
         assert conversations.newest(root, "tester") == max(names)
@@ -306,7 +307,7 @@ async def test_what_is_gone_from_the_image_is_not_looked_back_to(mind: Mind) -> 
     brief = parse({"text": "Where?", "user": "tester", "conversation": name})
     with mind.uvm.image.snapshot() as root:
         noted = conversations.reach(root, brief).as_note()  # type: ignore[union-attr]
-        (oid, digest), elsewhere = noted["view"][0], root[roots.CONVERSATIONS][name]._p_oid.hex()
+        (oid, digest), elsewhere = noted["view"][0], (root[roots.CONVERSATIONS][name]._p_oid or b"").hex()
         for view, last in (
             ([[oid, digest]], 7),
             ([["7f" * 8, digest]], 20),

@@ -18,6 +18,7 @@ from batos.cognition.generating.reply import REPLY
 from batos.genesis import codex, graph, graph_names, options
 from batos.guardian import dialect
 from batos.image.image import LivingImage
+from batos.image.roots import named_objects
 from batos.objects.prototype import UvmObject
 
 #: A text that no codex has.
@@ -76,7 +77,7 @@ async def test_every_request_of_the_shipped_codex_fits_its_window() -> None:
         await minded(image)
         with image.snapshot() as root:
             for name in codex.PILLARS:
-                persona = root[graph_names.prototype_name(name)]
+                persona = named_objects(root)[graph_names.prototype_name(name)]
                 for slot in (*persona.facets, *persona.protocols):
                     intent = vars(persona)[slot]
                     wanted = wants.of_intent(root, persona, slot, intent, args=("str",), digests={})

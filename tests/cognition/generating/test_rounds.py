@@ -15,7 +15,7 @@ from batos.errors import CovenantViolation, GenerationFailed
 from batos.image.commits import CommitThread
 from batos.image.ids import iso
 from batos.image.writer import Writer
-from batos.inference.journal import Journal, Record
+from batos.inference.journal import Journal, JournalRoot, Record
 
 LOG = "g-0123456789ABCDEFGHJKMNPQRS"
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ FAILED = {"code": "generation_failed", "message": "nothing came of it", "remedy"
 def journal() -> Iterator[Journal]:
     """A journal in memory."""
     db, thread = DB(None), CommitThread()
-    writer = Writer(db, thread, lambda error: error)
+    writer: Writer[JournalRoot] = Writer(db, thread, lambda error: error)
     yield Journal(db, writer)
     writer.close()
     thread.close()

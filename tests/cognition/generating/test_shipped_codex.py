@@ -8,6 +8,7 @@ from typing import Any
 from batos.emulator.options import Options
 from batos.genesis.codex import PILLARS
 from batos.genesis.graph_names import prototype_name
+from batos.image.roots import named_objects
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
 from batos.testing import emulated_uvm
@@ -27,7 +28,7 @@ def slots(uvm: UVM, kind: type) -> set[tuple[str, str]]:
         return {
             (name, slot)
             for name in PERSONAS
-            for slot, value in own_slots(root[name]).items()
+            for slot, value in own_slots(named_objects(root)[name]).items()
             if isinstance(value, kind) and slot.endswith(("_facet_", "_protocol_"))
             if slot != GADGET and not slot.endswith("_audit_protocol_")
         }

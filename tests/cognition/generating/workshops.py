@@ -23,7 +23,7 @@ from batos.image.candidates import Candidate
 from batos.image.commits import CommitThread
 from batos.image.writer import Writer
 from batos.inference.bridge import ChatRequest
-from batos.inference.journal import Journal
+from batos.inference.journal import Journal, JournalRoot
 from batos.testing import ScriptedBridge, written
 
 CODER = "coder:1"
@@ -97,7 +97,7 @@ class Coding:
 async def bench(*said: str | BatosError, allowance: Allowance | None = None) -> AsyncIterator[Bench]:
     """A workshop whose coder says these."""
     db, thread = DB(None), CommitThread()
-    writer = Writer(db, thread, lambda error: error)
+    writer: Writer[JournalRoot] = Writer(db, thread, lambda error: error)
     bridge = ScriptedBridge(Coding(*said), models=(CODER,))
     cell = Cell(1, LIMITS)
     told: list[tuple[str, Mapping[str, Any]]] = []

@@ -19,6 +19,7 @@ from batos.guardian.audit import Context, audit
 from batos.image.candidates import Candidate
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
+from batos.image.roots import named_objects
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.uvm import UVM
@@ -47,8 +48,8 @@ class Receiver:
     def candidate(self, selector: str, source: str = "", **also: Any) -> Candidate:
         """A method for a slot, as a generation would hand it in."""
         with self.image.snapshot() as root:
-            wish = standing(root, root[NAME], selector)
-            return candidate(root[NAME], selector, wish, source or f"source of {selector}", **also)
+            wish = standing(root, named_objects(root)[NAME], selector)
+            return candidate(named_objects(root)[NAME], selector, wish, source or f"source of {selector}", **also)
 
     async def learn(self, *selectors: str) -> None:
         """A first method for each, declared before."""
@@ -70,7 +71,7 @@ class Receiver:
     def reference(self) -> str:
         """The receiver's."""
         with self.image.snapshot() as root:
-            return reference(root[NAME])
+            return reference(named_objects(root)[NAME])
 
     def active(self, selector: str) -> int:
         """The revision that acts."""
@@ -84,7 +85,7 @@ class Receiver:
     def slot(self, selector: str) -> Any:
         """What stands there: the type and the text or source."""
         with self.image.snapshot() as root:
-            value = own_slots(root[NAME])[selector]
+            value = own_slots(named_objects(root)[NAME])[selector]
             return type(value).__name__, value.text if isinstance(value, Intent) else value.source
 
 
@@ -101,7 +102,7 @@ async def receiver(**rules: int) -> AsyncIterator[Receiver]:
     async with living(None) as image:
         made = Receiver(image, Lives(image, events, utc_now, Rules(**rules), unfit))
         events.subscribe(lambda event, keys: made.told.append((event, dict(keys))))
-        await image.writer.apply(lambda root: root.update({NAME: UvmObject({"name": "BRICK"})}))
+        await image.writer.apply(lambda root: named_objects(root).update({NAME: UvmObject({"name": "BRICK"})}))
         yield made
 
 
@@ -109,6 +110,6 @@ def seeded(uvm: UVM, holder: str, selector: str, source: str) -> Candidate:
     """A method for a slot of a mind, with the guardian's own verdict; `SELECTOR` in it is the slot."""
     text = source.replace("SELECTOR", selector)
     with uvm.image.snapshot() as root:
-        wish = standing(root, root[holder], selector)
+        wish = standing(root, named_objects(root)[holder], selector)
         verdict = audit(text, Context(selector=selector)).as_dict()
-        return candidate(root[holder], selector, wish, text, verdict=verdict)
+        return candidate(named_objects(root)[holder], selector, wish, text, verdict=verdict)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from batos.cognition.lives import choosing
 from batos.image import uses
-from batos.image.methods import Lineage
+from batos.image.records import Lineage
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
 

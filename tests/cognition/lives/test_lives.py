@@ -12,6 +12,7 @@ from tests.image.installing import CODER, provenance
 
 from batos.errors import CovenantViolation, NotFound, Refused
 from batos.image import methods, roots, uses
+from batos.image.roots import named_objects
 
 
 async def test_an_install_is_told_once() -> None:
@@ -88,7 +89,7 @@ async def test_a_method_that_fails_is_retired() -> None:
         )
         assert shown["barred"] == reason
         with brick.image.snapshot() as root:
-            assert not brick.lives.may_generate(root[NAME], "plan_facet_", CODER)
+            assert not brick.lives.may_generate(named_objects(root)[NAME], "plan_facet_", CODER)
 
 
 async def test_one_bad_use_retires_nobody_twice() -> None:
@@ -210,7 +211,7 @@ async def test_uses_before_there_was_a_method() -> None:
         await brick.lives.roll_back(f"{NAME}.plan_facet_", 0, "tester")
         await brick.use("plan_facet_", control=True)
         with brick.image.snapshot() as root:
-            lineage = methods.lineage_of(root, root[NAME], "plan_facet_")
+            lineage = methods.lineage_of(root, named_objects(root)[NAME], "plan_facet_")
             assert lineage is not None
             assert lineage.totals[0]["control"]["calls"] == 1
 

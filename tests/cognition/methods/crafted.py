@@ -16,6 +16,7 @@ from tests.image.living import passed
 from batos.cognition.running import Running
 from batos.errors import BatosError
 from batos.events import Events
+from batos.image.roots import named_objects
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import Found, UvmObject, own_slots
@@ -63,7 +64,7 @@ class Crafted:
     def slots(self, receiver: str = BRICK) -> dict[str, Any]:
         """An object's own slots as they are committed, as a mirror shows them."""
         with self.uvm.image.snapshot() as root:
-            return {slot: as_json(value) for slot, value in own_slots(root[receiver]).items()}
+            return {slot: as_json(value) for slot, value in own_slots(named_objects(root)[receiver]).items()}
 
     async def send(self, selector: str, *arguments: Any, receiver: str = BRICK, **brief: Any) -> dict[str, Any]:
         """Send a message as a mission; the mission."""

@@ -12,6 +12,7 @@ from tests.cognition.minds import BAD, SLOTS, ask
 from batos.errors import CellMissing, GenerationFailed, Refused, StreamCut
 from batos.image import uses
 from batos.image.methods import lineage_of
+from batos.image.roots import named_objects
 
 TAMLAND, GUIDE, ROGUES = SLOTS
 ECHO = "async def tamland_facet_(self, query):\n    return await self.infer_(query)\n"
@@ -21,7 +22,7 @@ BROKEN = "def tamland_facet_(self, query):\n    return 1 // 0\n"
 def ledger(mind: Crafted, selector: str = TAMLAND) -> list[dict[str, Any]]:
     """Every use of BRICK's slot, oldest first."""
     with mind.uvm.image.snapshot() as root:
-        lineage = lineage_of(root, root[BRICK], selector)
+        lineage = lineage_of(root, named_objects(root)[BRICK], selector)
         return [] if lineage is None else [dict(each) for each in uses.entries(lineage.ledger)]
 
 

@@ -11,6 +11,7 @@ from tests.cognition.methods.crafted import BRICK, Crafted, put
 from tests.cognition.minds import GOOD, LAMP, SLOTS, ask, change, kind, submit
 
 from batos.errors import BatosError, CovenantViolation, MethodFailed, RunnerDied, StreamCut
+from batos.image.roots import named_objects
 from batos.inference.bridge import ChatRequest
 
 #: A facet that asks, and then counts in a slot that all of them share.
@@ -114,8 +115,8 @@ async def test_a_write_that_changes_nothing_writes_no_record(mind: Crafted) -> N
 
 def _serial(mind: Crafted) -> bytes:
     with mind.uvm.image.snapshot() as root:
-        root[BRICK]._p_activate()
-        serial: bytes = root[BRICK]._p_serial
+        named_objects(root)[BRICK]._p_activate()
+        serial: bytes = named_objects(root)[BRICK]._p_serial
         return serial
 
 

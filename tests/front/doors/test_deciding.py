@@ -19,6 +19,7 @@ from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
 from batos.front.telling.mission import why
 from batos.image import methods
+from batos.image.roots import named_objects
 from batos.testing import scripted_uvm
 from batos.uvm import UVM
 
@@ -134,7 +135,7 @@ class Deciding(ABC):
             _, (name,) = await self.waiting(way)
             await way.call("approve", {"approvals": [name]})
             with uvm.image.snapshot() as root:
-                lineage = methods.lineage_of(root, root[BRICK], FACET)
+                lineage = methods.lineage_of(root, named_objects(root)[BRICK], FACET)
                 assert lineage is not None
                 former = lineage.revisions[1].source
             candidate = await uvm.crafts.jit.redefine(

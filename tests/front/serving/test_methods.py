@@ -13,6 +13,7 @@ from tests.cognition.lives.telling import seeded
 from batos.errors import ApprovalNeeded, CovenantViolation, GenerationFailed, NotFound, ProtocolError, Refused
 from batos.front.serving.dispatch import Dispatcher
 from batos.front.serving.uploads import Uploads
+from batos.image.roots import named_objects
 from batos.testing import ScriptedBridge, author, scripted_uvm
 
 BRICK = "brick_prototype_obj"
@@ -97,11 +98,11 @@ async def test_who_looks_already_sees_what_was_there(door: Dispatcher) -> None:
 
     with door.uvm.image.snapshot() as before:
         await door.uvm.lives.install(seeded(door.uvm, BRICK, "tamland_facet_", OWN))
-        assert before[BRICK].tamland_facet_.revision == 1
-        clone = before[BRICK].clone()
+        assert named_objects(before)[BRICK].tamland_facet_.revision == 1
+        clone = named_objects(before)[BRICK].clone()
         assert clone.tamland_facet_.revision == 1
     with door.uvm.image.snapshot() as after:
-        assert after[BRICK].clone().tamland_facet_.revision == 2
+        assert named_objects(after)[BRICK].clone().tamland_facet_.revision == 2
     assert await said(door) == ("Here is a nail", "2")
 
 

@@ -17,6 +17,7 @@ from batos.genesis.adapters import repository
 from batos.genesis.adapters.folder import discover, in_use
 from batos.genesis.adapters.shelf import NONE, Shelf
 from batos.genesis.codex import Codex
+from batos.image.roots import root_of
 from batos.objects.prototype import UvmObject
 
 
@@ -33,7 +34,7 @@ def shelf(tmp_path: Path) -> Shelf:
 @pytest.fixture
 def root(connection: Connection, codex: Codex) -> Any:
     """The root of an image after genesis."""
-    found = connection.root()
+    found = root_of(connection)
     graph.build(found, codex)
     return found
 
@@ -123,12 +124,12 @@ def test_proxies_survive_the_connection(root: Any, shelf: Shelf, connection: Con
     manager.commit()
     connection.cacheMinimize()
     manager.begin()
-    assert repository.proxies(connection.root())["ROBIN/warm"]["rank"] == 4
+    assert repository.proxies(root_of(connection))["ROBIN/warm"]["rank"] == 4
 
 
 def test_an_image_before_genesis_has_no_choices(connection: Connection) -> None:
     """Nothing is chosen, nothing is there, and a choice says what to do first."""
-    root = connection.root()
+    root = root_of(connection)
     assert set(repository.choices(root).values()) == {None}
     assert repository.proxies(root) == {}
     with pytest.raises(NotFound) as told:

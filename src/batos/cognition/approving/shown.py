@@ -11,12 +11,13 @@ from typing import Any
 from batos.cognition.approving.reasons import no_such
 from batos.errors import NotFound
 from batos.image import approvals, methods, naming, roots, whose
-from batos.image.approvals import Approval
+from batos.image.records import Approval
+from batos.image.roots import Root
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
 
 
-def listing(root: Any, at: str, limit: int, status: str | None = None, user: str | None = None) -> dict[str, Any]:
+def listing(root: Root, at: str, limit: int, status: str | None = None, user: str | None = None) -> dict[str, Any]:
     """Return {approvals, waiting}: those that wait, oldest first, then the newest; and how many wait in all.
 
     Where a user is named, only those that are of that user's missions alone are listed.
@@ -27,7 +28,7 @@ def listing(root: Any, at: str, limit: int, status: str | None = None, user: str
     return {"approvals": list(islice(lines, limit)), "waiting": waiting}
 
 
-def meant(root: Any, names: Iterable[str], user: str | None) -> list[str]:
+def meant(root: Root, names: Iterable[str], user: str | None) -> list[str]:
     """Return the ids that are meant: any beginning that is one approval's alone, `last` for the newest, `last-1`, ...
 
     NotFound: another user's mission waits for it, and what it says of it is that user's; or there are not so many.
@@ -36,7 +37,7 @@ def meant(root: Any, names: Iterable[str], user: str | None) -> list[str]:
     return [_meant(root, name, user) for name in names]
 
 
-def _meant(root: Any, name: str, user: str | None) -> str:
+def _meant(root: Root, name: str, user: str | None) -> str:
     kept = root[roots.APPROVALS]
     before = naming.back(name)
     if before is not None:
@@ -52,7 +53,7 @@ def _meant(root: Any, name: str, user: str | None) -> str:
     return found
 
 
-def _open_to(root: Any, approval: Approval, user: str | None) -> bool:
+def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
     """Say whether every mission that waits for it, and the one that wished for it, is this user's."""
     if user is None:
         return True
@@ -81,7 +82,7 @@ def line(approval: Approval, at: str) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def whole(root: Any, name: str, at: str) -> dict[str, Any]:
+def whole(root: Root, name: str, at: str) -> dict[str, Any]:
     """One with source, verdict, checks, mutants, provenance, intent, and the diff to what it takes the place of.
 
     NotFound: there is no such approval.
@@ -111,7 +112,7 @@ def diff(former: Mapping[str, Any], source: str) -> Iterator[str]:
     return difflib.unified_diff(before.split("\n"), after.split("\n"), *names, lineterm="")
 
 
-def matching(root: Any, pattern: str, at: str, user: str | None = None) -> list[str]:
+def matching(root: Root, pattern: str, at: str, user: str | None = None) -> list[str]:
     """The ids of what waits for an object and selector that the pattern fits (`*`, `?`, `[abc]`; any case).
 
     Where a user is named, only those that are of that user's missions alone.
@@ -123,21 +124,21 @@ def matching(root: Any, pattern: str, at: str, user: str | None = None) -> list[
     return [each.name for each in waiting if any(fnmatchcase(form, wanted) for form in _forms(root, each))]
 
 
-def _forms(root: Any, approval: Approval) -> Iterator[str]:
+def _forms(root: Root, approval: Approval) -> Iterator[str]:
     selector = approval.candidate["selector"]
     holder = _holder(root, approval.candidate)
     named = () if holder is None else (own_slots(holder).get("name"), reference(holder))
     return (f"{each}.{selector}".casefold() for each in (approval.object, *named) if isinstance(each, str))
 
 
-def _holder(root: Any, candidate: Mapping[str, Any]) -> UvmObject | None:
+def _holder(root: Root, candidate: Mapping[str, Any]) -> UvmObject | None:
     try:
         return methods.holder_named(root, candidate["holder"])
     except NotFound:  # it is gone since
         return None
 
 
-def _intent(root: Any, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
+def _intent(root: Root, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the method is for, as declared; None: that is declared no more, or otherwise."""
     holder = _holder(root, candidate)
     if holder is None:

@@ -20,6 +20,7 @@ from batos.errors import NotFound, ObjectError
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.records import least_trusted
+from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.session import Session
 from batos.memory.evidence import Turn
@@ -85,16 +86,16 @@ class Marks:
         return 0
 
 
-def due(root: Any, mission: str) -> dict[str, Any] | str | None:
+def due(root: Root, mission: str) -> dict[str, Any] | str | None:
     """What an answered mission makes due: the brief of a compaction, or the id of one that was left behind; else None.
 
     Only a person's turn does: neither what happens inside the mind nor a message. Loads no more turns than the high
     mark holds.
     """
-    record, _, thought = root[roots.MISSIONS].get(mission) or (None, None, None)
-    if record is None or thought is None:
+    record = roots.find_record(root, mission)
+    if record is None:
         return None
-    asked, slots = record.value, own_slots(thought)
+    asked, slots = record.brief.value, own_slots(record.thought)
     name = asked.get("conversation")
     if name is None or "message" in asked or "answer" not in slots or asked["origin"]["door"] in _BACKGROUND:
         return None
@@ -104,12 +105,12 @@ def due(root: Any, mission: str) -> dict[str, Any] | str | None:
     if not marks.target(conversations.backwards(root, conversation, _covered(conversation))):
         return None
     before = own_slots(conversation).get("compacting")
-    word = root[roots.MISSIONS][before][1].word if before else None
+    word = roots.mission_record(root, before).status.word if before else None
     if word in UNENDED:
         return str(before)
     # One that was accepted and never ran has left nothing at the conversation yet.
     waiting = next(
-        (each for each in left(root) if root[roots.MISSIONS][each][0].value["message"]["receiver"] == name), ""
+        (each for each in left(root) if roots.mission_record(root, each).brief.value["message"]["receiver"] == name), ""
     )
     if waiting:
         return waiting
@@ -125,17 +126,17 @@ def due(root: Any, mission: str) -> dict[str, Any] | str | None:
     return {**brief, "ancestor": before} if word in ("failed", "cancelled") else brief
 
 
-def left(root: Any) -> list[str]:
+def left(root: Root) -> list[str]:
     """List the compactions that were accepted and have not ended."""
     found = []
     for mission in root[roots.UNFOLDED]:
-        brief = root[roots.MISSIONS][mission][0].value
+        brief = roots.mission_record(root, mission).brief.value
         if brief["origin"]["door"] == DOOR and (brief.get("message") or {}).get("selector") == SELECTOR:
             found.append(mission)
     return found
 
 
-def _marks(root: Any, persona: str) -> Marks:
+def _marks(root: Root, persona: str) -> Marks:
     """The marks for a persona's window, by what was measured with its model."""
     thinking = preparing.thinking_of(preparing.persona_of(root, persona))
     return Marks.of(thinking.window, preparing.ratio_of(root, thinking.model))
@@ -331,11 +332,11 @@ def _pieces(kept: Sequence[Kept]) -> Iterator[Piece]:
 # -- changes of the image, each in a short commit of its own; they may be made twice
 
 
-def _claim(name: str, mission: str, afresh: bool, root: Any) -> tuple[str, bool]:
+def _claim(name: str, mission: str, afresh: bool, root: Root) -> tuple[str, bool]:
     """Take the conversation for this mission: who has it instead, if somebody does, and whether it was ours before."""
     conversation = root[roots.CONVERSATIONS][name]
     holder = own_slots(conversation).get("compacting")
-    if holder is not None and holder != mission and root[roots.MISSIONS][holder][1].word == "running":
+    if holder is not None and holder != mission and roots.mission_record(root, holder).status.word == "running":
         return str(holder), False
     if holder != mission:
         conversation.compacting = mission
@@ -344,7 +345,7 @@ def _claim(name: str, mission: str, afresh: bool, root: Any) -> tuple[str, bool]
     return "", holder == mission
 
 
-def _keep(name: str, slots: dict[str, Any], merged: Sequence[Kept], root: Any) -> bool:
+def _keep(name: str, slots: dict[str, Any], merged: Sequence[Kept], root: Root) -> bool:
     """Put a summary into the view, in the place of those that it was made of; False if the view is another by now."""
     conversation = root[roots.CONVERSATIONS][name]
     view = conversations.nodes(conversation)

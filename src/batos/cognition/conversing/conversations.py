@@ -13,6 +13,7 @@ from ZODB.POSException import POSKeyError
 from batos.cognition.brief import MissionBrief
 from batos.errors import BriefError, MessageNotUnderstood, NotFound
 from batos.image import keeping, naming, roots, whose
+from batos.image.roots import Root, connection_of
 from batos.inference.journal import canonical
 from batos.memory.evidence import Past, Summary, Turn
 from batos.objects.prototype import UvmObject, own_slots
@@ -28,7 +29,7 @@ _STEP = 64
 _BEGIN = 'Begin one: batos ask --conversation new "..."'
 
 
-def mine(root: Any, name: str, user: str | None) -> UvmObject:
+def mine(root: Root, name: str, user: str | None) -> UvmObject:
     """Return the conversation of that name; `user` None asks for nobody.
 
     Raises: NotFound: there is none, or it is another user's: who asks is not told which.
@@ -40,7 +41,7 @@ def mine(root: Any, name: str, user: str | None) -> UvmObject:
     return found
 
 
-def newest(root: Any, user: str, before: int = 0) -> str | None:
+def newest(root: Root, user: str, before: int = 0) -> str | None:
     """Return the user's newest conversation, or the one so many before it, if any; older ones are not loaded."""
     kept = root[roots.CONVERSATIONS]
     own = (name for name in naming.descending(kept) if kept[name].user == user)
@@ -53,18 +54,18 @@ def count(conversation: UvmObject) -> int:
     return int(turns.maxKey()) if turns else 0
 
 
-def turn(root: Any, position: int, mission: str) -> Turn:
+def turn(root: Root, position: int, mission: str) -> Turn:
     """One turn, verbatim."""
     record, _, thought = root[roots.MISSIONS][mission]
     return Turn(mission, record.value["text"], thought.answer, thought.lineage_trust, position)
 
 
-def backwards(root: Any, conversation: UvmObject, after: int = 0, last: int | None = None) -> Iterator[Turn]:
+def backwards(root: Root, conversation: UvmObject, after: int = 0, last: int | None = None) -> Iterator[Turn]:
     """The turns from the newest, or `last`, down to the one after that position, each loaded when it is its turn."""
     return (turn(root, position, mission) for position, mission in _places(conversation, after, last))
 
 
-def forwards(root: Any, conversation: UvmObject, first: int, last: int) -> Iterator[Turn]:
+def forwards(root: Root, conversation: UvmObject, first: int, last: int) -> Iterator[Turn]:
     """The turns of these positions, each loaded when it is its turn."""
     return (turn(root, *place) for place in conversation.turns.items(min=first, max=last))
 
@@ -78,10 +79,10 @@ def _places(conversation: UvmObject, after: int, last: int | None = None) -> Ite
         last = first - 1
 
 
-def lead(root: Any, conversation: UvmObject) -> str | None:
+def lead(root: Root, conversation: UvmObject) -> str | None:
     """The persona that led its newest turn, if there is one."""
     last = count(conversation)
-    return str(root[roots.MISSIONS][conversation.turns[last]][2].route["personas"][0]) if last else None
+    return str(roots.mission_record(root, conversation.turns[last]).thought.route["personas"][0]) if last else None
 
 
 def nodes(conversation: UvmObject) -> tuple[UvmObject, ...]:
@@ -109,7 +110,7 @@ class Reach:
         return {"conversation": self.conversation, "last": self.last, "view": view}
 
 
-def reach(root: Any, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = ()) -> Reach | None:
+def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = ()) -> Reach | None:
     """How far a mission looks back; None outside a conversation. Raises what `mine` raises.
 
     `notes` are of earlier attempts at the same question, nearest first: as far as the first of them in this
@@ -129,21 +130,21 @@ def reach(root: Any, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = (
     return Reach(name, count(conversation), nodes(conversation))
 
 
-def _kept(root: Any, noted: Iterable[tuple[str, str]]) -> tuple[UvmObject, ...] | None:
+def _kept(root: Root, noted: Iterable[tuple[str, str]]) -> tuple[UvmObject, ...] | None:
     """The summaries that were noted; None if one is gone: what no view leads to is removed when the image is packed."""
     try:
-        found = [(root._p_jar.get(bytes.fromhex(oid)), digest) for oid, digest in noted]
+        found = [(connection_of(root).get(bytes.fromhex(oid)), digest) for oid, digest in noted]
         whole = all(isinstance(node, UvmObject) and _digest(node) == digest for node, digest in found)
     except (POSKeyError, MessageNotUnderstood):  # gone, or its place has been given to something else
         return None
-    return tuple(node for node, _ in found) if whole else None
+    return tuple(node for node, _ in found if isinstance(node, UvmObject)) if whole else None
 
 
 def _digest(node: UvmObject) -> str:
     return hashlib.sha256(canonical(astuple(summary(node)))).hexdigest()
 
 
-def past(root: Any, brief: MissionBrief, reached: Reach | None) -> Past:
+def past(root: Root, brief: MissionBrief, reached: Reach | None) -> Past:
     """What was said before a mission, as far as it looks back, and the exchange that it replies to.
 
     NotFound: either is another user's. BriefError: what is replied to has no answer.
@@ -161,20 +162,20 @@ def past(root: Any, brief: MissionBrief, reached: Reach | None) -> Past:
     )
 
 
-def check_reply(root: Any, mission: str, user: str) -> None:
+def check_reply(root: Root, mission: str, user: str) -> None:
     """Raise NotFound if this user has no such mission to reply to, BriefError if it will never answer."""
-    found = root[roots.MISSIONS].get(mission)
-    if found is None or found[0].value["user"] != user:
+    found = roots.find_record(root, mission)
+    if found is None or found.brief.value["user"] != user:
         raise whose.no_mission(mission, user, "in_reply_to")
-    if found[1].word in ("failed", "cancelled"):
+    if found.status.word in ("failed", "cancelled"):
         raise BriefError(
-            f"{mission} is {found[1].word}: it has no answer to reply to",
+            f"{mission} is {found.status.word}: it has no answer to reply to",
             field="in_reply_to",
             remedy="Reply to one that is done (`batos missions --status done --mine`), or ask without it.",
         )
 
 
-def _meant(root: Any, brief: MissionBrief, reached: Reach | None) -> Turn | None:
+def _meant(root: Root, brief: MissionBrief, reached: Reach | None) -> Turn | None:
     """The exchange that is replied to, with its position if it is one of the turns that are looked back to."""
     name = brief.in_reply_to
     if name is None:
@@ -195,7 +196,7 @@ def _meant(root: Any, brief: MissionBrief, reached: Reach | None) -> Turn | None
     return replace(found, position=position)
 
 
-def named(root: Any, name: str, user: str) -> str:
+def named(root: Root, name: str, user: str) -> str:
     """Return the id that a name means: `last` and `last-1` are the user's; NotFound if there are not so many.
 
     BriefError: it is the beginning of several.
@@ -211,7 +212,7 @@ def named(root: Any, name: str, user: str) -> str:
     return found
 
 
-def page(root: Any, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
     """Turns verbatim by position, for doors: `start` from 1, or from the end if it is negative.
 
     `next` is the position after the page, None at the end: a page of long turns ends early. `files` are at hand for
@@ -239,7 +240,7 @@ def page(root: Any, name: str, start: int = 1, limit: int = 20, user: str | None
     }
 
 
-def _shown(root: Any, each: Turn) -> dict[str, Any]:
+def _shown(root: Root, each: Turn) -> dict[str, Any]:
     record, _, thought = root[roots.MISSIONS][each.mission]
     return {
         "position": each.position,

@@ -22,6 +22,7 @@ from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots, tools
 from batos.image.protection import protected
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trusted
+from batos.image.roots import Root, named_objects
 from batos.image.whose import SLOT_USERS
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
@@ -100,7 +101,7 @@ class Wanted:
 
 
 def wanted(
-    root: Any, holder: UvmObject, selector: str, args: Sequence[object], digests: Mapping[str, str]
+    root: Root, holder: UvmObject, selector: str, args: Sequence[object], digests: Mapping[str, str]
 ) -> Wanted | None:
     """The brief for a slot that holds an Intent which may become a method; None where it holds none.
 
@@ -112,7 +113,7 @@ def wanted(
     return of_intent(root, holder, selector, intent, args=tuple(map(type_name, args)), digests=digests)
 
 
-def wished(root: Any, wish: Mapping[str, Any], digests: Mapping[str, str]) -> Wanted | None:
+def wished(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> Wanted | None:
     """Return the brief for a wished method; None if it is there by now, is barred, or its intent has changed."""
     try:
         holder = methods.holder_named(root, wish["holder"])
@@ -129,7 +130,7 @@ def wished(root: Any, wish: Mapping[str, Any], digests: Mapping[str, str]) -> Wa
 
 
 def of_intent(
-    root: Any,
+    root: Root,
     holder: UvmObject,
     selector: str,
     intent: Intent,
@@ -161,7 +162,7 @@ def of_intent(
     )
 
 
-def standing(root: Any, holder: UvmObject, selector: str) -> tuple[Intent, tuple[Check, ...]]:
+def standing(root: Root, holder: UvmObject, selector: str) -> tuple[Intent, tuple[Check, ...]]:
     """The wish that a slot's method serves, and the checks of its newest revision; Refused where there is no wish."""
     value = own_slots(holder).get(selector)
     lineage = methods.lineage_of(root, holder, selector)
@@ -178,14 +179,15 @@ def standing(root: Any, holder: UvmObject, selector: str) -> tuple[Intent, tuple
     )
 
 
-def coder(root: Any, digests: Mapping[str, str]) -> Coder:
+def coder(root: Root, digests: Mapping[str, str]) -> Coder:
     """The codex's coder, with the runner options of a persona that shares its base; ObjectError without one."""
     model = root["pLLM_obj"]
     found = lookup(model, "coder")
     if found is None or not isinstance(found.value, str):
         raise ObjectError("pLLM_obj names no coder", remedy="Run `batos genesis`.")
     name = modelname.with_tag(found.value)
-    personas = [root[each] for each in map(graph_names.prototype_name, PILLARS) if each in root]
+    objects = named_objects(root)
+    personas = [objects[each] for each in map(graph_names.prototype_name, PILLARS) if each in objects]
     beside = next((dict(each.options) for each in personas if modelname.same(each.model, name)), None)
     declared = lookup(model, "coder_options")
     chosen = beside or (dict(declared.value) if declared else dict(options.DEFAULTS))
@@ -209,9 +211,10 @@ def type_name(value: object) -> str:
     return "dict" if isinstance(value, _DICTS) else "object"
 
 
-def _owner(root: Any, holder: UvmObject, intent: Intent) -> str:
+def _owner(root: Root, holder: UvmObject, intent: Intent) -> str:
     """Describe the object: its persona's identity and method, a tool's those of who wished for it; else the charter."""
-    persona = root.get(graph_names.prototype_name(intent.inspiration)) if intent.kind == "tool" else None
+    named = graph_names.prototype_name(intent.inspiration) if intent.kind == "tool" else ""
+    persona = named_objects(root).get(named)
     given = _given(holder if persona is None else persona)
     texts = [given[slot].strip() for slot in IDENTITY[1:] if slot in given]
     if not texts:
@@ -285,7 +288,7 @@ def _lineage(holder: UvmObject) -> Iterator[str]:
             yield found
 
 
-def _former(root: Any, holder: UvmObject, selector: str) -> Mapping[str, Any] | None:
+def _former(root: Root, holder: UvmObject, selector: str) -> Mapping[str, Any] | None:
     lineage = methods.lineage_of(root, holder, selector)
     if lineage is None or not lineage.revisions:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from batos.cognition.lives import judging
-from batos.image.methods import Lineage
+from batos.image.records import Lineage
 
 #: The rules as configured where nobody says otherwise.
 EVERY: Final = 10

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from batos.cognition.lives import choosing, judging, ledger
 from batos.cognition.lives.choosing import Rules
 from batos.cognition.lives.ledger import Gone
 from batos.errors import Refused
 from batos.image import methods, roots
 from batos.image.candidates import Candidate
-from batos.image.methods import Lineage
+from batos.image.records import Lineage
+from batos.image.roots import Root
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 
 
-def installed(root: Any, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Gone]]:
+def installed(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Gone]]:
     """The method that the candidate is now, whether that is new, and what had to make room; as `methods.install`."""
     holder = methods.holder_named(root, candidate.holder)
     before = methods.lineage_of(root, holder, candidate.selector)
@@ -26,7 +25,7 @@ def installed(root: Any, candidate: Candidate, rules: Rules, at: str) -> tuple[M
     return method, method.revision > revisions, room(root, lineage, rules, at)
 
 
-def rolled_back(root: Any, lineage: Lineage, revision: int, rules: Rules, at: str, by: str) -> list[Gone]:
+def rolled_back(root: Root, lineage: Lineage, revision: int, rules: Rules, at: str, by: str) -> list[Gone]:
     """Let a revision be active again (0: the intent); what is gone for it. NotFound, Refused: as `methods.restore`."""
     former = lineage.active
     methods.restore(root, lineage, revision, at, by)
@@ -35,7 +34,7 @@ def rolled_back(root: Any, lineage: Lineage, revision: int, rules: Rules, at: st
     return room(root, lineage, rules, at)
 
 
-def before(root: Any, lineage: Lineage) -> int:
+def before(root: Root, lineage: Lineage) -> int:
     """The revision to roll back to where none is named; Refused: there is none.
 
     It is the newest older one that was not retired, else the newest older one; where none is active, the one that was
@@ -54,7 +53,7 @@ def before(root: Any, lineage: Lineage) -> int:
     return int(former[-1])
 
 
-def room(root: Any, newest: Lineage, rules: Rules, at: str) -> list[Gone]:
+def room(root: Root, newest: Lineage, rules: Rules, at: str) -> list[Gone]:
     """Keep the receiver's active set bounded: never at the newest one's cost."""
     holder: UvmObject = newest.holder
     active = [each for each in methods.lineages_of(root, holder) if each.active]

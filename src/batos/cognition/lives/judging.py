@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from batos.image import uses
-from batos.image.methods import Lineage
+from batos.image.records import Lineage
 
 Counts: TypeAlias = Mapping[str, Any]
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 from batos.cognition.lives import judging
 from batos.cognition.lives.choosing import Rules
 from batos.image import methods, roots
-from batos.image.methods import Lineage
+from batos.image.records import Lineage
+from batos.image.roots import Root
 
 #: What an entry keeps of what a mission told, beside the mission.
 _KEPT: Final = ("revision", "outcome", "control", "seconds", "tokens", "calls", "gate_faults")
@@ -25,7 +26,7 @@ class Gone:
     reason: str
 
 
-def fold(root: Any, mission: str, payload: Mapping[str, Any], rules: Rules, at: str) -> Gone | None:
+def fold(root: Root, mission: str, payload: Mapping[str, Any], rules: Rules, at: str) -> Gone | None:
     """One use into its ledger; what had to go for it.
 
     `payload` is {holder, selector, revision, outcome, control, seconds, tokens, calls, gate_faults}. What was never
@@ -42,7 +43,7 @@ def fold(root: Any, mission: str, payload: Mapping[str, Any], rules: Rules, at: 
     return retired(root, lineage, reason, at) if reason else None
 
 
-def retired(root: Any, lineage: Lineage, reason: str, at: str) -> Gone:
+def retired(root: Root, lineage: Lineage, reason: str, at: str) -> Gone:
     """Take the active revision out of use, for this reason."""
     revision = methods.retire(lineage, reason, at)
     return Gone(roots.named(root, lineage.holder), lineage.selector, revision, reason)

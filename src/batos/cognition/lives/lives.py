@@ -17,8 +17,9 @@ from batos.image import methods, roots, tools, wholes
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-from batos.image.methods import Lineage
 from batos.image.publisher import Telling
+from batos.image.records import Lineage
+from batos.image.roots import Root
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 
@@ -52,7 +53,7 @@ class Lives(LivesRead):
         """Whether the model of digest `coder` may make a method there: not again what was retired for the same wish."""
         return methods.may_generate(holder, selector, coder)
 
-    def fold(self, root: Any, mission: str, payload: Mapping[str, Any]) -> list[Telling]:
+    def fold(self, root: Root, mission: str, payload: Mapping[str, Any]) -> list[Telling]:
         """The publisher's applier of the kind `method`: one use into its ledger."""
         gone = ledger.fold(root, mission, payload, self.rules, self._now())
         return [] if gone is None else [lambda: self._tell_gone(gone)]
@@ -63,7 +64,7 @@ class Lives(LivesRead):
         if told:
             self._told(await self._image.writer.apply(lambda root: self._counted(root, mission, told)))
 
-    def _counted(self, root: Any, mission: str, payloads: list[Mapping[str, Any]]) -> list[Telling]:
+    def _counted(self, root: Root, mission: str, payloads: list[Mapping[str, Any]]) -> list[Telling]:
         return [telling for payload in payloads for telling in self.fold(root, mission, payload)]
 
     # -- installing
@@ -86,7 +87,7 @@ class Lives(LivesRead):
         """All of them or none, in one commit, after `before` has made the objects that they are for."""
         wanted, at = list(candidates), self._now()
 
-        def change(root: Any) -> tuple[list[Method], list[Telling]]:
+        def change(root: Root) -> tuple[list[Method], list[Telling]]:
             before(root)
             made: list[Method] = []
             tellings: list[Telling] = []
@@ -107,7 +108,7 @@ class Lives(LivesRead):
         """A method was installed in a commit of somebody else's: it is told, and what it is one too many for goes."""
         at = self._now()
 
-        def change(root: Any) -> list[Telling]:
+        def change(root: Root) -> list[Telling]:
             whole = tools.made(root, selector) if holder == roots.TOOLS else None
             if whole is not None:
                 return [each for one in methods.lineages_of(root, whole) for each in self._settled(root, one, at)]
@@ -116,7 +117,7 @@ class Lives(LivesRead):
 
         self._told(await self._image.writer.apply(change))
 
-    def _settled(self, root: Any, lineage: Lineage, at: str) -> list[Telling]:
+    def _settled(self, root: Root, lineage: Lineage, at: str) -> list[Telling]:
         if not lineage.active:
             return []
         method = Method(**lineage.revisions[lineage.active].as_dict())
@@ -139,7 +140,7 @@ class Lives(LivesRead):
         if candidate is not None:
             await self._fit(candidate)
 
-        def change(root: Any) -> tuple[dict[str, Any], list[Telling]]:
+        def change(root: Root) -> tuple[dict[str, Any], list[Telling]]:
             lineage = showing.found(root, name)
             gone = installing.rolled_back(root, lineage, number, self.rules, at, by)
             tellings: list[Telling] = []

@@ -10,7 +10,8 @@ from batos.cognition.lives import judging
 from batos.errors import NotFound
 from batos.image import methods, roots, uses, whose
 from batos.image.lookup import find_object
-from batos.image.methods import Lineage
+from batos.image.records import Lineage
+from batos.image.roots import Root
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
@@ -18,7 +19,7 @@ from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, re
 _LIST = "`batos method list` lists them."
 
 
-def found(root: Any, name: str) -> Lineage:
+def found(root: Root, name: str) -> Lineage:
     """The lineage of `OBJECT.SELECTOR` (split at the last dot), the object's own or an inherited one; NotFound."""
     holder, selector = _split(root, name)
     for each in delegation(holder):
@@ -30,7 +31,7 @@ def found(root: Any, name: str) -> Lineage:
     raise _never_made(root, holder, name)
 
 
-def slot(root: Any, name: str) -> tuple[str, str]:
+def slot(root: Root, name: str) -> tuple[str, str]:
     """Where the intent or method of `OBJECT.SELECTOR` stands: its holder's reference, and the selector; NotFound."""
     holder, selector = _split(root, name)
     there = lookup(holder, selector)
@@ -41,7 +42,7 @@ def slot(root: Any, name: str) -> tuple[str, str]:
     return reference(there.holder), selector
 
 
-def _split(root: Any, name: str) -> tuple[UvmObject, str]:
+def _split(root: Root, name: str) -> tuple[UvmObject, str]:
     holder, dot, selector = name.rpartition(".")
     if not dot or not selector:
         raise NotFound(
@@ -52,7 +53,7 @@ def _split(root: Any, name: str) -> tuple[UvmObject, str]:
     return find_object(root, holder, whose.NOBODY), selector
 
 
-def _never_made(root: Any, holder: UvmObject, name: str) -> NotFound:
+def _never_made(root: Root, holder: UvmObject, name: str) -> NotFound:
     holders, (known_as, _, selector) = list(delegation(holder)), name.rpartition(".")
     if any(selector in own_slots(each) for each in holders):
         remedy = f"If it is a declared intent, `batos method redefine {name} --wish TEXT` makes a method."
@@ -63,13 +64,13 @@ def _never_made(root: Any, holder: UvmObject, name: str) -> NotFound:
     return NotFound(f"{known_as} has no method {selector!r}{hint}", field="method", remedy=_LIST)
 
 
-def listed(root: Any, holder: UvmObject | None) -> list[dict[str, Any]]:
+def listed(root: Root, holder: UvmObject | None) -> list[dict[str, Any]]:
     """A line for each slot that ever had a method; of one object, or of all."""
     lineages = root[roots.METHODS].values() if holder is None else methods.lineages_of(root, holder)
     return sorted((_line(root, each) for each in lineages), key=lambda line: line["method"])
 
 
-def _line(root: Any, lineage: Lineage) -> dict[str, Any]:
+def _line(root: Root, lineage: Lineage) -> dict[str, Any]:
     number = lineage.active or _last(lineage)
     return {
         **_head(root, lineage),
@@ -79,7 +80,7 @@ def _line(root: Any, lineage: Lineage) -> dict[str, Any]:
     }
 
 
-def _head(root: Any, lineage: Lineage) -> dict[str, Any]:
+def _head(root: Root, lineage: Lineage) -> dict[str, Any]:
     """Which method it is, and how it stands."""
     return {
         "method": _name(root, lineage),
@@ -91,7 +92,7 @@ def _head(root: Any, lineage: Lineage) -> dict[str, Any]:
     }
 
 
-def tools(root: Any) -> list[dict[str, Any]]:
+def tools(root: Root) -> list[dict[str, Any]]:
     """The methods that are tools and can be called now: what each is for, and how it is called."""
     found = []
     for lineage in root[roots.METHODS].values():
@@ -112,7 +113,7 @@ def tools(root: Any) -> list[dict[str, Any]]:
     return sorted(found, key=lambda line: line["tool"])
 
 
-def whole(root: Any, lineage: Lineage, revision: int | None = None) -> dict[str, Any]:
+def whole(root: Root, lineage: Lineage, revision: int | None = None) -> dict[str, Any]:
     """A method with all that is known of one revision: the one named, else the active, else the one that was last."""
     number = revision if revision is not None else lineage.active or _last(lineage)
     if number not in lineage.revisions:
@@ -137,7 +138,7 @@ def whole(root: Any, lineage: Lineage, revision: int | None = None) -> dict[str,
     }
 
 
-def history(root: Any, lineage: Lineage) -> dict[str, Any]:
+def history(root: Root, lineage: Lineage) -> dict[str, Any]:
     """Every revision, and every change of the slot, oldest first."""
     changes = [{"number": number, **_change(entry)} for number, entry in lineage.history.items()]
     return {
@@ -213,5 +214,5 @@ def _last(lineage: Lineage) -> int:
     return next((number for number in newest_first if number), 0)
 
 
-def _name(root: Any, lineage: Lineage) -> str:
+def _name(root: Root, lineage: Lineage) -> str:
     return f"{roots.named(root, lineage.holder)}.{lineage.selector}"

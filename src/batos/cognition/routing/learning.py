@@ -18,6 +18,7 @@ from batos.cognition.routing.lexical import Lexical
 from batos.cognition.routing.saved import Keeps, Saved
 from batos.cognition.routing.semantic import Semantic
 from batos.image import roots
+from batos.image.roots import Root
 from batos.inference.bridge import EMBED_BATCH
 
 #: What is kept in another form was kept by another version: it is learnt anew.
@@ -112,7 +113,7 @@ async def _keep(apply: Callable[[Callable[[Any], None]], Awaitable[None]], learn
         record |= learnt.meaning.packed()
         record["embedder"], record["digest"] = learnt.embedder
 
-    def change(root: Any) -> None:
+    def change(root: Root) -> None:
         root[roots.ROUTER] = PersistentMapping(record)
 
     await apply(change)

@@ -9,6 +9,7 @@ from batos.cognition.brief import MissionBrief
 from batos.cognition.routing.paid import Vectors
 from batos.cognition.routing.router import Route, Router
 from batos.image import roots
+from batos.image.roots import Root
 from batos.objects.prototype import own_slots
 
 #: The journal note of an attempt's beginning has the route under this name.
@@ -16,7 +17,7 @@ ROUTE_NOTE = "route"
 
 
 async def decide(
-    router: Router, brief: MissionBrief, root: Any, notes: Iterable[Mapping[str, Any]], vectors: Vectors
+    router: Router, brief: MissionBrief, root: Root, notes: Iterable[Mapping[str, Any]], vectors: Vectors
 ) -> Route:
     """Decide who takes a mission, and how; `vectors` has what was embedded for it, or pays for it.
 
@@ -37,7 +38,7 @@ async def decide(
     )
 
 
-def _before(root: Any, brief: MissionBrief) -> str | None:
+def _before(root: Root, brief: MissionBrief) -> str | None:
     """The persona that led the turn that this one follows."""
     last = brief.in_reply_to
     conversation = root[roots.CONVERSATIONS].get(brief.conversation) if brief.conversation else None

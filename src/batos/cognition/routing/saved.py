@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from persistent.mapping import PersistentMapping
 
 from batos.image import roots
+from batos.image.roots import Root
 
 #: The key of the router's record that has the pieces: {of, pieces {number of the first vector: {size, vectors}}}.
 PIECES: Final = "pieces"
@@ -65,7 +66,7 @@ class Saved:
         packed = await asyncio.to_thread(lambda: array("d", [value for each in new for value in each]).tobytes())
         piece, first = {"size": size, "vectors": packed}, self._reached
 
-        def change(root: Any) -> None:
+        def change(root: Root) -> None:
             record = root[roots.ROUTER]
             kept = record.get(PIECES)
             if kept is None or kept["of"] != self._of:

@@ -12,13 +12,13 @@ from batos.cognition.conversing import conversations
 from batos.errors import BriefError, Refused
 from batos.image import keeping, naming, roots, whose
 from batos.image.ids import conversation_id
-from batos.image.records import Brief, Status
+from batos.image.roots import Root
 
 #: What may differ between a brief and its repetition: the door it comes through.
 _OF_THE_DOOR: Final = frozenset({"origin", "idempotency_key"})
 
 
-def resolved(root: Any, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def resolved(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """The brief as it is kept, with `new` and `last` as what they name.
 
     BriefError names what is wrong with it, NotFound what is not there; Refused: its ancestor has not ended.
@@ -35,7 +35,7 @@ def resolved(root: Any, asked: Mapping[str, Any], now: datetime) -> dict[str, An
     return brief.model_dump(mode="json", exclude_none=True)
 
 
-def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
+def repeated(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
     """The mission that this brief's user has begun with the same idempotency key, if any.
 
     BriefError: it asked something else.
@@ -44,7 +44,7 @@ def repeated(root: Any, value: Mapping[str, Any], asked: Mapping[str, Any]) -> s
     name = None if key is None else root[roots.REPEATS].get(roots.repeat_key(value["user"], key))
     if name is None:
         return None
-    first = root[roots.MISSIONS][name][0].value
+    first = roots.mission_record(root, name).brief.value
     by_name = {"conversation"} if _counted(asked.get("conversation")) else set()
     for field in MissionBrief.model_fields.keys() - _OF_THE_DOOR - by_name:
         if not _alike(field, first, value):
@@ -68,9 +68,9 @@ def _alike(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bo
     return bool(first.get(field) == value.get(field))
 
 
-def with_kept(root: Any, value: Mapping[str, Any]) -> dict[str, Any]:
+def with_kept(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
     """Return the brief with the files of its conversation; BriefError if they are too many."""
-    found = root[roots.CONVERSATIONS].get(value.get("conversation"))
+    found = root[roots.CONVERSATIONS].get(value.get("conversation") or "")
     if found is None:
         return dict(value)
     files = keeping.merged(keeping.kept(found), value.get("attachments", ()))
@@ -84,7 +84,7 @@ def with_kept(root: Any, value: Mapping[str, Any]) -> dict[str, Any]:
     return {**value, "attachments": [dict(each) for each in files]}
 
 
-def _conversation(root: Any, name: str, user: str, now: datetime) -> str:
+def _conversation(root: Root, name: str, user: str, now: datetime) -> str:
     """The conversation that a brief means: `new`, `last` (the user's newest) or one that is there."""
     if name == "new":
         return conversation_id(now)
@@ -93,12 +93,12 @@ def _conversation(root: Any, name: str, user: str, now: datetime) -> str:
     return found
 
 
-def _check_ancestor(root: Any, name: str, user: str) -> None:
+def _check_ancestor(root: Root, name: str, user: str) -> None:
     """What was paid for is served from a mission that has ended, to the user who asked it."""
-    found: tuple[Brief, Status, Any] | None = root[roots.MISSIONS].get(name)
-    if found is None or found[0].value["user"] != user:
+    found = roots.find_record(root, name)
+    if found is None or found.brief.value["user"] != user:
         raise whose.no_mission(name, user, "ancestor")
-    status = found[1]
+    status = found.status
     if status.word in ("queued", "running", "waiting", "paused"):
         raise Refused(
             f"{name} has not ended: it is {status.word}",

@@ -56,7 +56,7 @@ class Afterwards:
 
     def _due(self, mission: str) -> dict[str, Any] | str | None:
         with self._image.snapshot() as root:
-            words = {each: root[roots.MISSIONS][each][1].word for each in self._begun.values()}
+            words = {each: roots.mission_record(root, each).status.word for each in self._begun.values()}
             self._begun = {name: each for name, each in self._begun.items() if words[each] in compaction.UNENDED}
             found = compaction.due(root, mission)
             return self._begun.get(found["message"]["receiver"], found) if isinstance(found, dict) else found

@@ -7,9 +7,10 @@ from typing import Any
 
 from batos.image import forged, roots, wishes
 from batos.image.publisher import Applier
+from batos.image.roots import Root
 
 
-def fold_statistics(root: Any, mission: str, payload: Any) -> None:
+def fold_statistics(root: Root, mission: str, payload: Any) -> None:
     """What missions cost and how dense each model's prompts are, counted up."""
     kept = root[roots.STATISTICS]
     missions = dict(kept.get("missions", {}))
@@ -23,9 +24,9 @@ def fold_statistics(root: Any, mission: str, payload: Any) -> None:
     kept["measured"] = measured
 
 
-def fold_turn(root: Any, mission: str, payload: Any) -> None:
+def fold_turn(root: Root, mission: str, payload: Any) -> None:
     """The mission as the newest turn of its conversation, which is its asker's: another user's is left alone."""
-    user = root[roots.MISSIONS][mission][0].value["user"]
+    user = roots.mission_record(root, mission).brief.value["user"]
     conversation = roots.conversation(root, payload["conversation"], user)
     if conversation.user == user:
         turns = conversation.turns

@@ -22,6 +22,7 @@ from batos.image import keeping
 from batos.image.commits import settled
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
+from batos.image.roots import Root
 
 _log = structlog.get_logger("batos")
 
@@ -71,7 +72,7 @@ class Control:
     async def drop_files(self, conversation: str, names: Sequence[str], user: str) -> None:
         """Leave files of a conversation out of its next questions; NotFound, and no change, if one is not there."""
 
-        def change(root: Any) -> BatosError | None:
+        def change(root: Root) -> BatosError | None:
             try:
                 found = conversations.mine(root, conversations.named(root, conversation, user), user)
             except BatosError as error:  # not raised there: it would fail what shares the commit

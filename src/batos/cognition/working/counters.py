@@ -15,6 +15,7 @@ import structlog
 
 from batos.image import roots
 from batos.image.ids import begun_at, iso
+from batos.image.roots import Root
 
 _log = structlog.get_logger("batos.counters")
 
@@ -234,7 +235,7 @@ class Counters:
             await asyncio.wait({self._flush})
         await self.flush()
 
-    def shown(self, root: Any) -> dict[str, Any]:
+    def shown(self, root: Root) -> dict[str, Any]:
         """All that was counted, written or not: `total`, `days`, and the newest `vram` and `failures`, newest first."""
         kept, written = _kept(root)
         with self._lock:
@@ -269,12 +270,12 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Mapping[str, Any]], None]]] = {
 }
 
 
-def written(root: Any) -> dict[str, Any]:
+def written(root: Root) -> dict[str, Any]:
     """Return the counters that the image holds, as Counters show them."""
     return _newest_first(_kept(root)[0])
 
 
-def _kept(root: Any) -> tuple[dict[str, Any], str]:
+def _kept(root: Root) -> tuple[dict[str, Any], str]:
     """Return the counters that the image holds, and the mark of the newest batch in them."""
     kept = {**_nothing(), **root[roots.COUNTERS]}
     return kept, kept.pop(_MARK, "")

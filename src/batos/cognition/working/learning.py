@@ -25,6 +25,7 @@ from batos.image import forged, methods, roots, wishes
 from batos.image.commits import settled
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.image.roots import Root
 
 _log = structlog.get_logger("batos")
 
@@ -216,7 +217,7 @@ class Learning:
 
     # -- telling
 
-    def shown(self, root: Any) -> dict[str, Any]:
+    def shown(self, root: Root) -> dict[str, Any]:
         """Show what waits to be made, and what is being made: {waiting, making {object, selector, since} or None}."""
         making = None
         if self._making is not None:
@@ -235,7 +236,7 @@ class Learning:
             await asyncio.wait(ending)
 
 
-def _settled(wish: Mapping[str, Any], outcome: str, root: Any) -> None:
+def _settled(wish: Mapping[str, Any], outcome: str, root: Root) -> None:
     """Drop a wish of which something came or will come no more; a forged tool that was not made is forgotten."""
     wishes.drop(root, [wish])
     if wish.get("forged") and outcome not in _MADE:

@@ -16,6 +16,7 @@ from batos.image import approvals, roots
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
+from batos.image.roots import Root
 from batos.inference.journal import Journal
 from batos.objects.prototype import own_slots
 
@@ -114,7 +115,7 @@ class Recovery:
         with self._image.snapshot() as root:
             return [self._seen(root, mission) for mission in root[roots.UNFOLDED]]
 
-    def _seen(self, root: Any, mission: str) -> Seen:
+    def _seen(self, root: Root, mission: str) -> Seen:
         brief, status, thought = self._image.find(root, mission)
         # Only what began can have been committed.
         answered = status.word == "running" and "answer" in own_slots(thought)

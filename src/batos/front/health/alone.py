@@ -14,6 +14,7 @@ from batos.genesis import standing
 from batos.image import roots
 from batos.image.looking import Faces, exists, looking
 from batos.image.readable import ReadableImage, complete
+from batos.image.roots import Root
 from batos.inference.opening import bridge
 from batos.notation import masked
 
@@ -62,9 +63,9 @@ def _none() -> ImageError:
     return ImageError("there is no mind in it yet", remedy="Run `batos genesis`.")
 
 
-def _running(root: Any) -> list[dict[str, Any]]:
+def _running(root: Root) -> list[dict[str, Any]]:
     """List the missions that began to run and have not ended; only a living process knows more of them."""
-    begun = ((name, root[roots.MISSIONS][name][1]) for name in root[roots.UNFOLDED])
+    begun = ((name, roots.mission_record(root, name).status) for name in root[roots.UNFOLDED])
     return [
         {
             "id": name,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from batos.errors import ImageDamaged
 from batos.front.telling.console import counted
 from batos.genesis.integrity import Finding
 from batos.image import roots
 from batos.image.looking import Faces
+from batos.image.records import Attachment
+from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.inference import journal
 from batos.objects.prototype import own_slots
@@ -34,7 +36,7 @@ class _Kept:
     before: dict[str, str] = field(default_factory=dict)
 
 
-def findings(faces: Faces, root: Any) -> Iterator[Finding]:
+def findings(faces: Faces, root: Root) -> Iterator[Finding]:
     """Look at the attached files, at every call in the journal, and at whether both are of one moment."""
     kept = _journal(faces)
     yield _moment(faces, root, kept)
@@ -72,8 +74,8 @@ def _entry(entry: journal.Entry, mission: str, kept: _Kept) -> None:
         kept.before[record.key] = record.prev
 
 
-def _moment(faces: Faces, root: Any, kept: _Kept) -> Finding:
-    missions: Mapping[str, Any] = root.get(roots.MISSIONS) or {}
+def _moment(faces: Faces, root: Root, kept: _Kept) -> Finding:
+    missions = frozenset(root.get(roots.MISSIONS) or ())
     newest = max(missions, default="")
     # Beside a server the journal is read a moment later than the image.
     unknown = [
@@ -93,19 +95,19 @@ def _moment(faces: Faces, root: Any, kept: _Kept) -> Finding:
     return Finding("image.moment", True, "image and journal are of one moment")
 
 
-def _said(root: Any) -> Iterator[tuple[str, frozenset[str]]]:
+def _said(root: Root) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the newest missions, with the keys of the calls that their thoughts say they rest on."""
     missions = root.get(roots.MISSIONS)
     if not missions:
         return
     for name in islice(reversed(missions.keys()), NEWEST):
-        provenance = own_slots(missions[name][2]).get("provenance")
+        provenance = own_slots(roots.mission_record(root, name).thought).get("provenance")
         if isinstance(provenance, Mapping):
             yield name, frozenset(provenance.get("journal", ()))
 
 
-def _files(faces: Faces, root: Any) -> Finding:
-    attachments = root.get(roots.ATTACHMENTS) or {}
+def _files(faces: Faces, root: Root) -> Finding:
+    attachments: Mapping[str, Attachment] = dict(root.get(roots.ATTACHMENTS) or {})
     bad: list[str] = []
     for attachment in attachments.values():
         try:

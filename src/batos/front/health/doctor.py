@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from batos.cognition.conversing import compaction
 from batos.config import Settings
@@ -23,6 +22,7 @@ from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.image import approvals, roots
 from batos.image.looking import Faces, exists, looking
+from batos.image.roots import Root
 from batos.image.storage import file_of, journal_uri
 from batos.image.tail import cuttings
 from batos.inference import opening
@@ -211,7 +211,7 @@ def _cut(settings: Settings) -> Finding:
     return Finding("image.cut", True, "no unfinished commit was cut off")
 
 
-def _missions(root: Any, faces: Faces) -> Iterator[Finding]:
+def _missions(root: Root, faces: Faces) -> Iterator[Finding]:
     asked = _asked(root) if roots.AWAITED in root else 0
     tidying = compaction.left(root) if roots.UNFOLDED in root else []
     waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked - len(tidying)
@@ -229,10 +229,10 @@ def _missions(root: Any, faces: Faces) -> Iterator[Finding]:
         yield Finding("missions.waiting", True, "no mission was left undone")
 
 
-def _asked(root: Any) -> int:
+def _asked(root: Root) -> int:
     """How many missions wait for a person."""
     asked = {mission for approval in approvals.awaited(root) for mission in approval.missions}
-    return sum(root[roots.MISSIONS][mission][1].word == "waiting" for mission in asked)
+    return sum(roots.mission_record(root, mission).status.word == "waiting" for mission in asked)
 
 
 def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from batos.cognition import report
 from batos.config import Settings
 from batos.errors import ModelMissing
 from batos.genesis.integrity import Finding
+from batos.image.roots import Root
 from batos.inference import opening
 from batos.inference.bridge import Bridge
 from batos.inference.catalogue import RunnerRow
@@ -27,7 +28,7 @@ _RELOADED: Final = (
 )
 
 
-def reloads(root: Any) -> Finding:
+def reloads(root: Root) -> Finding:
     """Judge by the newest answered missions whether the daemon keeps a model between two calls.
 
     Of a mission's calls each model's first may load it; every other load is one too many. Missions in which no call was

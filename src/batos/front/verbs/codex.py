@@ -215,7 +215,7 @@ def _recorded(settings: Settings) -> _Side:
     try:
         if exists(settings.image_uri):
             with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:
-                kept = root.get(roots.GENESIS, {})
+                kept: Mapping[str, Any] = root.get(roots.GENESIS) or {}
                 texts = dict(kept.get("codex_texts", {}))
                 if texts:
                     return _Side("image", texts, kept.get("profile") or "default")

@@ -17,6 +17,7 @@ from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.shelf import Adapter, Fault, Shelf
 from batos.genesis.codex import Codex
 from batos.genesis.daemon import look
+from batos.image.roots import Root
 from batos.inference import opening
 from batos.inference.bridge import ModelCard
 
@@ -79,7 +80,7 @@ async def _held(settings: Settings, codex: Codex, shelf: Shelf) -> tuple[Shelf, 
     return found, [f"whether they fit {base}: Ollama does not have it yet" for base in absent]
 
 
-def _kept(root: Any) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, Any]]]:
+def _kept(root: Root | None) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, Any]]]:
     """What the image knows: the choices, and the proxies by label."""
     return ({}, {}) if root is None else (repository.choices(root), repository.proxies(root))
 

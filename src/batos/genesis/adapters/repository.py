@@ -9,6 +9,7 @@ from batos.errors import NotFound
 from batos.genesis.adapters.shelf import NONE, Adapter, Shelf
 from batos.genesis.codex import PILLARS
 from batos.genesis.graph_names import prototype_name
+from batos.image.roots import Root, named_objects
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The slot of a persona's prototype that names the adapter it thinks with, or NONE.
@@ -17,19 +18,19 @@ CHOICE = "adapter"
 REPOSITORY = "lora_repository"
 
 
-def chosen(root: Any, persona: str) -> str | None:
+def chosen(root: Root, persona: str) -> str | None:
     """Return the name of the adapter chosen for a persona, NONE for its bare base, None if nobody chose."""
-    prototype = root.get(prototype_name(persona))
+    prototype = named_objects(root).get(prototype_name(persona))
     found = own_slots(prototype).get(CHOICE) if prototype is not None else None
     return found if isinstance(found, str) else None
 
 
-def choices(root: Any) -> dict[str, str | None]:
+def choices(root: Root) -> dict[str, str | None]:
     """Return the choice for each persona."""
     return {persona: chosen(root, persona) for persona in PILLARS}
 
 
-def choose(root: Any, persona: str, name: str | None) -> bool:
+def choose(root: Root, persona: str, name: str | None) -> bool:
     """Write down which adapter a persona thinks with, None for its bare base; whether that changed anything.
 
     NotFound: the image has no such persona yet.
@@ -39,11 +40,11 @@ def choose(root: Any, persona: str, name: str | None) -> bool:
     wanted = NONE if name is None else name
     if chosen(root, persona) == wanted:
         return False
-    setattr(root[prototype_name(persona)], CHOICE, wanted)
+    setattr(named_objects(root)[prototype_name(persona)], CHOICE, wanted)
     return True
 
 
-def record(root: Any, shelf: Shelf, made: Mapping[str, str], used: Iterable[Adapter]) -> list[str]:
+def record(root: Root, shelf: Shelf, made: Mapping[str, str], used: Iterable[Adapter]) -> list[str]:
     """Bring the proxies to what the shelf holds; answers what changed, one line each.
 
     `made` is the model of each adapter by its label, as far as there is one; `used` are those that personas think
@@ -66,7 +67,7 @@ def record(root: Any, shelf: Shelf, made: Mapping[str, str], used: Iterable[Adap
     return changes
 
 
-def proxies(root: Any) -> dict[str, dict[str, Any]]:
+def proxies(root: Root) -> dict[str, dict[str, Any]]:
     """Return the slots of each proxy by its label."""
     model = root.get("pLLM_obj")
     repository = own_slots(model).get(REPOSITORY) if model is not None else None
