@@ -1,4 +1,4 @@
-"""What a slot was declared for: the intent in it, or the one that the method in its place was made from."""
+"""Find the intent of a slot: the one in it, or the one that the method in its place was made from."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from batos.objects.prototype import Found, UvmObject, lookup
 
 
 def is_spoken(intent: Intent) -> bool:
-    """Whether it can be interpreted: a tool computes, and what no persona says has no voice to say it with."""
+    """Return True if an intent can be interpreted by a persona; tools and prototypes are computed."""
     return intent.kind not in ("tool", "prototype")
 
 
 def intent_in(found: Found, selector: str) -> Intent | None:
-    """The intent behind what answers a selector; None: it is neither intent nor method, or nobody declared it."""
+    """Return the intent behind the value that answers a selector; None for a value that was not declared by one."""
     if isinstance(found.value, Intent):
         return found.value
     holder = found.holder
@@ -24,6 +24,6 @@ def intent_in(found: Found, selector: str) -> Intent | None:
 
 
 def intent_of(receiver: UvmObject, selector: str) -> Intent | None:
-    """The same for whatever answers this receiver."""
+    """Return the intent behind the value that answers a selector of a receiver; None where there is none."""
     found = lookup(receiver, selector)
     return None if found is None else intent_in(found, selector)
