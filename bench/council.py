@@ -26,11 +26,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, TypeAlias
 
-from batos.cognition.brief import as_file
+from batos.brief import as_file
 from batos.config import Settings
-from batos.emulator.machine.pacing import Prefixes
-from batos.emulator.serve import Emulator, Options
 from batos.uvm import UVM, open_uvm
+from ollama_emulator.machine.pacing import Prefixes
+from ollama_emulator.serve import Emulator, Options
 from report import Goal, report
 
 Tokens: TypeAlias = tuple[bytes, ...]

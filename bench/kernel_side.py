@@ -15,11 +15,11 @@ import structlog
 from pydantic import BaseModel
 
 from bare_side import CALLS
-from batos.cognition.asking import decisions
-from batos.cognition.brief import as_file
+from batos.brief import as_file
+from batos.codex.codex import PILLARS
 from batos.config import Settings
-from batos.genesis.codex import PILLARS
-from batos.inference.schema import Decision
+from batos.inference.decisions.schema import Decision
+from batos.minds.calls import decisions
 from batos.uvm import UVM, open_uvm
 
 PERSONA = "BRICK"

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from batos.config import Settings
-from batos.emulator.serve import Emulator, Options
 from batos.events import Events
 from batos.uvm import open_uvm
+from ollama_emulator.serve import Emulator, Options
 from replay_side import request_of
 from report import Goal, report
 

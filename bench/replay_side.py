@@ -19,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from batos.cognition.decided import choices_in
 from batos.config import Settings
 from batos.events import Events
 from batos.inference.journal import Record, canonical, embeds
+from batos.minds.choices import choices_in
 from batos.uvm import open_uvm
 
 #: The keys that tell one step of a kind from another: it is a state, a call that ended, or a method that was installed.

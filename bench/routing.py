@@ -28,13 +28,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batos.cognition.routing.embedding import Embedder
-from batos.cognition.routing.lessons import Lesson
-from batos.cognition.routing.router import Router, made
-from batos.genesis import codex as codices
-from batos.genesis import modelname
+from batos.codex import codex as codices
+from batos.codex import model_names
 from batos.image.image import LivingImage, Opening
-from batos.inference.bridge import Bridge, Embedding
+from batos.inference.ollama.bridge import Bridge, Embedding
+from batos.routing.lessons import Lesson
+from batos.routing.router import Router, made
+from batos.routing.vectors import Embedder
 from report import Goal, report
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"
@@ -149,7 +149,7 @@ async def measured(prompts: Sequence[Prompt], host: str | None) -> dict[str, Any
 
 async def _embedder(bridge: Remembering, name: str) -> Embedder:
     listed = {row.name: row.digest for row in await bridge.bridge.list()}
-    return Embedder(bridge, name, listed[modelname.with_tag(name)])
+    return Embedder(bridge, name, listed[model_names.with_tag(name)])
 
 
 async def _timed(router: Router, text: str) -> float:

@@ -27,10 +27,10 @@ from typing import Any
 import zmq
 import zmq.asyncio
 
-from batos.cognition.brief import as_file
+from batos.brief import as_file
+from batos.client.asynchronous import AsyncClient
+from batos.client.wire import place, server_file
 from batos.errors import Busy
-from batos.front.client.asynchronous import AsyncClient
-from batos.front.wire import note, place
 from kernel_side import DOCUMENT, PERSONA, QUESTION, fixed_replies
 from null_process import NullProcess
 from report import Goal, report
@@ -64,7 +64,7 @@ async def serving(home: Path, ollama: str, slots: int) -> AsyncIterator[int]:
     process = await asyncio.create_subprocess_exec(*batos, "serve", "-q", *places, env=environ)
     try:
         async with asyncio.timeout(60):
-            while note.running(home) is None:
+            while server_file.running(home) is None:
                 if process.returncode is not None:
                     raise RuntimeError("the server did not start")
                 await asyncio.sleep(0.05)

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from batos.emulator.library.store import IN_MEMORY
+from ollama_emulator.library.store import IN_MEMORY
 from wire_exchange import Recording
 
 _START_S = 30.0

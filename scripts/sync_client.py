@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "batos" / "front" / "client"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "batos" / "client"
 SOURCE, TARGET = FOLDER / "asynchronous.py", FOLDER / "synchronous.py"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 CLASSES = {"AsyncStream": "Stream", "AsyncClient": "Client"}
@@ -151,8 +151,8 @@ def written() -> str:
     lines = imports(tree, used)
     lines += ["from collections.abc import Generator"] if "Generator" in used else []
     own = sorted(used & {"Attached", "AsyncClient", "AsyncStream"})
-    lines += [f"from batos.front.client.asynchronous import {', '.join(own)}"]
-    lines += ["from batos.front.client.portal import Portal"]
+    lines += [f"from batos.client.asynchronous import {', '.join(own)}"]
+    lines += ["from batos.client.portal import Portal"]
     return formatted(HEAD + "\n".join(lines) + "\n\n\n" + code)
 
 

@@ -16,16 +16,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from batos.front import cli
+from batos.cli import entry
 
 #: What verbs load when they are called, beside their own modules.
 _ALSO = (
-    "batos.front.doors.local",
-    "batos.front.verbs.shelving",
-    "batos.front.health.residency",
-    "batos.front.health.doctor",
-    "batos.front.telling.logs",
-    "batos.front.telling.mission",
+    "batos.cli.doors.local",
+    "batos.cli.verbs.adapter_folder",
+    "batos.cli.doctor.residency",
+    "batos.cli.doctor.doctor",
+    "batos.terminal.logs",
+    "batos.cli.render.mission",
     "zodburi.resolvers",
     "ZODB.FileStorage.FileStorage",
     "tests.genesis.killing",
@@ -35,7 +35,7 @@ _ALSO = (
 def forking() -> ForkServerContext:
     """Where the processes come from; the server starts with the first of them and ends with the tests."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, *dict.fromkeys(module for module, _ in cli.VERBS.values()), *_ALSO])
+    context.set_forkserver_preload([__name__, *dict.fromkeys(module for module, _ in entry.VERBS.values()), *_ALSO])
     return context
 
 
@@ -164,4 +164,4 @@ def _become(streams: _Streams, arguments: list[str], environ: dict[str, str], fo
         buffered: Any = io.BufferedWriter(raw) if number else io.BufferedReader(raw)
         errors = ("strict", "strict", "backslashreplace")[number]
         setattr(sys, name, io.TextIOWrapper(buffered, "utf-8", errors, line_buffering=number == 2))
-    cli.main(arguments)
+    entry.main(arguments)

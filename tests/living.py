@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from batos.inference.bridge import Bridge
+from batos.inference.ollama.bridge import Bridge
 
 #: What a person names it by; else it is found.
 NAMED = "BATOS_LIVE_MODEL"

@@ -18,10 +18,10 @@ import pytest
 from tests.composing import ROOT, dockerfile, filled, laid_over, read, sent, variables
 
 import batos
+from batos.cli import entry
+from batos.client.wire.addresses import listening
 from batos.config import Settings, load
-from batos.front import cli
-from batos.front.wire.addresses import listening
-from batos.genesis.daemon import OLDEST
+from batos.genesis.daemon_listing import OLDEST
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "tests/data/compose-spec/compose-spec.json").read_text(encoding="utf-8"))
 BASE = read((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def instructions(word: str) -> list[Any]:
 
 def check_command(words: list[str]) -> None:
     """A call of `batos` is one that its command line takes: every verb, option and argument."""
-    command: click.Command = cli.batos
+    command: click.Command = entry.batos
     context = click.Context(command, info_name="batos")
     rest = list(words)
     while isinstance(command, click.Group) and (rest or not command.invoke_without_command):
@@ -355,7 +355,7 @@ def shown(path: Path) -> list[list[str]]:
         for part in re.split(r"[|;&]| {2,}#", re.sub(r"exec (-T )?batos batos", "batos", line)):
             found = _CALL.search(part)
             words = shlex.split(re.split(r"[<>]", found["call"])[0]) if found else []
-            calls += [words] if words and words[0] in cli.VERBS else []
+            calls += [words] if words and words[0] in entry.VERBS else []
     return calls
 
 

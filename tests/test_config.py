@@ -16,7 +16,7 @@ from batos import config, notation
 from batos.config import CONFIG_FILE, Settings, checkout_folder
 from batos.errors import ConfigError
 from batos.image.image import LivingImage, Opening
-from batos.inference.wire import daemon_url
+from batos.inference.ollama.transport import daemon_url
 
 
 def at(home: Path, **environ: str) -> dict[str, str]:

@@ -16,11 +16,11 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from pydantic_core import PydanticUndefined
 
 from batos import errors, events
-from batos.cognition.brief import MissionBrief
+from batos.brief import MissionBrief
+from batos.cli import entry
+from batos.client.wire import protocol, verb_shapes
+from batos.codex import model_options
 from batos.config import Settings
-from batos.front import cli
-from batos.front.wire import protocol, shapes
-from batos.genesis import options
 from batos.guardian import dialect
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,32 +67,32 @@ def decisions_table() -> str:
 
 
 def options_table() -> str:
-    """One row an option that a persona may set, in the order of genesis/options.py; then those that are ours."""
+    """One row an option that a persona may set, in the order of codex/model_options.py; then those that are ours."""
     rows = ["| option | type | bounds | default | what it is |", "|---|---|---|---|---|"]
-    for name, option in options.OLLAMA.items():
-        default = f"`{options.DEFAULTS[name]}`" if name in options.DEFAULTS else ""
-        runner = " (runner)" if name in options.RUNNER else ""
-        kind = options.KIND_NAMES[option.kind]
-        rows.append(f"| `{name}` | {kind} | {options.bounds(option)} | {default} | {option.what}{runner} |")
-    modes = ", ".join(f"`{mode}`" for mode in options.MODES)
-    rows.append(f"| `mode` | a text | {modes} | `{options.DEFAULTS['mode']}` | how decisions are asked for |")
+    for name, option in model_options.OLLAMA.items():
+        default = f"`{model_options.DEFAULTS[name]}`" if name in model_options.DEFAULTS else ""
+        runner = " (runner)" if name in model_options.RUNNER else ""
+        kind = model_options.KIND_NAMES[option.kind]
+        rows.append(f"| `{name}` | {kind} | {model_options.bounds(option)} | {default} | {option.what}{runner} |")
+    modes = ", ".join(f"`{mode}`" for mode in model_options.MODES)
+    rows.append(f"| `mode` | a text | {modes} | `{model_options.DEFAULTS['mode']}` | how decisions are asked for |")
     rows.append("| `think` | true or false | true, false | `false` | whether a model that can think is let to |")
     return "\n".join(rows)
 
 
 def verbs_help() -> str:
     """The help of `batos`, of every verb and of every verb of a group, as `--help` prints it."""
-    root = click.Context(cli.batos, info_name="batos", terminal_width=100, **cli.batos.context_settings)
-    parts = [f"```\n{cli.batos.get_help(root)}\n```"]
-    for name in cli.VERBS:
-        command = cli.batos.get_command(click.Context(cli.batos), name)
+    root = click.Context(entry.batos, info_name="batos", terminal_width=100, **entry.batos.context_settings)
+    parts = [f"```\n{entry.batos.get_help(root)}\n```"]
+    for name in entry.VERBS:
+        command = entry.batos.get_command(click.Context(entry.batos), name)
         assert command is not None
         named = {name: command}
         if isinstance(command, click.Group):
             named |= {f"{name} {inner}": each for inner, each in command.commands.items()}
         for full, each in named.items():
             each._help_option = None  # click keeps the first that was asked for, whoever asked in this process
-            names = cli.batos.context_settings["help_option_names"]
+            names = entry.batos.context_settings["help_option_names"]
             context = click.Context(each, info_name=f"batos {full}", terminal_width=100, help_option_names=names)
             parts.append(f"{'###' if ' ' in full else '##'} {full}\n\n```\n{each.get_help(context)}\n```")
     return "\n\n".join(parts)
@@ -139,7 +139,7 @@ def _bounded(field: Mapping[str, Any]) -> str:
 def arguments_tables() -> str:
     """What every verb takes, in the order of `ARGS`."""
     parts = []
-    for verb, shape in shapes.ARGS.items():
+    for verb, shape in verb_shapes.ARGS.items():
         takes = fields_table(shape) if shape.model_fields else "It takes nothing."
         parts.append(f"#### {verb}\n\n{(shape.__doc__ or '').partition(chr(10))[0]}\n\n{takes}")
     return "\n\n".join(parts)

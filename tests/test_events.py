@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from ZODB.POSException import ConflictError
 
-from batos.cognition.brief import as_file
+from batos.brief import as_file
 from batos.errors import BatosError, InternalError, OllamaUnreachable, StreamCut
 from batos.events import NAMES, Events
-from batos.inference.bridge import ChatRequest
+from batos.inference.ollama.bridge import ChatRequest
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 
 SOURCES = Path(__file__).resolve().parents[1] / "src" / "batos"
@@ -123,7 +123,7 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
             await waiting
     for event, keys in heard:
         assert set(NAMES[event]) <= set(keys), event
-    # A scripted model lies nowhere: tests/inference/test_placement.py has what is told of memory.
+    # A scripted model lies nowhere: tests/inference/vram/test_placement.py has what is told of memory.
     generation = {name for name in NAMES if name.startswith(("approval.", "cell.", "guardian.", "method."))}
     assert heard.names == set(NAMES) - {"txn.conflict", "vram.sample", "vram.spill", "queue.busy"} - generation
 

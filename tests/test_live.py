@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 from tests.living import WINDOW, found_model
-from tests.weights.building import lora
+from tests.model_files.building import lora
 
-from batos.cognition.brief import as_file
+from batos.brief import as_file
+from batos.codex import codex as codices
 from batos.config import Settings
 from batos.errors import ModelMissing
 from batos.events import Events
-from batos.genesis import codex as codices
-from batos.genesis import ledger
-from batos.inference.bridge import Bridge
+from batos.genesis import register
+from batos.inference.ollama.bridge import Bridge
 from batos.testing import shipped_models
 from batos.uvm import UVM, open_uvm
 
@@ -50,7 +50,7 @@ async def mind(home: Path, window: int = WINDOW, tensor: str = "") -> AsyncGener
                 yield uvm, bridge, model
             finally:
                 with uvm.image.snapshot() as root:
-                    made = list(ledger.known(root).models)
+                    made = list(register.known(root).models)
                 for name in {*made, shipped_models()[1]} - before:
                     try:
                         await bridge.delete(name)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.emulator.recordings import CHATML, MODELS
 from tests.living import found_model
+from tests.ollama_emulator.recordings import CHATML, MODELS
 
-from batos.emulator.serve import Emulator, Options
-from batos.inference.bridge import Bridge
+from batos.inference.ollama.bridge import Bridge
+from ollama_emulator.serve import Emulator, Options
 
 ROOT = Path(__file__).resolve().parents[1]
 

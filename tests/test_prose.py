@@ -19,6 +19,7 @@ HELD = (
     "batos/config.py",
     "batos/errors.py",
     "batos/events.py",
+    "batos/codex",
     "batos/genesis",
     "batos/guardian",
     "batos/image",

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from batos.cognition.asking import decisions
-from batos.cognition.generating.checks import parse
-from batos.cognition.generating.reply import REPLY
-from batos.cognition.generating.request import HEAD
+from batos.codex.codex import PILLARS
 from batos.errors import BatosError, StreamCut
-from batos.genesis.codex import PILLARS
-from batos.inference.bridge import ChatRequest
-from batos.inference.schema import Decision
+from batos.inference.decisions.schema import Decision
+from batos.inference.ollama.bridge import ChatRequest
+from batos.methods.generation.coder_prompt import HEAD
+from batos.methods.generation.coder_reply import REPLY
+from batos.methods.generation.method_checks import parse
+from batos.minds.calls import decisions
 from batos.testing import (
     ScriptedBridge,
     author,

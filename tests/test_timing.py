@@ -72,7 +72,7 @@ def test_the_table_is_written_from_a_run(pytester: pytest.Pytester) -> None:
     [
         ("tests/test_uvm.py::test_x", "tests"),
         ("tests/image/test_x.py::test_x[a/b]", "tests/image"),
-        ("tests/front/verbs/test_x.py::test_x", "tests/front"),
+        ("tests/cli/verbs/test_x.py::test_x", "tests/cli"),
         ("test_x.py::test_x", "."),
     ],
 )

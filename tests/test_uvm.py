@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cognition.minds import QUESTION, Script, ask, kind, stepping, submit
 from tests.image.living import dump
+from tests.minds.scripted import QUESTION, Script, ask, kind, stepping, submit
 
+from batos.codex.codex import PILLARS
 from batos.config import Settings
 from batos.errors import (
     BatosError,
@@ -23,10 +24,9 @@ from batos.errors import (
     OllamaUnreachable,
 )
 from batos.events import Events
-from batos.genesis.codex import PILLARS
 from batos.image import roots
-from batos.inference.bridge import Answer, ChatRequest, Progress
-from batos.inference.catalogue import ModelRow
+from batos.inference.ollama.bridge import Answer, ChatRequest, Progress
+from batos.inference.ollama.catalogue import ModelRow
 from batos.testing import ScriptedBridge, scripted_uvm, shipped_models
 from batos.uvm import UVM, Seams, open_uvm
 

@@ -4,22 +4,22 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from batos.cognition.brief import as_file
+    from batos.brief import as_file
+    from batos.client.asynchronous import AsyncClient
+    from batos.client.results import Mission
+    from batos.client.synchronous import Client
     from batos.errors import BatosError
-    from batos.front.client.asynchronous import AsyncClient
-    from batos.front.client.results import Mission
-    from batos.front.client.synchronous import Client
 
 __version__ = "0.1.0"
 __all__ = ["AsyncClient", "BatosError", "Client", "Mission", "as_file"]
 
 #: Loaded when they are first asked for: `import batos` alone loads no library.
 _PLACES = {
-    "AsyncClient": "batos.front.client.asynchronous",
+    "AsyncClient": "batos.client.asynchronous",
     "BatosError": "batos.errors",
-    "Client": "batos.front.client.synchronous",
-    "Mission": "batos.front.client.results",
-    "as_file": "batos.cognition.brief",
+    "Client": "batos.client.synchronous",
+    "Mission": "batos.client.results",
+    "as_file": "batos.brief",
 }
 
 

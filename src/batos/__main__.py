@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batos.front.cli import main
+from batos.cli.entry import main
 
 if __name__ == "__main__":
     main()

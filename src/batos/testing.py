@@ -11,17 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from batos.cognition.generating.request import HEAD
+from batos.codex import codex as codices
 from batos.config import Settings
-from batos.emulator.errors import OptionError
-from batos.emulator.serve import Emulator, Options
 from batos.errors import BatosError, ConfigError, ModelMissing, ModelUnsuitable, OllamaUnreachable
 from batos.events import Events
-from batos.genesis import codex as codices
-from batos.inference import blobs
-from batos.inference.bridge import Answer, ChatRequest, Embedding, ModelCard, Progress
-from batos.inference.catalogue import ModelRow, RunnerRow
+from batos.inference.ollama import blobs
+from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelCard, Progress
+from batos.inference.ollama.catalogue import ModelRow, RunnerRow
+from batos.methods.generation.coder_prompt import HEAD
 from batos.uvm import UVM, Seams, open_uvm
+from ollama_emulator.errors import OptionError
+from ollama_emulator.serve import Emulator, Options
 
 Responder = Callable[[ChatRequest], str | BatosError]
 Vectors = Callable[[str], Sequence[float] | BatosError]

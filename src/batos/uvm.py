@@ -10,46 +10,46 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
-from batos.cognition import report
-from batos.cognition.approving.approvals import Approvals
-from batos.cognition.brief import File
-from batos.cognition.crafting import Crafts, crafting
-from batos.cognition.hold import Hold
-from batos.cognition.jit import Jit
-from batos.cognition.lives.choosing import Rules
-from batos.cognition.lives.lives import Lives
-from batos.cognition.mission import Conductor, Inference
-from batos.cognition.readings import Readings
-from batos.cognition.routing import router as routers
-from batos.cognition.routing.embedding import Embedder, listed
-from batos.cognition.routing.lessons import Lesson
-from batos.cognition.routing.router import Router
-from batos.cognition.working.afterwards import Afterwards
-from batos.cognition.working.board import Board
-from batos.cognition.working.contributions import APPLIERS
-from batos.cognition.working.control import Control
-from batos.cognition.working.counters import Counters
-from batos.cognition.working.learning import Learning
-from batos.cognition.working.recovery import Recovery
-from batos.cognition.working.workers import PAUSES, Trade, Workers
+from batos.approvals.approvals import Approvals
+from batos.brief import File
+from batos.codex.codex import Codex
+from batos.concurrency.commit_thread import settled
 from batos.config import Settings
 from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
 from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
-from batos.genesis.codex import Codex
-from batos.genesis.convergence import Convergence, Footing, GenesisReport
-from batos.genesis.daemon import Daemon
+from batos.genesis.daemon_listing import Daemon
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress
-from batos.image.commits import settled
+from batos.genesis.reconcile import Convergence, Footing, GenesisReport
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
 from batos.inference.cost import Limits
 from batos.inference.journal import Journal
-from batos.inference.opening import bridge
+from batos.inference.ollama.opening import bridge
+from batos.methods.generation.generator import Jit
+from batos.methods.lifecycle.control_group import Rules
+from batos.methods.lifecycle.lifecycle import Lives
+from batos.methods.runtime import Crafts, crafting
+from batos.minds.stopping import Hold
+from batos.missions import reports
+from batos.missions.contributions import APPLIERS
+from batos.missions.counters import Counters
+from batos.missions.followups import Afterwards
+from batos.missions.late_methods import Learning
+from batos.missions.missions import Control
+from batos.missions.progress import Board
+from batos.missions.readings import Readings
+from batos.missions.recovery import Recovery
+from batos.missions.runner import Conductor, Inference
+from batos.missions.workers import PAUSES, Trade, Workers
 from batos.notation import masked
+from batos.routing import router as routers
+from batos.routing.lessons import Lesson
+from batos.routing.router import Router
+from batos.routing.vectors import Embedder, listed
 
 
 class Ollama(Daemon, Inference, Protocol):
@@ -310,9 +310,9 @@ class UVM(Readings):
     def status(self, user: str | None = None) -> dict[str, Any]:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
         with self.image.snapshot() as root:
-            screen = report.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue)
+            screen = reports.screen(root, self.counters.shown(root), self.board.shown(), self.settings.queue)
             return {
-                **(screen if user is None else report.screen_of(root, screen, user)),
+                **(screen if user is None else reports.screen_of(root, screen, user)),
                 "learning": self.learning.shown(root),
                 "ollama": {"host": masked(self.settings.ollama_host)},
                 "image": {"uri": masked(self.image.uri), **self.image.sizes()},

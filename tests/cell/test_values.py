@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cell.lowering.names import selector_allowed, slot_allowed
+from batos.cell.lowering.lowered_names import selector_allowed, slot_allowed
 from batos.cell.values import MARK, Ref, decode, differences, encode, plain, same
 from batos.errors import MethodFailed
 

@@ -15,13 +15,13 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
+from batos.codex import codex as codices
+from batos.codex import model_names
+from batos.codex.codex import Codex
 from batos.errors import ModelMissing, OllamaError, RequestRejected, StreamCut
-from batos.genesis import codex as codices
-from batos.genesis import modelname
-from batos.genesis.codex import Codex
-from batos.inference import blobs
-from batos.inference.bridge import ChatRequest
-from batos.inference.catalogue import ModelCard, ModelRow, Progress, RunnerRow
+from batos.inference.ollama import blobs
+from batos.inference.ollama.bridge import ChatRequest
+from batos.inference.ollama.catalogue import ModelCard, ModelRow, Progress, RunnerRow
 
 Edit = Callable[[str, str, str], int]
 
@@ -118,12 +118,12 @@ class HandDaemon:
         self.asked.append(f"create {model}")
         if model in self.refused:
             raise self.refused[model]
-        if modelname.with_tag(from_) not in self.rows:
+        if model_names.with_tag(from_) not in self.rows:
             raise ModelMissing(from_)
         assert set((adapters or {}).values()) <= self.blobs, "a file that was not uploaded"
         yield Progress("writing manifest")
         if not self.forgets:
-            self.has(model, self.rows[modelname.with_tag(from_)].size)
+            self.has(model, self.rows[model_names.with_tag(from_)].size)
             self.made_of[model] = (from_, system, dict(parameters or {}))
         yield Progress("success")
 
@@ -133,9 +133,9 @@ class HandDaemon:
 
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
         self.asked.append(f"show {model}")
-        if modelname.with_tag(model) not in self.rows:
+        if model_names.with_tag(model) not in self.rows:
             raise ModelMissing(model)
-        weights = f"FROM /blobs/sha256-{self.rows[modelname.with_tag(model)].digest}"
+        weights = f"FROM /blobs/sha256-{self.rows[model_names.with_tag(model)].digest}"
         return ModelCard(model, ("completion",), {}, weights, "", "", "llama", "", "")
 
     async def count(self, request: ChatRequest) -> int:
@@ -158,11 +158,11 @@ class HandDaemon:
 
     async def delete(self, model: str) -> None:
         self.asked.append(f"delete {model}")
-        del self.rows[modelname.with_tag(model)]
+        del self.rows[model_names.with_tag(model)]
 
     def has(self, model: str, size: int = 1) -> None:
         """The daemon has this model from now on."""
-        name = modelname.with_tag(model)
+        name = model_names.with_tag(model)
         self.rows[name] = ModelRow(name, sha256(name.encode()).hexdigest(), size)
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from tests.image.living import living
 
+from batos.cli import entry
 from batos.config import Settings
 from batos.events import Events
-from batos.front import cli
-from batos.genesis import ledger
+from batos.genesis import register
 from batos.genesis.adapters import repository
 from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
@@ -44,7 +44,7 @@ def run_verb(arguments: list[str], environ: Mapping[str, str], out: Path) -> Non
     into = os.open(out, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     os.dup2(into, 1)
     os.dup2(into, 2)
-    cli.main(arguments)
+    entry.main(arguments)
 
 
 def run_dying(home: Path, url: str, nth: int, after: bool) -> None:
@@ -146,9 +146,9 @@ async def image_of(home: Path) -> dict[str, Any]:
     """What the image in a home holds of genesis, without times."""
     async with living(home) as image:
         with image.snapshot() as root:
-            known = ledger.known(root)
+            known = register.known(root)
             models = {name: {**asdict(made), "at": ""} for name, made in known.models.items()}
-            audit = ledger.last_audit(root)
+            audit = register.last_audit(root)
             assert audit is not None
             return {
                 "codex": known.codex_digest,

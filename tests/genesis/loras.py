@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.weights.building import MODELS, Shapes, lora, safetensors
+from tests.model_files.building import MODELS, Shapes, lora, safetensors
 
 __all__ = ["MODELS", "Shapes", "gguf_adapter", "halves", "lora", "peft_adapter"]
 

@@ -16,13 +16,13 @@ from tests.genesis.killing import image_of
 from tests.genesis.stages import registry_in
 
 from batos.config import Settings
-from batos.emulator.serve import Emulator, Options
 from batos.events import Events
-from batos.genesis.convergence import GenesisReport
+from batos.genesis.reconcile import GenesisReport
 from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
-from batos.inference.bridge import Bridge
+from batos.inference.ollama.bridge import Bridge
 from batos.uvm import Seams, open_uvm
+from ollama_emulator.serve import Emulator, Options
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from typing import Any
 
 from tests.genesis.killing import REGISTRY
 
+from batos.codex import codex as codices
 from batos.config import Settings
-from batos.emulator.serve import Emulator, Options
 from batos.events import Events
-from batos.genesis import codex as codices
-from batos.genesis import ledger
-from batos.inference.bridge import Bridge
+from batos.genesis import register
+from batos.inference.ollama.bridge import Bridge
 from batos.uvm import UVM, open_uvm
+from ollama_emulator.serve import Emulator, Options
 
 #: The exemplars of one persona, the first of them as a group.
 _MANY_EXEMPLARS = re.compile(r"(^exemplars = \[\n(?:    .*\n){22})(?:    .*\n)+\]", re.MULTILINE)
@@ -54,7 +54,7 @@ class Stage:
     def model(self, persona: str = "ROBIN") -> str:
         """The model that the image knows for a persona."""
         with self.uvm.image.snapshot() as root:
-            return ledger.known(root).used[persona]
+            return register.known(root).used[persona]
 
     async def sent(self, path: str, since: int = 0) -> None:
         """Wait until the daemon was sent such a request, `since` so many others."""

@@ -11,15 +11,15 @@ from tests.genesis.conftest import Edit, HandDaemon
 from tests.image.installing import install
 from ZODB.Connection import Connection
 
-from batos.genesis import codex as codices
-from batos.genesis import graph, ledger, measures
-from batos.genesis.codex import Codex
+from batos.codex import codex as codices
+from batos.codex.codex import Codex
+from batos.genesis import graph, measures, register
 from batos.genesis.integrity import Finding, audit
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
 from batos.image.roots import root_of
-from batos.inference.catalogue import ModelRow
+from batos.inference.ollama.catalogue import ModelRow
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -34,7 +34,7 @@ def record(root: Any, made: Plan) -> None:
     """Write models and digests down, as genesis does."""
     graph.record_models(root, made.models)
     rows = ((name, recipe, made.listed.row(name)) for name, recipe in made.recipes.items())
-    ledger.record(root, {name: ledger.made_of(recipe, row, "now") for name, recipe, row in rows if row is not None})
+    register.record(root, {name: register.made_of(recipe, row, "now") for name, recipe, row in rows if row is not None})
 
 
 async def test_all_is_well(connection: Connection, codex: Codex, daemon: HandDaemon) -> None:
@@ -148,13 +148,13 @@ def test_what_others_found_is_told(connection: Connection, codex: Codex) -> None
 def test_an_audit_is_kept_when_it_differs(connection: Connection, codex: Codex) -> None:
     """The last audit has its findings and since when they hold; the same findings again write nothing."""
     root = root_of(connection)
-    assert ledger.last_audit(root) is None
+    assert register.last_audit(root) is None
     graph.build(root, codex)
     found = [Finding("codex.digest", True, "well").as_dict()]
-    assert ledger.keep_audit(root, found, "monday") == "monday"
-    assert ledger.keep_audit(root, found, "tuesday") == "monday"
-    assert ledger.last_audit(root) == {"at": "monday", "findings": found}
-    assert ledger.keep_audit(root, [], "wednesday") == "wednesday"
+    assert register.keep_audit(root, found, "monday") == "monday"
+    assert register.keep_audit(root, found, "tuesday") == "monday"
+    assert register.last_audit(root) == {"at": "monday", "findings": found}
+    assert register.keep_audit(root, [], "wednesday") == "wednesday"
 
 
 def test_a_window_is_told_by_what_the_base_counts(codex: Codex, connection: Connection) -> None:

@@ -10,19 +10,20 @@ from tests.genesis.conftest import HandDaemon
 from tests.genesis.stages import Stage
 from ZODB.Connection import Connection
 
-from batos.cognition.brief import as_file
-from batos.cognition.preparing import ratio_of
+from batos.brief import as_file
+from batos.codex import model_names
+from batos.codex.codex import Codex
 from batos.errors import OllamaUnreachable
-from batos.genesis import measures, measuring, modelname
-from batos.genesis.adapters.shelf import Shelf
-from batos.genesis.codex import Codex
-from batos.genesis.daemon import look
-from batos.genesis.ledger import Known
+from batos.genesis import measures, measuring
+from batos.genesis.adapters.inventory import Shelf
+from batos.genesis.daemon_listing import look
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan, compare
 from batos.genesis.provision import Progress
+from batos.genesis.register import Known
 from batos.image import roots
-from batos.inference.catalogue import ModelCard
+from batos.inference.ollama.catalogue import ModelCard
+from batos.minds.context_building import ratio_of
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Marked(HandDaemon):
 async def planned(codex: Codex, daemon: HandDaemon, *models: str) -> Plan:
     """What is to be done where the daemon has these models."""
     for model in models:
-        daemon.has(modelname.with_tag(model), 1_000)
+        daemon.has(model_names.with_tag(model), 1_000)
     return compare(codex, "default", await look(daemon), Shelf(), {}, Known())
 
 

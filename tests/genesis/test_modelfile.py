@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batos.codex import model_names
+from batos.codex.codex import Codex
 from batos.errors import CodexError, UsageError
-from batos.genesis import modelfile, modelname
-from batos.genesis.adapters.shelf import Adapter
-from batos.genesis.codex import Codex
+from batos.genesis import modelfile
+from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.modelfile import Recipe
 
 RECIPE = Recipe("ROBIN", "llama3.1:8b", "ab" * 32, "You are ROBIN.", {"num_ctx": 4096, "temperature": 0.8})
@@ -78,7 +79,7 @@ def test_name_follows(change: dict[str, object]) -> None:
     assert other.name != RECIPE.name
     same = replace(RECIPE, base="llama3.1:8B", parameters={"temperature": 0.8, "num_ctx": 4096})
     assert same.name == RECIPE.name
-    assert modelname.fault(RECIPE.name) is None
+    assert model_names.fault(RECIPE.name) is None
 
 
 def test_recipe_of_a_persona(codex: Codex) -> None:
@@ -167,12 +168,12 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 )
 def test_model_names(name: str, wrong: bool) -> None:
     """Names are judged by the daemon's own grammar; cloud and reserved tags are never used."""
-    problem = modelname.fault(name)
+    problem = model_names.fault(name)
     assert (problem is not None) == wrong
     assert problem is None or all(problem)
 
 
 def test_same_model() -> None:
     """Names are one model without regard to case and with the tag `latest` understood."""
-    assert modelname.same("All-MiniLM", "all-minilm:latest")
-    assert not modelname.same("all-minilm:l6", "all-minilm")
+    assert model_names.same("All-MiniLM", "all-minilm:latest")
+    assert not model_names.same("all-minilm:l6", "all-minilm")

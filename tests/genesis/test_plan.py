@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.genesis.conftest import Edit, HandDaemon
 
+from batos.codex import codex as codices
+from batos.codex.codex import Codex
 from batos.errors import OllamaUnfit
-from batos.genesis import codex as codices
-from batos.genesis.adapters.shelf import Adapter, Shelf
-from batos.genesis.codex import Codex
-from batos.genesis.ledger import Known, made_of
+from batos.genesis.adapters.inventory import Adapter, Shelf
 from batos.genesis.plan import Plan, plan, pruned
+from batos.genesis.register import Known, made_of
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 

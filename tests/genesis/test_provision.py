@@ -11,6 +11,8 @@ import pytest
 from tests.genesis.conftest import Edit, HandDaemon
 from tests.genesis.loras import gguf_adapter
 
+from batos.codex import codex as codices
+from batos.codex.codex import Codex
 from batos.errors import (
     ModelMissing,
     OllamaError,
@@ -21,13 +23,11 @@ from batos.errors import (
     StreamCut,
     UsageError,
 )
-from batos.genesis import codex as codices
-from batos.genesis import remedies
+from batos.genesis import advice
 from batos.genesis.adapters.folder import discover
-from batos.genesis.codex import Codex
 from batos.genesis.plan import Plan, Step, plan
 from batos.genesis.provision import PULL_ATTEMPTS, Progress, carry_out
-from batos.inference.catalogue import Progress as Said
+from batos.inference.ollama.catalogue import Progress as Said
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 
@@ -298,21 +298,21 @@ async def test_an_adapter_that_vanishes_is_told(codex: Codex, daemon: HandDaemon
 )
 def test_remedies_of_a_pull(codex: Codex, error: OllamaError, remedy: str) -> None:
     """Each failure of a pull names the step and says what to do about that very failure."""
-    told = remedies.of_pull(error, Step("pull", BASE, ""), codex, "default")
+    told = advice.of_pull(error, Step("pull", BASE, ""), codex, "default")
     assert str(told).startswith(f"pull {BASE}: ")
     assert remedy in told.remedy
 
 
 def test_where_the_codex_names_a_model(codex: Codex, folder: Path, edit: Edit) -> None:
     """A model's name is found in every file and key from which it comes, by line, whatever its case."""
-    assert remedies.named_in(codex, "default", "all-minilm") == ["`embedder` (mind.toml:26)"]
+    assert advice.named_in(codex, "default", "all-minilm") == ["`embedder` (mind.toml:26)"]
     line = edit("brick.toml", "# BRICK:", 'model = "Other:1b"\n# BRICK:')
     edit("mind.toml", "# coder =", 'coder = "other:1b"\n# coder =')
     changed = codices.load(folder)
-    assert remedies.named_in(changed, "default", "OTHER:1b") == [
+    assert advice.named_in(changed, "default", "OTHER:1b") == [
         "`coder` (mind.toml:24)",
         f"`model` (brick.toml:{line})",
     ]
-    small = remedies.named_in(codex, "small", "llama3.2:3b-instruct-q4_K_M")
+    small = advice.named_in(codex, "small", "llama3.2:3b-instruct-q4_K_M")
     assert small[0].startswith("`model` (mind.toml:")
-    assert remedies.named_in(codex, "default", "unheard:of") == ["the codex"]
+    assert advice.named_in(codex, "default", "unheard:of") == ["the codex"]

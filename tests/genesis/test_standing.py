@@ -8,7 +8,7 @@ from typing import Any
 
 from batos.errors import DiskFull, OllamaUnreachable
 from batos.genesis import standing
-from batos.inference.catalogue import ModelRow, RunnerRow
+from batos.inference.ollama.catalogue import ModelRow, RunnerRow
 from batos.testing import ScriptedBridge
 
 MODELS = {"BRICK": "batos-brick:1", "BABS": "batos-babs:1"}

@@ -7,12 +7,12 @@ from contextlib import suppress
 
 import pytest
 
-from batos.emulator.serve import Emulator, Options
+from batos.codex.codex import Codex
 from batos.errors import OllamaError, OllamaUnreachable
-from batos.genesis.codex import Codex
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import Progress, carry_out
-from batos.inference.bridge import Bridge
+from batos.inference.ollama.bridge import Bridge
+from ollama_emulator.serve import Emulator, Options
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from tests.cognition.approving.coding import Coding, waiting
+from tests.approvals.coding import Coding, waiting
 from tests.image.living import say
 
 from batos.image.filestorage import SoundFileStorage

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.cognition.minds import Script, kind
 from tests.image.living import say
 from tests.image.missions import thinking
+from tests.minds.scripted import Script, kind
 
-from batos.inference.bridge import Answer, ChatRequest
+from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge
 
 #: The question that no process survives, and that which is answered only where the other is not asked.

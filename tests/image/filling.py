@@ -21,7 +21,7 @@ import structlog
 from tests.image.living import say
 from tests.image.missions import thinking
 
-from batos.cognition.brief import as_file
+from batos.brief import as_file
 from batos.errors import BatosError, DiskFull
 from batos.image.filestorage import SoundFileStorage
 from batos.inference.journal import Record

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.cognition.minds import Script
 from tests.image.living import say
 from tests.image.missions import thinking
+from tests.minds.scripted import Script
 
 from batos.errors import Refused
-from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.journal import canonical
+from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge
 
 

@@ -17,9 +17,9 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
+from batos.cli.verbs.deciding import STATUSES
+from batos.client.wire.verb_shapes import Approvals
 from batos.errors import NotFound, Refused
-from batos.front.verbs.deciding import STATUSES
-from batos.front.wire.shapes import Approvals
 from batos.guardian.policy import SHIPPED
 from batos.image import approvals, methods, roots
 from batos.image.approvals import Answer

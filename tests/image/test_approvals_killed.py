@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.cognition.approving.coding import BRICK, CYCLE, Coding, waiting, waits
+from tests.approvals.coding import BRICK, CYCLE, Coding, waiting, waits
 from tests.image.living import child, heard
 
 from batos.image import roots

@@ -13,10 +13,10 @@ import pytest
 from tests.image.living import answer, brief, child, living, thought_in
 from tests.image.missions import thinking
 
-from batos.cognition.working.recovery import in_turns
 from batos.errors import ImageError
 from batos.image.filestorage import SoundFileStorage
-from batos.image.room import disk_full, no_room
+from batos.image.storage_quota import disk_full, no_room
+from batos.missions.recovery import in_turns
 from batos.objects.prototype import own_slots
 
 #: Bytes that the image may still grow by: close together where the small writes are.

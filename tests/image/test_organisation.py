@@ -10,10 +10,10 @@ import pytest
 from BTrees.OOBTree import OOBTree
 from tests.image.living import answer, brief, dump, living, thought_in
 
+from batos.codex import codex as codices
+from batos.codex.codex import Codex
 from batos.errors import Refused
-from batos.genesis import codex as codices
 from batos.genesis import graph
-from batos.genesis.codex import Codex
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.organisation import IDENTITIES

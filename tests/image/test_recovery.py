@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.cognition.minds import Script
 from tests.image.living import answer, brief, child, heard, living, thought_in
 from tests.image.missions import thinking
+from tests.minds.scripted import Script
 
 from batos.errors import BatosError, Refused, StreamCut
 from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.transactions import MissionTransaction
-from batos.inference.bridge import ChatRequest
 from batos.inference.journal import canonical
+from batos.inference.ollama.bridge import ChatRequest
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 

@@ -14,8 +14,8 @@ from transaction import TransactionManager
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
+from batos.concurrency.commit_thread import CommitThread
 from batos.errors import InternalError
-from batos.image.commits import CommitThread
 from batos.image.filestorage import SoundFileStorage
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer

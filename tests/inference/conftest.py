@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from batos.inference.bridge import Bridge, ChatRequest
+from batos.inference.ollama.bridge import Bridge, ChatRequest
 
 MakeBridge: TypeAlias = Callable[..., Bridge]
 

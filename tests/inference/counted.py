@@ -13,13 +13,13 @@ from typing import Any
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
+from batos.concurrency.commit_thread import CommitThread
 from batos.events import Events
 from batos.image.classes import class_factory
-from batos.image.commits import CommitThread
 from batos.image.writer import Writer
-from batos.inference.bridge import Answer, ChatRequest
 from batos.inference.cost import Limits
 from batos.inference.journal import Journal, JournalRoot, Record
+from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Session, Step
 
 DIGEST = "d" * 64

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 from tests.inference.rawserver import CLOSE, END, HOLD, Script, Step, chunk, exchanges, recorded, reply
 
 from batos.errors import UsageError
-from batos.inference.bridge import Answer, Bridge, ChatRequest, Progress
-from batos.inference.chat import checked_model
+from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest, Progress
+from batos.inference.ollama.chat import checked_model
 
 Kind: TypeAlias = Literal[
     "think", "load", "unload", "embed", "version", "list", "ps", "show", "pull", "create", "delete", "has", "upload"

@@ -11,9 +11,9 @@ from hypothesis import strategies as some
 from ollama import ChatResponse, Message
 
 from batos.image.ids import iso
-from batos.inference.chat import Answer, answer_of
 from batos.inference.cost import Cost, Spending, cost_of, elapsed
 from batos.inference.journal import Record
+from batos.inference.ollama.chat import Answer, answer_of
 
 ANSWER = Answer("So.", "", "stop", 100, 10, 2.0, 9.0, 1, 0.5)
 START = datetime(2026, 11, 22, 20, 0, tzinfo=UTC)

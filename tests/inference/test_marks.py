@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.inference.counted import CountedBridge, asked, desk
 
 from batos.inference import marks
-from batos.inference.bridge import ChatRequest
+from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 
 USUAL = (

@@ -21,9 +21,9 @@ from tests.inference.recorded import FRAMINGS, Exchange, Framing, Met, body_of, 
 from tests.inference.rules import RULES, rule_for
 
 from batos.errors import BatosError, ContextOverflow, OllamaError, RequestRejected, UsageError
-from batos.inference.bridge import Bridge, Deadlines
-from batos.inference.chat import checked_model
-from batos.inference.counts import clean
+from batos.inference.ollama.bridge import Bridge, Deadlines
+from batos.inference.ollama.chat import checked_model
+from batos.inference.ollama.checked import clean
 
 EXCHANGES = every()
 #: Nothing is ever waited for: what a server says lies ready, and what it does not say never comes.

@@ -14,11 +14,11 @@ from tests.inference.counted import DIGEST, CountedBridge, Desk, asked, desk, id
 from batos.errors import BatosError, ContextOverflow, ModelMissing, OllamaBusy, Refused, RunnerDied, TimedOut
 from batos.events import Events
 from batos.image.transactions import snapshot
-from batos.inference.bridge import ChatRequest
+from batos.inference.call_order import Turns
 from batos.inference.cost import Limits
 from batos.inference.journal import MISSIONS
+from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session
-from batos.inference.turns import Turns
 
 
 async def test_an_answer_is_in_the_journal_before_it_is_used() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from tests.inference.counted import CountedBridge, asked, desk, step
 
 from batos.errors import ContextOverflow
-from batos.inference.bridge import ChatRequest
+from batos.inference.ollama.bridge import ChatRequest
 
 
 @settings(max_examples=30)

@@ -13,7 +13,7 @@ from batos.cell.limits import Limits
 from batos.cell.program import Program
 from batos.cell.running import Run
 from batos.cell.values import Value
-from batos.cell.workers import Workers, interpreter
+from batos.cell.worker_pool import Workers, interpreter
 from batos.errors import CellKilled, CovenantViolation
 from batos.events import Events
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from batos.cell.library.reading import SERVED, library
 from batos.cell.lowering.decimals import lower_decimals
 from batos.cell.lowering.generators import lower_generators
-from batos.cell.lowering.names import MARKER, OURS, Names, refused, slot_allowed, survey
+from batos.cell.lowering.lowered_names import MARKER, OURS, Names, refused, slot_allowed, survey
 from batos.cell.lowering.statements import Statements
 from batos.cell.lowering.waiting import LATER, lower_waiting
 from batos.cell.prelude import BUILTINS, Around, epilogue, prelude, short

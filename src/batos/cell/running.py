@@ -12,9 +12,9 @@ from batos.cell.dumps import Dump
 from batos.cell.host import Host, Sent, Writes
 from batos.cell.limits import Limits
 from batos.cell.program import Program
-from batos.cell.turns import Asked, Turn, Turns, opening, pending
 from batos.cell.values import Value
-from batos.cell.workers import Workers
+from batos.cell.worker_pool import Workers
+from batos.cell.worker_turns import Asked, Turn, Turns, opening, pending
 from batos.errors import CellKilled, MethodFailed
 
 

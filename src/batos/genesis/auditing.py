@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from batos.codex.codex import Codex
 from batos.config import Settings
-from batos.genesis import adaptercheck, budgetcheck, ledger
-from batos.genesis.codex import Codex
-from batos.genesis.daemon import Daemon
+from batos.genesis import adapter_check, budget_check, register
+from batos.genesis.daemon_listing import Daemon
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan, compare
 from batos.image.ids import iso
@@ -48,12 +48,12 @@ class Auditing:
 
         Returns them with the time since when they hold.
         """
-        extra = adaptercheck.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
-        extra += await budgetcheck.findings(done, self.settings, self.daemon)
+        extra = adapter_check.findings(done.shelf, done.chosen, done.adapters, done.codex, done.profile)
+        extra += await budget_check.findings(done, self.settings, self.daemon)
         with self.image.snapshot() as root:
-            known = ledger.known(root)
+            known = register.known(root)
             found = compare(done.codex, done.profile, done.listed, done.shelf, done.chosen, known)
             findings = self.audit(root, done.codex, found, done.profile, extra)
         shown = [finding.as_dict() for finding in findings]
-        at = await self.image.writer.apply(lambda root: ledger.keep_audit(root, shown, iso(self.clock())))
+        at = await self.image.writer.apply(lambda root: register.keep_audit(root, shown, iso(self.clock())))
         return findings, at

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
-from batos.genesis import options
-from batos.genesis.codex import Codex, IntentText, Persona, digest_of
-from batos.genesis.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.codex import model_options
+from batos.codex.codex import Codex, IntentText, Persona, digest_of
+from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.image import methods, organisation, roots, tools
 from batos.image.records import DIGESTS
 from batos.image.roots import Root
@@ -184,7 +184,7 @@ def _language_model(model: UvmObject, codex: Codex, profile: str, changes: _Chan
     chosen = codex.profile(profile)
     slots = _Slots(model, "pLLM_obj", changes)
     # For a coder whose base no persona has: beside one it takes that persona's options, so that nothing reloads.
-    coding = {**options.DEFAULTS, **chosen.options}
+    coding = {**model_options.DEFAULTS, **chosen.options}
     slots.declare({"model": chosen.model, "coder": chosen.coder, "embedder": chosen.embedder, "coder_options": coding})
     if "lora_repository" not in own_slots(model):
         slots.put("lora_repository", OOBTree())

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batos.genesis import ledger, measures, modelname
-from batos.genesis.codex import PILLARS, Codex, Persona
-from batos.genesis.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.codex import model_names
+from batos.codex.codex import PILLARS, Codex, Persona
+from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.codex.meta_prompts import FIRST_RATIO
+from batos.genesis import measures, register
 from batos.genesis.plan import Plan, pruned
-from batos.genesis.prompts import FIRST_RATIO
 from batos.image import methods, roots
 from batos.image.roots import Root, named_objects
 from batos.objects.method import Intent, Method, Primitive
@@ -132,7 +133,7 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
     texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
              max((intent.intent for intent in (*persona.pillars, *persona.protocols)), key=len))  # fmt: skip
     known = list(measures.known(root).values())
-    base = next((each for each in known if modelname.same(each.name, codex.model_for(persona.name, profile))), None)
+    base = next((each for each in known if model_names.same(each.name, codex.model_for(persona.name, profile))), None)
     density = FIRST_RATIO if base is None or not base.tokens else base.tokens / base.size
     fixed = int(sum(len(text.encode()) for text in texts) * density)
     window, answer = options["num_ctx"], options["num_predict"]
@@ -201,7 +202,7 @@ def _recorded(root: Root, plan: Plan) -> Finding:
 
 def _digests(root: Root, plan: Plan) -> Finding:
     """Check that each wanted model is listed with the digest that was recorded when it was made."""
-    made = ledger.known(root).models
+    made = register.known(root).models
     listed = {name: row.digest for name in plan.recipes if (row := plan.listed.row(name)) is not None}
     other = [name for name, digest in listed.items() if name not in made or made[name].digest != digest]
     if other:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from batos.genesis import modelname
+from batos.codex import model_names
 from batos.image import roots
 from batos.image.roots import Root
 
@@ -58,7 +58,7 @@ def base_of(root: Root, model: str) -> str:
     made = _kept(root).get("models", {}).get(model)
     if isinstance(made, Mapping):
         return str(made["base_digest"])
-    return next((digest for digest, each in known(root).items() if modelname.same(each.name, model)), "")
+    return next((digest for digest, each in known(root).items() if model_names.same(each.name, model)), "")
 
 
 def counted(root: Root, model: str) -> tuple[int, int]:
@@ -79,5 +79,5 @@ def marks(root: Root) -> dict[str, tuple[str, ...]]:
     bases = known(root)
     made = _kept(root).get("models", {})
     found = {name: bases[each["base_digest"]].marks for name, each in made.items() if each["base_digest"] in bases}
-    found |= {modelname.with_tag(each.name): each.marks for each in bases.values()}
+    found |= {model_names.with_tag(each.name): each.marks for each in bases.values()}
     return {name: each for name, each in found.items() if each}

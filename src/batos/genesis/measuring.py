@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from batos.codex import model_names, model_options
+from batos.codex.codex import PILLARS, Codex
 from batos.errors import OllamaError
-from batos.genesis import measures, modelname, options
-from batos.genesis.codex import PILLARS, Codex
-from batos.genesis.daemon import Daemon
+from batos.genesis import measures
+from batos.genesis.daemon_listing import Daemon
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress, Progress
 from batos.image.image import LivingImage
 from batos.inference import marks
-from batos.inference.chat import ChatRequest
+from batos.inference.ollama.chat import ChatRequest
 
 #: The ability that a model needs to be counted.
 CHATS = "completion"
@@ -69,12 +70,12 @@ def _bases(plan: Plan) -> Iterator[_Base]:
     chosen = plan.codex.profile(plan.profile)
     for persona in PILLARS:
         base = plan.codex.model_for(persona, plan.profile)
-        given = options.parameters(plan.codex.options_for(persona, plan.profile))
+        given = model_options.parameters(plan.codex.options_for(persona, plan.profile))
         yield _Base(base, plan.models.get(persona, base), given)
     for name in (chosen.coder, chosen.embedder):
         if name:
-            given = options.parameters({**options.DEFAULTS, **chosen.options})
-            yield _Base(name, modelname.with_tag(name), given)
+            given = model_options.parameters({**model_options.DEFAULTS, **chosen.options})
+            yield _Base(name, model_names.with_tag(name), given)
 
 
 async def _looked(base: _Base, daemon: Daemon, tell: OnProgress) -> Measure | None:

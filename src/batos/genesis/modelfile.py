@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from batos import private_files
+from batos.codex.codex import PILLARS, Codex, digest_of
+from batos.codex.model_options import parameters
 from batos.errors import CodexError, UsageError
-from batos.genesis.adapters.shelf import Adapter
-from batos.genesis.codex import PILLARS, Codex, digest_of
-from batos.genesis.options import parameters
+from batos.genesis.adapters.inventory import Adapter
 
 _QUOTES = '"""'
 _WRITTEN = re.compile(r"# Written by `batos genesis` \(([0-9a-f]{12})\)")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from batos.genesis import modelname
+from batos.codex import model_names
+from batos.codex.codex import PILLARS, Codex
 from batos.genesis.adapters.folder import in_use
-from batos.genesis.adapters.shelf import Adapter, Shelf
-from batos.genesis.codex import PILLARS, Codex
-from batos.genesis.daemon import Daemon, Listed, look
-from batos.genesis.ledger import Known
+from batos.genesis.adapters.inventory import Adapter, Shelf
+from batos.genesis.daemon_listing import Daemon, Listed, look
 from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
+from batos.genesis.register import Known
 
 Kind = Literal["pull", "upload", "create", "graph", "delete"]
 
@@ -241,8 +241,8 @@ def _pulls(codex: Codex, profile: str, listed: Listed) -> list[Step]:
     names: dict[str, str] = {}
     uses = [(codex.model_for(persona, profile), persona) for persona in PILLARS]
     for name, use in [*uses, (codex.profile(profile).coder, "the coder")]:
-        names.setdefault(modelname.key(name), name)
-        wanted.setdefault(modelname.key(name), []).append(use)
+        names.setdefault(model_names.key(name), name)
+        wanted.setdefault(model_names.key(name), []).append(use)
     return [
         Step("pull", names[key], f"{in_words(users)} think{'s' if len(users) == 1 else ''} with it")
         for key, users in wanted.items()
@@ -294,10 +294,12 @@ def _embedder(found: Plan) -> Iterator[Step]:
 
 
 def _stale(recipes: Iterable[Recipe], listed: Listed) -> tuple[str, ...]:
-    wanted = {modelname.key(made.name) for made in recipes}
+    wanted = {model_names.key(made.name) for made in recipes}
     if not wanted:
         return ()
-    return tuple(row.name for row in listed.rows if is_of_a_persona(row.name) and modelname.key(row.name) not in wanted)
+    return tuple(
+        row.name for row in listed.rows if is_of_a_persona(row.name) and model_names.key(row.name) not in wanted
+    )
 
 
 def in_words(names: Iterable[str]) -> str:

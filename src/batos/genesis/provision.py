@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from batos.errors import ModelMissing, OllamaError, OllamaTimeout, UsageError
-from batos.genesis import remedies
-from batos.genesis.adapters.shelf import Adapter
-from batos.genesis.daemon import Daemon, look
-from batos.genesis.ledger import made_of
+from batos.genesis import advice
+from batos.genesis.adapters.inventory import Adapter
+from batos.genesis.daemon_listing import Daemon, look
 from batos.genesis.modelfile import Recipe
 from batos.genesis.plan import Plan, Step, compare
-from batos.inference import catalogue
+from batos.genesis.register import made_of
+from batos.inference.ollama import catalogue
 
 #: Retries of a pull that gets no further; a pull that does is retried for as long as it does.
 PULL_ATTEMPTS = 3
@@ -187,7 +187,7 @@ class _Work:
             if step.optional:
                 self.on_progress(Progress(step.label, f"left out: {failure.message}"))
             else:
-                failures.append(remedies.of_pull(failure, step, todo.codex, todo.profile))
+                failures.append(advice.of_pull(failure, step, todo.codex, todo.profile))
         if failures:
             first, *others = failures
             first.also = tuple(f"{other.message}. {other.remedy}" for other in others)
@@ -226,7 +226,7 @@ class _Work:
             try:
                 await self.daemon.upload_blob(path, adapter.digests[key], hear)
             except OllamaError as error:
-                raise remedies.of_create(error, step) from error
+                raise advice.of_create(error, step) from error
             except OSError as error:
                 remedy = "Make it readable, or copy it again; then run `batos genesis`."
                 raise UsageError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
@@ -244,7 +244,7 @@ class _Work:
         try:
             await self._report(step, lines, _Meter())
         except OllamaError as error:
-            raise remedies.of_create(error, step) from error
+            raise advice.of_create(error, step) from error
         self.made[recipe.name] = recipe
 
     async def _report(self, step: Step, lines: AsyncGenerator[catalogue.Progress, None], meter: _Meter) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from batos.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
-from batos.genesis import daemon as daemons
-from batos.genesis.daemon import Daemon, Listed, Runners
-from batos.inference.placement import where_of
+from batos.genesis import daemon_listing as daemons
+from batos.genesis.daemon_listing import Daemon, Listed, Runners
+from batos.inference.vram.placement import where_of
 
 #: Seconds that the daemon has to answer in.
 PATIENCE: Final = 1.5

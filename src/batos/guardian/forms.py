@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from batos.guardian.name_uses import Uses
 from batos.guardian.policy import Policy
 from batos.guardian.scopes import Scope
-from batos.guardian.uses import Uses
 from batos.guardian.walking import MODULES
 
 #: Modules with functions that change what they are given.

@@ -19,7 +19,7 @@ from ZODB.utils import z64
 
 from batos.errors import ImageDamaged
 from batos.image.indexfile import read_index
-from batos.image.room import disk_full, no_room
+from batos.image.storage_quota import disk_full, no_room
 from batos.image.tail import settle
 
 #: Files that FileStorage opens beside its own, some of them for writing.

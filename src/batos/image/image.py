@@ -14,16 +14,16 @@ from ZODB.DB import DB
 from ZODB.interfaces import IBlobStorage
 from ZODB.POSException import ConflictError
 
+from batos.concurrency.commit_thread import CommitThread
 from batos.errors import BatosError, Busy, DiskFull, ImageDamaged, ImageError, InternalError, Refused
 from batos.events import Events
 from batos.image import keeping, pairing, roots, storage
-from batos.image.commits import CommitThread
 from batos.image.damage import as_damage
 from batos.image.ids import iso, mission_id, tid_text, utc_now
 from batos.image.readable import ReadableImage, complete
 from batos.image.records import Attachment, Brief, Status, StatusWord
-from batos.image.room import disk_full, no_room
 from batos.image.roots import Root, connection_of
+from batos.image.storage_quota import disk_full, no_room
 from batos.image.transactions import MissionTransaction, Voter
 from batos.image.voters import VOTERS
 from batos.image.writer import Writer

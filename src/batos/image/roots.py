@@ -51,9 +51,9 @@ GENESIS: Final = "genesis"
 TALLY: Final = "tally"
 #: user, NUL, idempotency key -> mission id
 REPEATS: Final = "repeats"
-#: what was counted and sampled, by day and in all: see cognition/working/counters.py
+#: what was counted and sampled, by day and in all: see missions/counters.py
 COUNTERS: Final = "counters"
-#: what the router learnt of the codex: see cognition/routing/learning.py
+#: what the router learnt of the codex: see routing/training.py
 ROUTER: Final = "router"
 #: holder's reference, blank, selector -> Lineage: every revision of a slot's method, and its ledger
 METHODS: Final = "methods"

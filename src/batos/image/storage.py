@@ -20,7 +20,7 @@ from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
 from batos.image.filestorage import SoundFileStorage
-from batos.image.room import disk_full, no_room
+from batos.image.storage_quota import disk_full, no_room
 from batos.notation import masked
 
 #: Opens the storage that a URI names; an argument, so that a test can count or break what it does.

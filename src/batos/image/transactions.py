@@ -11,8 +11,8 @@ from transaction.interfaces import NoTransaction
 from ZODB.DB import DB
 from ZODB.utils import before2at, z64
 
+from batos.concurrency.commit_thread import CommitThread
 from batos.errors import InternalError
-from batos.image.commits import CommitThread
 from batos.image.damage import as_damage
 from batos.image.organisation import changed_in, uphold
 from batos.image.roots import Root, root_of

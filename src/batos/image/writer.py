@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 import transaction
 from ZODB.DB import DB
 
+from batos.concurrency.commit_thread import CommitThread, settled
 from batos.errors import InternalError
-from batos.image.commits import CommitThread, settled
 from batos.image.organisation import changed_in, uphold
 
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from datetime import datetime
 from itertools import chain, pairwise
 from typing import Any, Final
 
-from batos.inference.chat import Answer
 from batos.inference.journal import Record, embeds
-from batos.inference.placement import LOADED
+from batos.inference.ollama.chat import Answer
+from batos.inference.vram.placement import LOADED
 
 #: No tokenizer makes fewer tokens of a byte: what a prompt has at least.
 LEAST_RATIO: Final = 0.05

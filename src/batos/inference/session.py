@@ -13,11 +13,11 @@ from batos.errors import BatosError, ContextOverflow, ModelMissing, Refused, Tim
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import marks
-from batos.inference.bridge import Answer, ChatRequest
+from batos.inference.call_order import Turns
 from batos.inference.cost import LEAST_RATIO, Cost, Limits, Spending
 from batos.inference.journal import Journal, Record, journal_key
-from batos.inference.placement import Placement, Watch
-from batos.inference.turns import Turns
+from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.inference.vram.placement import Placement, Watch
 
 #: Seconds between two saves of an unfinished answer.
 PARTIAL_EVERY: Final = 2.0

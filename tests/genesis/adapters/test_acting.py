@@ -10,7 +10,7 @@ from tests.genesis.stages import Stage, models_of
 
 from batos.errors import AdapterError
 from batos.genesis.adapters import repository
-from batos.genesis.convergence import Convergence
+from batos.genesis.reconcile import Convergence
 
 
 async def test_a_new_adapter_acts_at_the_next_mission(stage: Stage) -> None:

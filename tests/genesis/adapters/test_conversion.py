@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 import pytest
 from tests.genesis.loras import MODELS, gguf_adapter, halves, peft_adapter
-from tests.weights.building import raw_safetensors
+from tests.model_files.building import raw_safetensors
 
 from batos.errors import AdapterError, UsageError
-from batos.genesis.adapters import conversion, ggufadapter
+from batos.genesis.adapters import conversion, gguf_lora
 from batos.genesis.adapters.folder import discover
-from batos.genesis.adapters.shelf import Adapter, Faults
-from batos.weights import gguf, safetensors
-from batos.weights.writing import Source, write
+from batos.genesis.adapters.inventory import Adapter, Faults
+from model_files import gguf, safetensors
+from model_files.writing import Source, write
 
 Matrix: TypeAlias = list[list[float]]
 
@@ -130,7 +130,7 @@ def test_what_is_written_is_a_sound_adapter(tmp_path: Path) -> None:
     """It says what the runner asks for, and is read back with the rank, alpha, base and widths that it had."""
     adapter, target = converted(tmp_path, {**halves(), **halves("mlp.up_proj", outs=96)}, INFO)
     faults = Faults("ROBIN", "warm")
-    found = ggufadapter.read(target, faults)
+    found = gguf_lora.read(target, faults)
     assert not faults
     assert found is not None
     assert (found.rank, found.alpha, found.base, found.architecture) == (4, 8.0, adapter.base, "llama")

@@ -13,7 +13,7 @@ from tests.genesis.loras import MODELS, gguf_adapter, lora, peft_adapter
 
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover, in_use
-from batos.genesis.adapters.shelf import NONE, Fault, Shelf
+from batos.genesis.adapters.inventory import NONE, Fault, Shelf
 
 
 @pytest.fixture

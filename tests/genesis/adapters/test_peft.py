@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.genesis.loras import MODELS, halves, peft_adapter
 
 from batos.genesis.adapters import peft
+from batos.genesis.adapters.inventory import Fault, Faults
 from batos.genesis.adapters.peft import Contents
-from batos.genesis.adapters.shelf import Fault, Faults
 
 
 def read(folder: Path) -> tuple[Contents | None, list[Fault]]:

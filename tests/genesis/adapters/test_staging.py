@@ -11,7 +11,7 @@ from tests.genesis.loras import gguf_adapter, peft_adapter
 from batos.errors import UsageError
 from batos.genesis.adapters import staging
 from batos.genesis.adapters.folder import discover
-from batos.genesis.adapters.shelf import Adapter
+from batos.genesis.adapters.inventory import Adapter
 
 #: What today's command line takes out of a folder.
 SEEN = ("model*.safetensors", "consolidated*.safetensors", "pytorch_model*.bin", "*.gguf", "*.bin", "*.json")

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from batos.cell.lowering.names import OURS
+from batos.cell.lowering.lowered_names import OURS
 
 _HERE: Final = Path(__file__).parent
 _MODULES: Final = ("statistics", "textwrap", "string", "heapq", "decimal")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from batos.cell.lowering.names import OURS, Names
+from batos.cell.lowering.lowered_names import OURS, Names
 
 _OURS: Final = OURS + "decimal_"
 _ORDERS: Final[dict[type[ast.cmpop], str]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from batos.cell.lowering.names import OURS, refused
+from batos.cell.lowering.lowered_names import OURS, refused
 
 _OUT = OURS + "out"
 Function = ast.FunctionDef | ast.AsyncFunctionDef

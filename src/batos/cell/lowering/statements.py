@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Final
 
-from batos.cell.lowering.names import MODULES, OURS, Names, refused
+from batos.cell.lowering.lowered_names import MODULES, OURS, Names, refused
 
 #: Builtins whose calls go through ours: they reach attributes by name.
 _BY_NAME: Final = frozenset({"getattr", "setattr", "hasattr", "delattr"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from batos.cell.lowering.names import OURS, Names
+from batos.cell.lowering.lowered_names import OURS, Names
 
 LATER: Final = OURS + "later_"
 _ADDING: Final = frozenset({"append", "add"})

@@ -14,10 +14,10 @@ from typing import Any
 
 from batos.errors import AdapterError, UsageError
 from batos.genesis.adapters import peft
-from batos.genesis.adapters.shelf import Adapter, Pair
-from batos.weights import safetensors
-from batos.weights.bounded import NotWeights
-from batos.weights.writing import Source, write
+from batos.genesis.adapters.inventory import Adapter, Pair
+from model_files import safetensors
+from model_files.bounded import NotWeights
+from model_files.writing import Source, write
 
 #: Architectures whose GGUF has the tensors of the original, but for those in _TURNED, whose queries and keys differ.
 KNOWN = ("llama", "gemma2", "qwen2", "qwen3")

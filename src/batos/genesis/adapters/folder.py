@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from batos.genesis.adapters import ggufadapter, peft
+from batos.codex.codex import PILLARS
+from batos.genesis.adapters import gguf_lora, peft
 from batos.genesis.adapters.digests import Digests, settled
-from batos.genesis.adapters.shelf import NONE, Adapter, Fault, Faults, Kind, Shelf
-from batos.genesis.codex import PILLARS
+from batos.genesis.adapters.inventory import NONE, Adapter, Fault, Faults, Kind, Shelf
 from batos.genesis.stamps import Mark, mark
 
 #: The name of an adapter is a part of its model's name (at most 80 characters in all), and of a path.
@@ -152,7 +152,7 @@ def _contents(
     """Read the files of an adapter, once for each content that `stat` can tell from another."""
     faults = Faults(persona, name)
     paths = [path for path, _ in files]
-    found = ggufadapter.read(paths[0], faults) if kind == "gguf" else peft.read(paths[1], paths[0], faults)
+    found = gguf_lora.read(paths[0], faults) if kind == "gguf" else peft.read(paths[1], paths[0], faults)
     return found, tuple(faults)
 
 

@@ -10,9 +10,9 @@ from math import isfinite, isqrt
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from batos.genesis.adapters.shelf import Faults, Pair
-from batos.weights import safetensors
-from batos.weights.bounded import NotWeights
+from batos.genesis.adapters.inventory import Faults, Pair
+from model_files import safetensors
+from model_files.bounded import NotWeights
 
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from batos.codex.codex import PILLARS
+from batos.codex.graph_names import prototype_name
 from batos.errors import NotFound
-from batos.genesis.adapters.shelf import NONE, Adapter, Shelf
-from batos.genesis.codex import PILLARS
-from batos.genesis.graph_names import prototype_name
+from batos.genesis.adapters.inventory import NONE, Adapter, Shelf
 from batos.image.roots import Root, named_objects
 from batos.objects.prototype import UvmObject, own_slots
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from batos.errors import UsageError
 from batos.genesis.adapters import peft
-from batos.genesis.adapters.shelf import Adapter
+from batos.genesis.adapters.inventory import Adapter
 
 #: The folder beside the Modelfiles that holds what was laid out.
 FOLDER = "adapters"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from batos.guardian.tidying import names
+from batos.guardian.tidying import bound_names
 
 #: Nothing runs beside a method, so there is nothing to lock out.
 _LOCKS: Final = frozenset({"Lock", "RLock"})
@@ -13,17 +13,17 @@ _LOCKS: Final = frozenset({"Lock", "RLock"})
 
 def unfolded(tree: ast.Module) -> None:
     """Rewrite each `with` whose parts are all of these."""
-    contexts = names.imported(tree, "contextlib")
-    threads = names.imported(tree, "threading")
+    contexts = bound_names.imported(tree, "contextlib")
+    threads = bound_names.imported(tree, "threading")
     locks = _locks(tree, threads)
-    for block in names.blocks(tree):
+    for block in bound_names.blocks(tree):
         for index in range(len(block) - 1, -1, -1):
             node = block[index]
             if isinstance(node, ast.With):
                 block[index : index + 1] = _plain(node, contexts, threads, locks)
     _unlocked(tree, threads, locks)
     for module in ("contextlib", "threading"):
-        names.unimport(tree, module)
+        bound_names.unimport(tree, module)
 
 
 def _locks(tree: ast.Module, threads: dict[str, str]) -> set[str]:
@@ -33,20 +33,20 @@ def _locks(tree: ast.Module, threads: dict[str, str]) -> set[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
-        and names.member(node.value.func, threads) in _LOCKS
+        and bound_names.member(node.value.func, threads) in _LOCKS
     ]
-    found = names.only(tree, made)
+    found = bound_names.only(tree, made)
     held = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
     loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     return found - {node.id for node in loads if id(node) not in held}
 
 
 def _unlocked(tree: ast.Module, threads: dict[str, str], locks: set[str]) -> None:
-    for block in names.blocks(tree):
+    for block in bound_names.blocks(tree):
         for node in list(block):
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             if isinstance(target, ast.Name) and target.id in locks:
-                names.remove(block, node)
+                bound_names.remove(block, node)
 
 
 def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], locks: set[str]) -> list[ast.stmt]:
@@ -55,7 +55,7 @@ def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], lo
     for item in reversed(node.items):
         given, target = item.context_expr, item.optional_vars
         called = given if isinstance(given, ast.Call) and not given.keywords else None
-        kind = names.member(called.func, contexts) if called is not None else ""
+        kind = bound_names.member(called.func, contexts) if called is not None else ""
         if kind == "suppress" and called is not None and called.args and target is None and _are_names(called.args):
             caught = called.args[0] if len(called.args) == 1 else ast.Tuple(called.args, ast.Load())
             body = [_at(ast.Try(body, [ast.ExceptHandler(caught, None, [ast.Pass()])], [], []), node)]
@@ -76,7 +76,7 @@ def _are_names(args: list[ast.expr]) -> bool:
 
 def _is_lock(given: ast.expr, threads: dict[str, str], locks: set[str]) -> bool:
     if isinstance(given, ast.Call):
-        return names.member(given.func, threads) in _LOCKS and not given.args
+        return bound_names.member(given.func, threads) in _LOCKS and not given.args
     return isinstance(given, ast.Name) and given.id in locks
 
 

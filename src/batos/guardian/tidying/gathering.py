@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 
-from batos.guardian.tidying import names
-from batos.guardian.tidying.names import Def
+from batos.guardian.tidying import bound_names
+from batos.guardian.tidying.bound_names import Def
 
 
 def wanted(tree: ast.Module, selector: str, receiver: str) -> Def | None:
@@ -32,8 +32,8 @@ def gathered(tree: ast.Module, method: Def, receiver: str) -> None:
     if method.name in beside:
         return  # the last of two is meant, and in the method the first would be
     _public(tree, beside, receiver)
-    taken = names.bound(method) - beside.keys()
-    moved = [node for name, node in beside.items() if _fits(name, node, beside, taken, names.bound(method))]
+    taken = bound_names.bound(method) - beside.keys()
+    moved = [node for name, node in beside.items() if _fits(name, node, beside, taken, bound_names.bound(method))]
     used = _used(method, moved, beside, receiver)
     moved = [node for node in moved if not isinstance(node, Def) or _name_of(node, beside) in used]
     for node in moved:
@@ -67,8 +67,8 @@ def _fits(name: str, node: ast.stmt, beside: dict[str, ast.stmt], taken: set[str
         return False
     if hasattr(builtins, name):
         return False  # until it is defined the name means the builtin
-    own = names.bound(node) if isinstance(node, Def) else set()
-    return not (names.loaded(node) - own - beside.keys()) & (taken - {"self"})
+    own = bound_names.bound(node) if isinstance(node, Def) else set()
+    return not (bound_names.loaded(node) - own - beside.keys()) & (taken - {"self"})
 
 
 def _used(method: Def, moved: list[ast.stmt], beside: dict[str, ast.stmt], receiver: str) -> set[str]:
@@ -77,7 +77,7 @@ def _used(method: Def, moved: list[ast.stmt], beside: dict[str, ast.stmt], recei
     todo: list[ast.AST] = [method, *(node for node in moved if not isinstance(node, Def))]
     while todo:
         node = todo.pop()
-        fresh = (names.loaded(node) | _sent(node, receiver)) & beside.keys() - used
+        fresh = (bound_names.loaded(node) | _sent(node, receiver)) & beside.keys() - used
         used |= fresh
         todo.extend(beside[name] for name in fresh)
     return used
@@ -119,7 +119,7 @@ class _Unsent(ast.NodeTransformer):
 
 def _public(tree: ast.Module, beside: dict[str, ast.stmt], receiver: str) -> None:
     """Rename each helper or constant that begins with an underscore to the name without it."""
-    said = names.said(tree)
+    said = bound_names.said(tree)
     for name in [name for name in beside if name.startswith("_") and not name.startswith("__")]:
         plain = name.strip("_")
         fresh = next((each for each in (plain, f"{plain}_helper") if each.isidentifier() and each not in said), "")

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from batos.guardian.policy import Policy
-from batos.guardian.tidying import names
-from batos.guardian.tidying.names import Def
+from batos.guardian.tidying import bound_names
+from batos.guardian.tidying.bound_names import Def
 
 #: Builtins that change nothing and send nothing, whatever they are given but a lazy iterator.
 _STILL: Final = frozenset({
@@ -41,7 +41,7 @@ def sunk(method: Def, policy: Policy) -> Iterator[bool]:
     The method is as it was afterwards.
     """
     undo: list[Callable[[], None]] = []
-    for block in list(names.blocks(method)):
+    for block in list(bound_names.blocks(method)):
         for index, node in enumerate(block):
             rest = block[index + 1 :]
             if is_marker(node, policy) and rest and all(_is_still(each, policy) for each in rest):
@@ -134,7 +134,7 @@ class Flag:
         """Find every `if flag: marker`, also with a `return` behind the marker, each with its block."""
         return [
             (block, node)
-            for block in names.blocks(self._method)
+            for block in bound_names.blocks(self._method)
             for node in block
             if isinstance(node, ast.If)
             and isinstance(node.test, ast.Name)
@@ -165,7 +165,7 @@ class Flag:
 
     def _first(self) -> ast.stmt | None:
         """Return the first statement of the method that names the flag."""
-        return next((node for node in self._method.body if self.name in names.said(node)), None)
+        return next((node for node in self._method.body if self.name in bound_names.said(node)), None)
 
     def _sets(self, node: ast.AST) -> bool | None:
         if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.value, ast.Constant):
@@ -179,7 +179,7 @@ class Flag:
         undo: list[Callable[[], None]] = []
         marker = self._guards(self.name)[0][1].body[0]
         guards = {id(node) for _, node in self._guards(self.name)}
-        for block in list(names.blocks(self._method)):
+        for block in list(bound_names.blocks(self._method)):
             new = [_unmarked(node) if id(node) in guards else node for node in block]
             for index in range(len(new) - 1, -1, -1):
                 if self._sets(new[index]) is True:

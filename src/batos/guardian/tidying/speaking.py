@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from batos.guardian.tidying import names
+from batos.guardian.tidying import bound_names
 
 #: The name of each level in `self.log_`.
 _LEVELS: Final = {
@@ -18,7 +18,7 @@ _SETUP: Final = frozenset({"basicConfig", "setLevel", "disable", "captureWarning
 
 def spoken(tree: ast.Module, receiver: str) -> None:
     """Rewrite every use of `logging`, if all of them can be."""
-    known = names.imported(tree, "logging")
+    known = bound_names.imported(tree, "logging")
     if not known:
         return
     made = [
@@ -26,15 +26,15 @@ def spoken(tree: ast.Module, receiver: str) -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
-        and names.member(node.value.func, known) == "getLogger"
+        and bound_names.member(node.value.func, known) == "getLogger"
         and _is_still(node.value, known)
     ]
-    lines = _Lines(known, names.only(tree, made), receiver)
+    lines = _Lines(known, bound_names.only(tree, made), receiver)
     if lines.understood(tree):
-        for block in names.blocks(tree):
+        for block in bound_names.blocks(tree):
             for index, node in enumerate(block):
                 block[index] = lines.statement(node)
-        names.unimport(tree, "logging")
+        bound_names.unimport(tree, "logging")
 
 
 class _Lines:
@@ -48,7 +48,11 @@ class _Lines:
     def understood(self, tree: ast.Module) -> bool:
         """Say whether no part of it is used in another way."""
         kept = {
-            id(node) for block in names.blocks(tree) for each in block if self._is_ours(each) for node in ast.walk(each)
+            id(node)
+            for block in bound_names.blocks(tree)
+            for each in block
+            if self._is_ours(each)
+            for node in ast.walk(each)
         }
         return not any(
             isinstance(node, ast.Name) and id(node) not in kept and (node.id in self._known or node.id in self._loggers)
@@ -67,9 +71,9 @@ class _Lines:
             base = called.value
             if isinstance(base, ast.Name) and base.id in self._loggers:
                 return called.attr
-            if isinstance(base, ast.Call) and names.member(base.func, self._known) == "getLogger":
+            if isinstance(base, ast.Call) and bound_names.member(base.func, self._known) == "getLogger":
                 return called.attr
-        return names.member(called, self._known)
+        return bound_names.member(called, self._known)
 
     def _level(self, node: ast.stmt) -> str:
         call = node.value if isinstance(node, ast.Expr) else None
@@ -100,7 +104,7 @@ def _is_still(node: ast.AST, known: dict[str, str]) -> bool:
     """Say whether an expression can go: it waits for and binds nothing, and inside it only `logging` is called."""
     calls = [each for each in ast.walk(node) if isinstance(each, ast.Call) and each is not node]
     moving = (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
-    ours = all(names.member(each.func, known) for each in calls)
+    ours = all(bound_names.member(each.func, known) for each in calls)
     return ours and not any(isinstance(each, moving) for each in ast.walk(node))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from batos.guardian.tidying import contexts, gathering, records, speaking
+from batos.guardian.tidying import contexts, gathering, record_classes, speaking
 
 
 def tidied(tree: ast.Module, selector: str, receiver: str) -> ast.Module:
@@ -20,7 +20,7 @@ def tidied(tree: ast.Module, selector: str, receiver: str) -> ast.Module:
     if ast.Import in kinds or ast.ImportFrom in kinds:
         speaking.spoken(tree, receiver)
     if ast.ClassDef in kinds:
-        records.plain(tree, receiver)
+        record_classes.plain(tree, receiver)
     if ast.With in kinds:
         contexts.unfolded(tree)
     if len(tree.body) > 1:

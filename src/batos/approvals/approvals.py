@@ -1,0 +1,212 @@
+"""Candidates that wait for a person: asked about, answered or lapsed, and the missions that wait woken by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import structlog
+
+from batos.approvals.reasons import no_such, why_not
+from batos.concurrency.alarms import Alarms
+from batos.errors import BatosError, Refused
+from batos.events import Events
+from batos.image import approvals
+from batos.image.approvals import Answer, Question
+from batos.image.candidates import Candidate
+from batos.image.ids import approval_id, iso
+from batos.image.image import LivingImage
+
+_log = structlog.get_logger("batos")
+
+#: Called with the missions that waited for an answer that was given; gives those that now wait to be begun.
+Wake: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
+Settle: TypeAlias = Callable[[str, str], Awaitable[object]]
+
+
+#: Missions that are begun without letting anybody in between.
+_AT_ONCE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What became of questions, in the order in which they were answered, and the missions that go on for it."""
+
+    answers: tuple[Answer, ...]
+    woken: tuple[str, ...]
+
+
+class Approvals:
+    """The questions of one image, and what one process does about them.
+
+    A question is bound to one source, slot and active revision; `days` is how long it waits for an answer, and how long
+    a rejection stands. No mission and no method reaches this: only a door answers, by the name of its user.
+    """
+
+    def __init__(
+        self, image: LivingImage, events: Events, clock: Callable[[], datetime], days: float, group: asyncio.TaskGroup
+    ) -> None:
+        self._image = image
+        self._events = events
+        self._clock = clock
+        self._period = timedelta(days=days)
+        self._group = group
+        self._alarms = Alarms(clock, self._ring)
+        self.wake: Wake = _nobody
+        #: Told of each method that was installed, by object and selector: what it is one too many for goes.
+        self.settle: Settle = _settled
+        self._begin: Callable[[str], object] = _left
+
+    def keep(self, begin: Callable[[str], object]) -> None:
+        """From now on begin every mission that an answer wakes: for a process that is there to work."""
+        self._begin = begin
+
+    async def open(self) -> None:
+        """Take up what an earlier process left: what lapsed meanwhile is written down, the rest lapses in its time."""
+        for name, until in await asyncio.to_thread(self._awaited):
+            if self._alarms.passed(until):
+                await self._expire(name)
+            else:
+                self._alarms.set(name, until)
+
+    def _awaited(self) -> list[tuple[str, str]]:
+        with self._image.snapshot() as root:
+            return [(approval.name, approval.until) for approval in approvals.awaited(root)]
+
+    def close(self) -> None:
+        """Let nothing lapse any more in this process."""
+        self._alarms.clear()
+
+    # -- asking
+
+    async def ask(self, candidate: Candidate, mission: str | None) -> str:
+        """The id under which a person is asked about a candidate; who asks the same again joins the question.
+
+        `mission` is one that waits for the answer; None: nobody does. To be followed by ApprovalNeeded where it waits:
+        also what is active by now has an id, and its mission goes on at once. GenerationFailed: it was rejected, or
+        nobody answered the mission in time. NotFound: there is no such object.
+        """
+        now = self._clock()
+        question = Question(approval_id(now), candidate, iso(now), iso(now + self._period), mission)
+        answer = await self._image.writer.apply(lambda root: approvals.ask(root, question))
+        if answer.changed:
+            self._alarms.set(answer.name, answer.until)
+            told = {"receiver": answer.object, "selector": answer.selector, "digest": answer.digest}
+            self._events.emit("approval.asked", approval=answer.name, **told)
+        return _id_of(answer)
+
+    async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
+        """The id under which a person is asked already about a slot as it is; None: nobody was, or that is over.
+
+        `intent` is `image.methods.digest_of` its Intent. For who would make another candidate: the mission joins those
+        that wait. GenerationFailed: what was made of this intent was rejected, or nobody answered the mission in time.
+        """
+        at = iso(self._clock())
+        if mission is None:
+            with self._image.snapshot() as root:
+                answer = approvals.asked(root, holder, selector, intent, at, None)
+        else:
+            answer = await self._image.writer.apply(
+                lambda root: approvals.asked(root, holder, selector, intent, at, mission)
+            )
+        return None if answer is None else _id_of(answer)
+
+    def heed(self, candidate: Candidate) -> None:
+        """GenerationFailed while a person's no to exactly this source stands: it serves no policy."""
+        at = iso(self._clock())
+        with self._image.snapshot() as root:
+            said = approvals.last_said(root, candidate.holder, candidate.selector, candidate.digest, at)
+        if said is not None and said.word == "rejected" and said.until > at:
+            raise why_not(said)
+
+    def awaits(self, mission: str) -> bool:
+        """Whether a mission waits for a person who has not answered."""
+        with self._image.snapshot() as root:
+            return approvals.awaits(root, self._image.find(root, mission)[1].reason)
+
+    # -- answering
+
+    async def approve(self, names: Sequence[str], by: str) -> Answered:
+        """Say yes to each: it is installed in the commit that says so. Those that are `changed` are so since now.
+
+        NotFound: there is no such question; then nothing is approved.
+        """
+        await asyncio.to_thread(self._check, names)
+        at = iso(self._clock())
+        return await self._answer(
+            [partial(approvals.approve, name=name, by=by, at=at) for name in dict.fromkeys(names)]
+        )
+
+    async def reject(self, name: str, by: str, why: str) -> Answered:
+        """Say no, for a reason. NotFound: there is no such question."""
+        await asyncio.to_thread(self._check, [name])
+        now = self._clock()
+        moments = iso(now), iso(now + self._period)
+        return await self._answer([partial(approvals.reject, name=name, by=by, why=why, moments=moments)])
+
+    def _check(self, names: Sequence[str]) -> None:
+        with self._image.snapshot() as root:
+            for name in names:
+                if approvals.named(root, name) is None:
+                    raise no_such(name)
+
+    async def _answer(self, changes: Sequence[Callable[[Any], Answer | None]]) -> Answered:
+        """Write answers down, tell them, and wake who waited; done to its end also when who answers is gone."""
+        given = await asyncio.gather(*(self._image.writer.apply(change) for change in changes))
+        answers = tuple(answer for answer in given if answer is not None)
+        for answer in answers:
+            if answer.changed:
+                self._alarms.drop(answer.name)
+                self._events.emit("approval.answered", approval=answer.name, answer=answer.word, by=answer.by)
+        woken = await self.wake([mission for answer in answers for mission in answer.missions])
+        for number, mission in enumerate(woken, 1):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+            with suppress(Refused):  # somebody brought it to a stand since
+                self._begin(mission)
+        for answer in answers:
+            if answer.changed and answer.word == "approved":
+                await self._settle(answer)
+        return Answered(answers, tuple(woken))
+
+    async def _settle(self, answer: Answer) -> None:
+        try:
+            await self.settle(answer.object, answer.selector)
+        except BatosError as error:  # it is installed all the same, and the next one settles this too
+            _log.warning("approval.unsettled", approval=answer.name, reason=error.as_dict())
+
+    # -- lapsing
+
+    def _ring(self, name: str) -> None:
+        self._group.create_task(self._expire(name))
+
+    async def _expire(self, name: str) -> None:
+        at = iso(self._clock())
+        try:
+            await self._answer([partial(approvals.expire, name=name, at=at)])
+        except Exception as error:  # the image cannot be written: what lapsed is shown as such all the same
+            _log.warning("approval.unsettled", approval=name, reason=str(error))
+
+
+def _id_of(answer: Answer) -> str:
+    if answer.word in ("asked", "approved"):
+        return answer.name
+    raise why_not(answer)
+
+
+async def _settled(_object: str, _selector: str) -> None:
+    """There are no lives to be settled."""
+
+
+async def _nobody(missions: Sequence[str]) -> Sequence[str]:
+    """Nobody waits."""
+    return ()
+
+
+def _left(mission: str) -> None:
+    """Nobody is here to begin it."""

@@ -1,0 +1,151 @@
+"""Approvals as doors show them: plain data, a line each or one whole with what the method would change."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from itertools import chain, islice
+from typing import Any
+
+from batos.approvals.reasons import no_such
+from batos.errors import NotFound
+from batos.image import approvals, methods, naming, roots, whose
+from batos.image.records import Approval
+from batos.image.roots import Root
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject, own_slots, reference
+
+
+def listing(root: Root, at: str, limit: int, status: str | None = None, user: str | None = None) -> dict[str, Any]:
+    """Return {approvals, waiting}: those that wait, oldest first, then the newest; and how many wait in all.
+
+    Where a user is named, only those that are of that user's missions alone are listed.
+    """
+    every = (each for each in chain(approvals.awaited(root), approvals.closed(root)) if _open_to(root, each, user))
+    lines = (line(each, at) for each in every if status in (None, each.standing(at)))
+    waiting = sum(1 for each in approvals.awaited(root) if each.standing(at) == "asked")
+    return {"approvals": list(islice(lines, limit)), "waiting": waiting}
+
+
+def meant(root: Root, names: Iterable[str], user: str | None) -> list[str]:
+    """Return the ids that are meant: any beginning that is one approval's alone, `last` for the newest, `last-1`, ...
+
+    NotFound: another user's mission waits for it, and what it says of it is that user's; or there are not so many.
+    BriefError: it is the beginning of several.
+    """
+    return [_meant(root, name, user) for name in names]
+
+
+def _meant(root: Root, name: str, user: str | None) -> str:
+    kept = root[roots.APPROVALS]
+    before = naming.back(name)
+    if before is not None:
+        own = (each for each in naming.descending(kept) if _open_to(root, kept[each], user))
+        newest = next(islice(own, before, None), None)
+        if newest is None:
+            raise no_such(name)
+        return newest
+    found = naming.begun(kept, name, None if user is None else lambda each: _open_to(root, kept[each], user))
+    approval = approvals.named(root, found)
+    if approval is not None and not _open_to(root, approval, user):
+        raise no_such(name)
+    return found
+
+
+def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
+    """Say whether every mission that waits for it, and the one that wished for it, is this user's."""
+    if user is None:
+        return True
+    wished = (approval.candidate["wish"] or {}).get("mission")
+    concerned = {*approval.missions, *([] if wished is None else [wished])}
+    return bool(concerned) and whose.asked_by(root, concerned, user)
+
+
+def line(approval: Approval, at: str) -> dict[str, Any]:
+    """One in a list; what is not known yet is not there."""
+    known = {
+        "id": approval.name,
+        "status": approval.standing(at),
+        "object": approval.object,
+        "selector": approval.candidate["selector"],
+        "digest": approval.candidate["digest"],
+        "former": approval.former,
+        "asked_at": approval.asked_at,
+        "until": approval.until,
+        "missions": list(approval.missions),
+        "answered_at": approval.answered_at,
+        "by": approval.by,
+        "why": approval.why,
+        "revision": approval.revision,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def whole(root: Root, name: str, at: str) -> dict[str, Any]:
+    """One with source, verdict, checks, mutants, provenance, intent, and the diff to what it takes the place of.
+
+    NotFound: there is no such approval.
+    """
+    approval = approvals.named(root, name)
+    if approval is None:
+        raise no_such(name)
+    candidate = approval.candidate
+    former = candidate["former"] or {}
+    return {
+        **line(approval, at),
+        "intent": _intent(root, candidate),
+        "wish": candidate["wish"],
+        "source": candidate["source"],
+        "verdict": dict(candidate["verdict"]),
+        "checks": [dict(each) for each in candidate["checks"]],
+        "mutants": dict(candidate["mutants"]),
+        "provenance": dict(candidate["provenance"]),
+        "diff": list(diff(former, candidate["source"])) if former else None,
+    }
+
+
+def diff(former: Mapping[str, Any], source: str) -> Iterator[str]:
+    """The lines of a unified diff from a former revision, {revision, source}, to a source."""
+    names = f"revision {former.get('revision')}", "asked"
+    before, after = str(former.get("source", "")), source
+    return difflib.unified_diff(before.split("\n"), after.split("\n"), *names, lineterm="")
+
+
+def matching(root: Root, pattern: str, at: str, user: str | None = None) -> list[str]:
+    """The ids of what waits for an object and selector that the pattern fits (`*`, `?`, `[abc]`; any case).
+
+    Where a user is named, only those that are of that user's missions alone.
+
+    Objects go by their root name, the name they bear, and their reference: `brick*.*_facet_`, `oid:0x2a.say_`.
+    """
+    wanted = pattern.casefold()
+    waiting = (each for each in approvals.awaited(root) if each.standing(at) == "asked" and _open_to(root, each, user))
+    return [each.name for each in waiting if any(fnmatchcase(form, wanted) for form in _forms(root, each))]
+
+
+def _forms(root: Root, approval: Approval) -> Iterator[str]:
+    selector = approval.candidate["selector"]
+    holder = _holder(root, approval.candidate)
+    named = () if holder is None else (own_slots(holder).get("name"), reference(holder))
+    return (f"{each}.{selector}".casefold() for each in (approval.object, *named) if isinstance(each, str))
+
+
+def _holder(root: Root, candidate: Mapping[str, Any]) -> UvmObject | None:
+    try:
+        return methods.holder_named(root, candidate["holder"])
+    except NotFound:  # it is gone since
+        return None
+
+
+def _intent(root: Root, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the method is for, as declared; None: that is declared no more, or otherwise."""
+    holder = _holder(root, candidate)
+    if holder is None:
+        return None
+    lineage = methods.lineage_of(root, holder, candidate["selector"])
+    value = own_slots(holder).get(candidate["selector"])
+    intent = value if isinstance(value, Intent) else None if lineage is None else lineage.intent
+    if intent is None or methods.digest_of(intent) != candidate["intent"]:
+        return None
+    return {"name": intent.name, "text": intent.text, "signature": intent.signature}

@@ -1,0 +1,330 @@
+"""The mission brief: a request as a validated value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mimetypes
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+
+from batos import file_kinds
+from batos.errors import BriefError
+
+Effort: TypeAlias = Literal["reflex", "cycle", "council"]
+#: As asked for: `auto` leaves it to the router, whatever is configured.
+EffortChoice: TypeAlias = Literal["auto", "reflex", "cycle", "council"]
+Combine: TypeAlias = Literal["auto", "select", "vote", "weave"]
+Install: TypeAlias = Literal["auto", "now", "ask", "never"]
+Interpret: TypeAlias = Literal["allow", "never"]
+PersonaName: TypeAlias = Literal["ROBIN", "BRICK", "BABS", "ALFRED"]
+
+#: Longest question, in characters; a longer text belongs into a file.
+TEXT_LIMIT = 20_000
+ATTACHMENTS_LIMIT = 32
+#: Most calls or tokens that a brief may ask for; a number of thousands of digits could not even be shown.
+BUDGET_LIMIT = 10**9
+ARGUMENTS_LIMIT = 8
+#: Bytes of a message's arguments as JSON text, and how deep they may be nested.
+ARGUMENTS_BYTES = 64 * 1024
+ARGUMENTS_DEPTH = 32
+#: Longest file name, in characters.
+NAME_LIMIT = 255
+
+_ULID = "[0-9A-HJKMNP-TV-Z]{26}"
+
+
+def _says_something(value: str) -> str:
+    if not value.strip():
+        raise ValueError("there is nothing but blanks")
+    if "\0" in value:
+        raise ValueError("it contains a NUL character")
+    return value
+
+
+def _one_line(value: str) -> str:
+    if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in value):
+        raise ValueError("it contains a control character")
+    return value
+
+
+def _moment(value: str) -> str:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("it is no moment like 2026-11-21T09:30:00Z") from None
+    if moment.tzinfo is None:
+        raise ValueError("it names no time zone; end it with Z for UTC")
+    try:
+        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except OverflowError:
+        raise ValueError("no calendar has it") from None
+
+
+_Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
+
+
+def _plain_arguments(value: object) -> object:
+    """JSON that can be written, kept and shown; looked at before anything else walks into it."""
+    level: list[object] = [value]
+    for _ in range(ARGUMENTS_DEPTH + 1):
+        level = [inner for outer in level for inner in _inner(outer)]
+        if not level:
+            break
+        if len(level) > ARGUMENTS_BYTES:  # each is a byte at least; an object of Python's may hold another many times
+            raise ValueError(_too_much(len(level)))
+    else:
+        raise ValueError(f"they are nested deeper than {ARGUMENTS_DEPTH}")
+    try:
+        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except UnicodeEncodeError:
+        raise ValueError("a text in them is no Unicode text") from None
+    except (TypeError, ValueError):
+        raise ValueError(
+            "they are no JSON: objects with names, lists, texts, finite numbers, true, false, null"
+        ) from None
+    if size > ARGUMENTS_BYTES:
+        raise ValueError(_too_much(size))
+    return value
+
+
+def _too_much(size: int) -> str:
+    return f"they are {size:,} bytes of JSON, at most {ARGUMENTS_BYTES:,} are taken"
+
+
+def _inner(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise ValueError("an object in them has a key that is no text")
+        return (*value.keys(), *value.values())
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("a text in them contains a NUL character")
+    return value if isinstance(value, list | tuple) else ()
+
+
+class AttachmentRef(BaseModel):
+    """A file that comes with a brief, named by the digest of its content."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: _Line = Field(min_length=1, max_length=NAME_LIMIT)
+    media_type: _Line = Field(min_length=1, max_length=127)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}\z")
+
+
+class Budget(BaseModel):
+    """What this mission may spend at most; what is absent is the configured limit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
+    tokens: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
+    seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class Policy(BaseModel):
+    """How this mission is to go about it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    combine: Combine = "auto"
+    #: Whether an intent becomes a method, and whether one without a method is interpreted; absent: as configured.
+    install: Install | None = None
+    interpret: Interpret | None = None
+    #: With the daemon away it waits until it is back, instead of failing.
+    wait_ollama: bool = Field(default=False, strict=True)
+
+
+class Message(BaseModel):
+    """A message to an object of the image: sending it is the mission."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    receiver: _Line = Field(min_length=1, max_length=128)
+    selector: _Line = Field(min_length=1, max_length=128)
+    arguments: Annotated[
+        tuple[JsonValue, ...], Field(max_length=ARGUMENTS_LIMIT), BeforeValidator(_plain_arguments)
+    ] = ()
+
+    def in_words(self) -> str:
+        """As people read it, where a mission shows its question."""
+        given = "".join(f" {json.dumps(each, ensure_ascii=False)}" for each in self.arguments)
+        words = f"{self.receiver} {self.selector}{given}"
+        return words if len(words) <= TEXT_LIMIT else f"{words[: TEXT_LIMIT - 1]}…"
+
+
+class Origin(BaseModel):
+    """Through which door it came, and by whose hand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    door: _Line = Field(default="api", max_length=64)
+    client: _Line = Field(default="batos", max_length=128)
+
+
+class MissionBrief(BaseModel):
+    """What is asked, by whom, with what, and how it is to be worked on.
+
+    `text` may be left out of a brief with a message, which then is said in words.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Annotated[str, AfterValidator(_says_something)] = Field(min_length=1, max_length=TEXT_LIMIT)
+    attachments: tuple[AttachmentRef, ...] = Field(default=(), max_length=ATTACHMENTS_LIMIT)
+    user: _Line = Field(min_length=1, max_length=128)
+    conversation: str | None = Field(default=None, pattern=rf"^c-{_ULID}\z")
+    in_reply_to: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
+    persona: PersonaName | None = None
+    effort: EffortChoice | None = None
+    #: ISO 8601 in UTC: what has no answer by then ends `failed`, timed out.
+    deadline: Annotated[str, AfterValidator(_moment)] | None = None
+    #: Higher goes first, none is 0; among equals who came first.
+    priority: int | None = Field(default=None, ge=-9, le=9, strict=True)
+    budget: Budget | None = None
+    policy: Policy | None = None
+    message: Message | None = None
+    #: A second brief of the same user with the same key is the first one's mission.
+    idempotency_key: _Line | None = Field(default=None, min_length=1, max_length=128)
+    ancestor: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
+    origin: Origin = Field(default_factory=Origin)
+
+
+def parse(value: object) -> MissionBrief:
+    """A brief from plain data; raises BriefError naming the first field that is wrong."""
+    if not isinstance(value, Mapping):
+        raise BriefError(f"a brief is an object with fields, not a {type(value).__name__}", remedy="Send its fields.")
+    given = dict(value)
+    wordless = given.get("text") is None and given.get("message") is not None
+    if wordless:
+        given["text"] = "-"
+    try:
+        brief = MissionBrief.model_validate(given)
+        return brief.model_copy(update={"text": brief.message.in_words()}) if wordless and brief.message else brief
+    except ValidationError as error:
+        raise _wrong(error) from error
+
+
+#: What is wrong with a field, by pydantic's name of the fault; `it` is the field, `given` its value.
+_FAULTS = {
+    "missing": "{it} is not there",
+    "string_type": "{it} must be text, not {given}",
+    "string_unicode": "{it} is no Unicode text",
+    "string_too_short": "{it} is empty",
+    "string_too_long": "{it} has {length:,} characters, at most {max_length:,} are taken",
+    "string_pattern_mismatch": "there is no {kind} {given}",
+    "too_long": "there are {actual_length:,}, at most {max_length:,} are taken",
+    "literal_error": "{it} must be {expected}, not {given}",
+    "bool_type": "{it} must be true or false, not {given}",
+    "int_type": "{it} must be a whole number, not {given}",
+    "float_type": "{it} must be a number, not {given}",
+    "float_parsing": "{it} must be a number, not {given}",
+    "finite_number": "{it} must be a finite number",
+    "greater_than": "{it} must be more than {gt}, not {given}",
+    "greater_than_equal": "{it} must be at least {ge}, not {given}",
+    "less_than_equal": "{it} must be at most {le:,}, not {given}",
+    "model_type": "{it} must be an object with fields, not {given}",
+    "tuple_type": "{it} must be a list, not {given}",
+    "value_error": "{error}",
+}
+#: What people call a field.
+_CALLED = {"text": "the question"}
+#: What helps where it is more than to correct the field.
+_REMEDIES = {("text", "string_too_long"): "A text to answer from is a file: give it with --file, and ask about it."}
+#: Characters or bits of a wrong value that is still shown.
+_SHOWN = 60
+
+
+def _wrong(error: ValidationError) -> BriefError:
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"]) or "brief"
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(MissionBrief.model_fields)
+        return BriefError(f"{name}: a brief has no such field", field=name, remedy=f"Leave it out; there are {known}.")
+    given = first["input"]
+    about = {
+        "it": _CALLED.get(name, "it"),
+        "given": _shown(given),
+        "length": len(given) if isinstance(given, str) else 0,
+        "kind": "SHA-256 like" if name.endswith("sha256") else "such id as",
+    }
+    said = _FAULTS.get(first["type"], "{it} is not what it should be").format_map({**first.get("ctx", {}), **about})
+    remedy = _REMEDIES.get((name, first["type"]), f"Correct `{name}` and ask again.")
+    return BriefError(f"{name}: {said}", field=name, remedy=remedy)
+
+
+def _shown(given: object) -> str:
+    """A wrong value in a message: what is long, nested or endless is named by its kind."""
+    if isinstance(given, str) and len(given) <= _SHOWN:
+        return repr(given)
+    if given is None or isinstance(given, float) or (isinstance(given, int) and given.bit_length() <= _SHOWN):
+        return repr(given)
+    return (
+        f"a long {type(given).__name__}" if isinstance(given, str | int) else f"what is given ({type(given).__name__})"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file's content with the reference that a brief carries."""
+
+    ref: AttachmentRef
+    data: bytes
+
+
+def read_file(path: Path, limit: int) -> File:
+    """A text file as an attachment; `limit` in bytes. Raises BriefError when it is not one."""
+    try:
+        with path.open("rb") as file:
+            # Never more than the limit: a pipe or a device has no size to ask for.
+            data = file.read(limit + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        folder = isinstance(error, IsADirectoryError)
+        remedy = "Name its files, each with --file." if folder else "Check its name and its permissions."
+        raise BriefError(f"{str(path)!r} cannot be read: {why}", field="attachments", remedy=remedy) from error
+    return as_file(path.name, data, limit)
+
+
+def as_file(name: str, data: bytes, limit: int | None = None) -> File:
+    """Bytes as a text attachment; raises BriefError when they are more than `limit`, or no UTF-8 text."""
+    name = _name(name)
+    if limit is not None and len(data) > limit:
+        raise BriefError(
+            f"{name} has more than {limit} bytes",
+            field="attachments",
+            remedy="Split the file, or raise attachment_bytes in batos.toml.",
+        )
+    known = file_kinds.no_text(name, data)
+    if known is not None:
+        what, command = known
+        remedy = f"Make a text of it: {command} | batos ask ... --file -" if command else "Give what it says as text."
+        what += "" if " not " in what else ", not a text"
+        raise BriefError(f"{name} is {what}", field="attachments", remedy=remedy)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_text(name, f"byte {error.start} is no UTF-8") from error
+    if "\0" in text:
+        raise _not_text(name, "it contains a NUL character")
+    if not text.replace("\ufeff", "").strip():
+        raise BriefError(f"{name} is empty", field="attachments", remedy="Give a file that says something.")
+    media_type = mimetypes.guess_type(f"file{Path(name).suffix}")[0] or "text/plain"
+    ref = AttachmentRef(name=name, media_type=media_type, sha256=hashlib.sha256(data).hexdigest())
+    return File(ref, data)
+
+
+def _name(name: str) -> str:
+    """A file's name as a brief may have it: without what is no text, since any bytes can be a name on a disk."""
+    text = name.encode("utf-8", "replace").decode("utf-8")
+    return "".join(each if each.isprintable() else "_" for each in text)[:NAME_LIMIT] or "file"
+
+
+def _not_text(name: str, why: str) -> BriefError:
+    return BriefError(f"{name} is not a text file: {why}", field="attachments", remedy="Convert it to UTF-8 text.")

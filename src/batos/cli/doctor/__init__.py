@@ -1,0 +1,1 @@
+"""The doctor: what is wrong with this installation, and what to do about it."""

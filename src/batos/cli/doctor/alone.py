@@ -1,0 +1,80 @@
+"""How it stands where no server runs: the image looked at as it is on disk, and Ollama asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from batos.config import Settings
+from batos.errors import BatosError, ImageError, NoServer
+from batos.genesis import standing
+from batos.image import roots
+from batos.image.looking import Faces, exists, looking
+from batos.image.readable import ReadableImage, complete
+from batos.image.roots import Root
+from batos.inference.ollama.opening import bridge
+from batos.missions import counters, reports
+from batos.notation import masked
+
+#: What an image without a genesis knows.
+_NOTHING: Mapping[str, Any] = {"running": [], "missions": {}, "models": {}}
+
+
+async def found(settings: Settings) -> dict[str, Any]:
+    """Tell what a server would, with `server` None; `holder` is the process that has the image open, "" if none has.
+
+    What is wrong with the image is under its `error`. Nothing is changed, and nothing is made that is not there.
+    """
+    # Opening may scan a file: not on the loop.
+    seen = await asyncio.to_thread(_looked, settings)
+    async with bridge(settings) as daemon:
+        said = await standing.of(daemon, seen["models"])
+    error = seen["image"]["error"]
+    reasons = [NoServer("no server runs").as_dict(), *([error] if error else []), *standing.reasons(said, None)]
+    ollama = {"host": masked(settings.ollama_host), **said}
+    return {"server": None, **seen, "ollama": ollama, "ready": False, "reasons": reasons}
+
+
+def _looked(settings: Settings) -> dict[str, Any]:
+    image: dict[str, Any] = {"uri": masked(settings.image_uri), "error": None}
+    if not exists(settings.image_uri):
+        return {**_NOTHING, "holder": "", "image": {**image, "error": _none().as_dict()}}
+    try:
+        with looking(settings.image_uri, settings.journal) as faces:
+            return _read(settings, faces, image)
+    except BatosError as error:
+        return {**_NOTHING, "holder": "", "image": {**image, "error": error.as_dict()}}
+
+
+def _read(settings: Settings, faces: Faces, image: Mapping[str, Any]) -> dict[str, Any]:
+    whole = ReadableImage(settings.image_uri, faces.image, faces.journal)
+    seen: dict[str, Any] = {"holder": faces.holder, "image": {**image, **whole.sizes()}}
+    faces.pair()
+    with faces.root() as root:
+        if not complete(root):
+            return {**_NOTHING, **seen, "image": {**seen["image"], "error": _none().as_dict()}}
+        screen = reports.screen(root, counters.written(root), _running(root), settings.queue)
+        return {**screen, "learning": {"waiting": len(root[roots.WISHES]), "making": None}, **seen}
+
+
+def _none() -> ImageError:
+    return ImageError("there is no mind in it yet", remedy="Run `batos genesis`.")
+
+
+def _running(root: Root) -> list[dict[str, Any]]:
+    """List the missions that began to run and have not ended; only a living process knows more of them."""
+    begun = ((name, roots.mission_record(root, name).status) for name in root[roots.UNFOLDED])
+    return [
+        {
+            "id": name,
+            "state": "",
+            "personas": [],
+            "effort": "",
+            "since": status.at,
+            "attempt": status.attempts,
+            "calls": 0,
+        }
+        for name, status in begun
+        if status.word == "running"
+    ]

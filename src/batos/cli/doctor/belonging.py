@@ -1,0 +1,131 @@
+"""What the doctor says of image, journal and blobs together: of one moment, whole, and as they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from batos.errors import ImageDamaged
+from batos.genesis.integrity import Finding
+from batos.image import roots
+from batos.image.looking import Faces
+from batos.image.records import Attachment
+from batos.image.roots import Root
+from batos.image.transactions import snapshot
+from batos.inference import journal
+from batos.objects.prototype import own_slots
+from batos.terminal.console import counted
+
+#: Of so many missions, the newest, it is looked up whether the journal has what they say they asked.
+NEWEST: Final = 500
+_ONE_BACKUP: Final = "Stop the server and bring back image, journal and blobs together, from one backup."
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The journal's missions, the keys of all its calls, and the fault in it, if any."""
+
+    missions: list[str] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    calls: int = 0
+    damaged: list[str] = field(default_factory=list)
+    #: Digests of the closed records, and what each says came before it.
+    digests: set[str] = field(default_factory=set)
+    before: dict[str, str] = field(default_factory=dict)
+
+
+def findings(faces: Faces, root: Root) -> Iterator[Finding]:
+    """Look at the attached files, at every call in the journal, and at whether both are of one moment."""
+    kept = _journal(faces)
+    yield _moment(faces, root, kept)
+    yield _files(faces, root)
+    yield _calls(kept)
+
+
+def _journal(faces: Faces) -> _Kept:
+    kept = _Kept()
+    with snapshot(faces.journal) as root:
+        for name, log in (root.get(journal.MISSIONS) or {}).items():
+            kept.missions.append(name)
+            for entry in log.entries:
+                _entry(entry, name, kept)
+        head = root.get(journal.HEAD, "")
+    broken = {key for key, prev in kept.before.items() if prev and prev not in kept.digests}
+    if head and head not in kept.digests:
+        broken.add("its newest call")
+    if broken and not kept.damaged:
+        kept.damaged += [f"the call before {key[:12]}" for key in sorted(broken)]
+    return kept
+
+
+def _entry(entry: journal.Entry, mission: str, kept: _Kept) -> None:
+    kept.calls += 1
+    try:
+        record = entry.record()
+    except ImageDamaged:
+        kept.keys.add(entry.fields.get("key", ""))
+        kept.damaged.append(f"{mission} at {entry.fields.get('path', 'an unknown place')}")
+        return
+    kept.keys.add(record.key)
+    if record.state != "open":
+        kept.digests.add(journal.chained(record))
+        kept.before[record.key] = record.prev
+
+
+def _moment(faces: Faces, root: Root, kept: _Kept) -> Finding:
+    missions = frozenset(root.get(roots.MISSIONS) or ())
+    newest = max(missions, default="")
+    # Beside a server the journal is read a moment later than the image.
+    unknown = [
+        name
+        for name in kept.missions
+        if name.startswith("m-") and name not in missions and not (faces.holder and name > newest)
+    ]
+    if unknown:
+        what = (
+            f"the image is older than the journal: {counted(len(unknown), 'mission')} of the journal it does not have"
+        )
+        return Finding("image.moment", False, what, f"{_ONE_BACKUP} Else what those missions paid for is lost.")
+    lacking = [name for name, keys in _said(root) if not keys <= kept.keys]
+    if lacking:
+        what = f"the journal is older than the image: it lacks calls of {counted(len(lacking), 'mission')}"
+        return Finding("image.moment", False, what, f"{_ONE_BACKUP} Answers are there; how they came about is lost.")
+    return Finding("image.moment", True, "image and journal are of one moment")
+
+
+def _said(root: Root) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the newest missions, with the keys of the calls that their thoughts say they rest on."""
+    missions = root.get(roots.MISSIONS)
+    if not missions:
+        return
+    for name in islice(reversed(missions.keys()), NEWEST):
+        provenance = own_slots(roots.mission_record(root, name).thought).get("provenance")
+        if isinstance(provenance, Mapping):
+            yield name, frozenset(provenance.get("journal", ()))
+
+
+def _files(faces: Faces, root: Root) -> Finding:
+    attachments: Mapping[str, Attachment] = dict(root.get(roots.ATTACHMENTS) or {})
+    bad: list[str] = []
+    for attachment in attachments.values():
+        try:
+            faces.attached(attachment)
+        except ImageDamaged as error:
+            bad.append(error.message)
+    if not bad:
+        return Finding("image.files", True, f"{counted(len(attachments), 'attached file')} as they were attached")
+    more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
+    remedy = (
+        "Attach the same files again, to any question: that writes them anew. Or bring back the folder of the blobs."
+    )
+    return Finding("image.files", False, f"{bad[0]}{more} (of {counted(len(attachments), 'file')})", remedy)
+
+
+def _calls(kept: _Kept) -> Finding:
+    if not kept.damaged:
+        return Finding("image.journal", True, f"{counted(kept.calls, 'call')} in the journal as they were written")
+    more = f", and {len(kept.damaged) - 1} more" if len(kept.damaged) > 1 else ""
+    remedy = f"{_ONE_BACKUP} Or leave it: a mission that needs one of them asks the model again."
+    return Finding("image.journal", False, f"damaged in the journal: {kept.damaged[0]}{more}", remedy)

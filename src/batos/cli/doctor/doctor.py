@@ -1,0 +1,266 @@
+"""The doctor: Ollama, models, memory, codex, image and house looked at in turn; nothing is loaded, nothing changed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from batos.cli.doctor import belonging, cellcheck, house, residency
+from batos.codex import codex
+from batos.codex.codex import Codex
+from batos.config import Settings
+from batos.conversations import compaction
+from batos.errors import BatosError, OllamaUnfit, UsageError
+from batos.genesis import adapter_check, budget_check, integrity, modelfile, offline, runner_check
+from batos.genesis.adapters.inventory import Shelf
+from batos.genesis.daemon_listing import Listed, look
+from batos.genesis.integrity import Finding
+from batos.genesis.plan import Plan
+from batos.image import approvals, roots
+from batos.image.looking import Faces, exists, looking
+from batos.image.roots import Root
+from batos.image.storage import file_of, journal_uri
+from batos.image.tail import cuttings
+from batos.inference.ollama import opening
+from batos.inference.ollama.bridge import Bridge
+from batos.inference.ollama.catalogue import RunnerRow
+from batos.notation import masked
+from batos.terminal.console import counted, size
+
+#: The newest minor version that was tested against.
+TESTED = (0, 33)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What the daemon said, as far as it answers; `findings` are about itself."""
+
+    listed: Listed | None = None
+    runners: tuple[RunnerRow, ...] = ()
+    findings: list[Finding] = field(default_factory=list)
+
+
+async def examine(settings: Settings, environ: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
+    """Everything that can be looked at; what cannot is a finding too."""
+    findings = [*house.findings(settings), await cellcheck.runs()]
+    async with _bridge(settings) as bridge:
+        asked = await _ask(bridge) if bridge is not None else _Asked(findings=[_no_address(settings)])
+        findings += [*asked.findings, _environment(settings, os.environ if environ is None else environ)]
+        whole, found = await asyncio.to_thread(_codex, settings)
+        shelf, unasked = await _shelf(settings, whole, asked.listed, bridge)
+        plan, read = await asyncio.to_thread(_read, settings, whole, asked.listed, shelf)
+        findings += [*found, *unasked, *read]
+        if plan is not None and bridge is not None:
+            findings += await _memory(plan, settings, bridge, asked.runners)
+    return tuple(findings)
+
+
+@asynccontextmanager
+async def _bridge(settings: Settings) -> AsyncIterator[Bridge | None]:
+    try:
+        bridge = opening.bridge(settings)
+    except UsageError:  # the client knows more of names than the settings do
+        yield None
+        return
+    async with bridge:
+        yield bridge
+
+
+def _no_address(settings: Settings) -> Finding:
+    return Finding("ollama.answers", False, f"{settings.ollama_host} is no address", "Correct OLLAMA_HOST.")
+
+
+async def _ask(bridge: Bridge) -> _Asked:
+    asked = _Asked()
+    try:
+        asked.listed = await look(bridge)
+        asked.runners = tuple(await bridge.ps())
+    except OllamaUnfit as error:
+        asked.findings = [
+            Finding("ollama.answers", True, f"something answers at {bridge.url}"),
+            Finding("ollama.version", False, error.message, error.remedy),
+        ]
+    except BatosError as error:
+        asked.findings = [_silent(error)]
+    else:
+        answers = Finding("ollama.answers", True, f"Ollama answers at {bridge.url}")
+        asked.findings = [answers, _version(asked.listed.version)]
+    return asked
+
+
+def _silent(error: BatosError) -> Finding:
+    return Finding("ollama.answers", False, error.message, error.remedy)
+
+
+def _version(version: str) -> Finding:
+    numbers = [int(part) for part in version.lstrip("v").split(".")[:2] if part.isdecimal()]
+    newer = len(numbers) == 2 and tuple(numbers) > TESTED
+    beyond = f", newer than the {'.'.join(map(str, TESTED))} that was tested" if newer else ""
+    return Finding("ollama.version", True, f"Ollama is {version}{beyond}")
+
+
+def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
+    """What can be seen here of the daemon's own settings: it was perhaps started from this environment."""
+    differing = [
+        f"{name}={environ[name]} and {setting} = {value}"
+        for name, setting, value in (
+            ("OLLAMA_NUM_PARALLEL", "parallel", settings.parallel),
+            ("OLLAMA_KV_CACHE_TYPE", "kv_type", settings.kv_type),
+        )
+        if environ.get(name, "").strip() not in ("", str(value))
+    ]
+    if environ.get("OLLAMA_KEEP_ALIVE", "").strip() in ("0", "0s"):
+        differing.append("OLLAMA_KEEP_ALIVE=0: a daemon started from here loads its model anew for every call")
+    if differing:
+        remedy = "Say the same to the daemon and in batos.toml (the budget counts by it), and let it keep its models."
+        return Finding("ollama.environment", False, f"this environment has {'; '.join(differing)}", remedy)
+    return Finding("ollama.environment", True, "nothing in this environment speaks against the settings")
+
+
+async def _shelf(
+    settings: Settings, whole: Codex | None, listed: Listed | None, bridge: Bridge | None
+) -> tuple[Shelf, list[Finding]]:
+    """The adapters, held against their bases where Ollama can be asked for them."""
+    if whole is not None and listed is not None and bridge is not None:
+        try:
+            return await offline.held(settings, whole, listed, bridge), []
+        except BatosError as error:
+            return await asyncio.to_thread(offline.laid, settings), [_silent(error)]
+    return await asyncio.to_thread(offline.laid, settings), []
+
+
+def _read(
+    settings: Settings, whole: Codex | None, listed: Listed | None, shelf: Shelf
+) -> tuple[Plan | None, list[Finding]]:
+    """Codex, adapters and image, held against what the daemon lists; the plan, if there can be one."""
+    findings: list[Finding] = []
+    plan = None
+    if not exists(settings.image_uri):
+        remedy = "Run `batos genesis`: it makes one."
+        findings.append(Finding("image.opens", False, f"there is no image yet at {_shown(settings)}", remedy))
+    else:
+        try:
+            with looking(settings.image_uri, settings.journal) as faces:
+                findings += _faces(settings, faces)
+                with faces.root() as root:
+                    plan = offline.compared(settings, whole, listed, shelf, root) if whole and listed else None
+                    findings += _missions(root, faces)
+                    findings += [residency.reloads(root)] if roots.MISSIONS in root else []
+                    findings += belonging.findings(faces, root)
+                    findings += integrity.audit(root, whole, plan, settings.profile) if whole is not None else ()
+        except BatosError as error:
+            opened = any(each.id == "image.opens" for each in findings)
+            id_ = "image.reads" if opened else "image.opens"
+            findings.append(Finding(id_, False, masked(error.message), error.remedy))
+    if plan is None and whole and listed:
+        plan = offline.compared(settings, whole, listed, shelf, None)
+    if plan is not None:
+        findings += _beside(settings, plan)
+    return plan, findings
+
+
+def _codex(settings: Settings) -> tuple[Codex | None, list[Finding]]:
+    read = codex.read(settings.home / "codex")
+    if read.codex is None:
+        return None, [Finding("codex.files", False, fault.message, fault.remedy) for fault in read.faults]
+    try:
+        read.codex.profile(settings.profile)
+    except BatosError as error:
+        return None, [Finding("codex.files", False, error.message, error.remedy)]
+    return read.codex, [Finding("codex.files", True, f"the codex can be read ({read.codex.digest[:12]})")]
+
+
+def _shown(settings: Settings) -> str:
+    return masked(settings.image_uri)
+
+
+def _faces(settings: Settings, faces: Faces) -> Iterator[Finding]:
+    yield Finding("image.opens", True, f"the image opens: {_shown(settings)}")
+    held = f"{faces.holder} has it open; this is its last commit" if faces.holder else "nobody else has it open"
+    yield Finding("image.held", True, held)
+    yield house.clock(faces.last_at())
+    try:
+        what = "image and journal belong together" if faces.pair() else "nothing is in it yet"
+        yield Finding("image.pair", True, what)
+    except BatosError as error:
+        yield Finding("image.pair", False, error.message, error.remedy)
+    bad = [f"{path}.index" for path, sound in faces.indexes if not sound]
+    if bad:
+        remedy = f"Nothing is lost, only the start is slower: remove {' and '.join(bad)}; it is written anew."
+        yield Finding("image.index", False, f"{' and '.join(bad)} cannot be read", remedy)
+    else:
+        yield Finding("image.index", True, f"{counted(len(faces.indexes), 'index file')} can be read")
+    if faces.unfinished:
+        left = ", ".join(f"{size(rest)} at the end of {path}" for path, rest in faces.unfinished)
+        remedy = "Nothing that was acknowledged is in it: the next start cuts it off and keeps a copy."
+        yield Finding("image.tail", False, f"a crash left an unfinished commit, {left}", remedy)
+    else:
+        yield Finding("image.tail", True, "the last commit is whole")
+    yield _cut(settings)
+
+
+def _cut(settings: Settings) -> Finding:
+    uris = (settings.image_uri, journal_uri(settings.image_uri, settings.journal))
+    kept = [str(each) for path in map(file_of, uris) if path is not None for each in cuttings(path)]
+    if kept:
+        what = f"a crash left an unfinished commit, cut off and kept in {', '.join(kept)}"
+        return Finding("image.cut", False, what, "Nothing that was acknowledged is in it: remove it when you like.")
+    return Finding("image.cut", True, "no unfinished commit was cut off")
+
+
+def _missions(root: Root, faces: Faces) -> Iterator[Finding]:
+    asked = _asked(root) if roots.AWAITED in root else 0
+    tidying = compaction.left(root) if roots.UNFOLDED in root else []
+    waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked - len(tidying)
+    if waiting and faces.holder:
+        yield Finding("missions.waiting", True, f"{counted(waiting, 'mission')} under way in {faces.holder}")
+    elif waiting:
+        yield Finding("missions.waiting", False, f"{counted(waiting, 'mission')} left undone", "Run `batos resume`.")
+    elif asked:
+        told = f"{counted(asked, 'mission')} that you are asked about: `batos approvals`"
+        yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
+    elif tidying:
+        told = f"{counted(len(tidying), 'compaction')}, which the next turn there goes on with, or `batos resume`"
+        yield Finding("missions.waiting", True, f"no mission was left undone, but for {told}")
+    else:
+        yield Finding("missions.waiting", True, "no mission was left undone")
+
+
+def _asked(root: Root) -> int:
+    """How many missions wait for a person."""
+    asked = {mission for approval in approvals.awaited(root) for mission in approval.missions}
+    return sum(roots.mission_record(root, mission).status.word == "waiting" for mission in asked)
+
+
+def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
+    """The adapters, and the Modelfiles that genesis wrote."""
+    yield from adapter_check.findings(plan.shelf, plan.chosen, plan.adapters, plan.codex, plan.profile)
+    folder = settings.place / "modelfiles"
+    other = [made.label for made in plan.recipes.values() if not modelfile.matches(folder, made)]
+    if other:
+        what = f"the Modelfile of {', '.join(other)} in {folder} is missing, or is not what the codex says"
+        yield Finding("models.files", False, what, "Run `batos genesis`: it writes them anew.")
+    else:
+        what = f"{counted(len(plan.recipes), 'Modelfile')} in {folder} as the codex says"
+        yield Finding("models.files", True, what)
+
+
+async def _memory(plan: Plan, settings: Settings, bridge: Bridge, runners: tuple[RunnerRow, ...]) -> list[Finding]:
+    """What the models need of the card, what lies there, and room on the daemon's disk where it is this machine's."""
+    try:
+        found = await budget_check.findings(plan, settings, bridge)
+        found += await runner_check.findings(plan, bridge, runners)
+        store = await _store(plan, bridge)
+    except BatosError as error:
+        return [_silent(error)]
+    return [*found, *store]
+
+
+async def _store(plan: Plan, bridge: Bridge) -> list[Finding]:
+    bases = (made.base for made in plan.recipes.values())
+    base = next((each for each in bases if plan.listed.row(each) is not None), None)
+    return [] if base is None else house.store(Path((await bridge.show(base)).blob))

@@ -1,0 +1,119 @@
+"""The door for verbs that only read: the image looked at as it is on disk, whether or not a process has it open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from batos.brief import File
+from batos.cli.doors.idle import Idle
+from batos.client.wire.pending import Acknowledged, Hear
+from batos.client.wire.protocol import read_args
+from batos.config import Settings
+from batos.errors import BatosError, NoServer
+from batos.image import storage
+from batos.image.ids import utc_now
+from batos.image.looking import Faces, exists, looking
+from batos.image.readable import ReadableImage, complete
+from batos.inference.journal import Entries
+from batos.methods.lifecycle.method_readings import LivesRead
+from batos.missions.readings import Readings
+from batos.server.dispatch.reads import Reader
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Looked(Readings):
+    """An image that is looked at, with all that reading it takes."""
+
+    settings: Settings
+    image: ReadableImage
+    journal: Entries
+    lives: LivesRead
+    clock: Callable[[], datetime] = utc_now
+
+
+class Beside(Idle):
+    """A door through which one only looks."""
+
+    served = False
+
+    def __init__(self, looked: Looked, holder: str, since: float) -> None:
+        """Look at an image; `holder` is the process that has it open, `since` when it opened it; "" and 0 if none."""
+        self.holder = holder
+        self._since = since
+        self._looked = looked
+        self._reader = Reader(looked)
+        self._verbs = self._reader.verbs()
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+    ) -> dict[str, Any]:
+        """Run a verb that only reads; NoServer for anything else."""
+        given = read_args(verb, args or {})
+        if verb not in self._verbs:
+            raise NoServer(f"no server runs, and {verb} is more than a look")
+        return await self._verbs[verb](given, hear, acknowledged)
+
+    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+        """Refuse: no file can be handed over here."""
+        raise NoServer("no server runs, and files are handed over to be asked about")
+
+    async def attends(self, mission: str) -> bool:
+        """Say whether the image's holder runs it; a mission begun before the holder opened it was left by another."""
+        return bool(self.holder) and await self._reader.read(self._runs, mission)
+
+    def _runs(self, mission: str) -> bool:
+        image = self._looked.image
+        with image.snapshot() as root:
+            status = image.find(root, mission)[1]
+        return status.word == "running" and datetime.fromisoformat(status.at).timestamp() >= self._since
+
+    async def begin(self, mission: str) -> None:
+        """Refuse: no mission runs while the image is only looked at."""
+        raise NoServer(f"no server runs, and {mission} is only looked at")
+
+
+@asynccontextmanager
+async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:
+    """Open the image as it was committed last, for reading; if there is no whole one on a disk, open the other door.
+
+    What cannot be read is left to the other as well: it mends what a crash left, or says what is wrong.
+    """
+    async with AsyncExitStack() as stack:
+        # Opening may scan a file: not on the loop.
+        faces = await asyncio.to_thread(_looked, stack, settings)
+        if faces is None:
+            yield await stack.enter_async_context(otherwise)
+            return
+        image = ReadableImage(settings.image_uri, faces.image, faces.journal)
+        looked = Looked(settings, image, Entries(faces.journal), LivesRead(image))
+        file = storage.file_of(settings.image_uri)
+        since = storage.held_since(file) if file is not None and faces.holder else 0.0
+        yield Beside(looked, faces.holder, since)
+
+
+def _looked(stack: AsyncExitStack, settings: Settings) -> Faces | None:
+    """Open the image, if it is a whole one on a disk."""
+    if storage.file_of(settings.image_uri) is None or not exists(settings.image_uri):
+        return None
+    with ExitStack() as opening:
+        try:
+            faces = opening.enter_context(looking(settings.image_uri, settings.journal))
+            faces.pair()
+            with faces.root() as root:
+                if not complete(root):
+                    return None
+        except BatosError:
+            return None
+        stack.push(opening.pop_all())
+        return faces

@@ -1,0 +1,214 @@
+"""What a verb speaks to: the server that holds the image, or the image itself, opened in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+from batos.brief import File
+from batos.cli.doors import wanting
+from batos.cli.doors.idle import Idle
+from batos.cli.imports import importing
+from batos.cli.verb_options import Called
+from batos.client.wire import server_file
+from batos.client.wire.pending import Acknowledged, Hear
+from batos.errors import ImageBusy, NoServer
+
+if TYPE_CHECKING:
+    from batos.client.asynchronous import AsyncClient
+    from batos.config import Settings
+
+
+class Door(Protocol):
+    """A way to the mind: through each one the same calls give the same results, events and errors."""
+
+    @property
+    def served(self) -> bool:
+        """Say whether a server stands behind it, which goes on with missions when this process ends."""
+        ...
+
+    @property
+    def holder(self) -> str:
+        """Return the process that has the image open, if this one only looks at it; else ""."""
+        ...
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+    ) -> dict[str, Any]:
+        """Ask one thing (docs/protocol.md has the verbs); raises the BatosError that came of it."""
+        ...
+
+    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+        """Hand over the bytes of files; gives the references that a brief carries."""
+        ...
+
+    async def attends(self, mission: str) -> bool:
+        """Say whether somebody is at work on a mission that has not ended, or will be without being asked."""
+        ...
+
+    async def left_behind(self) -> list[str]:
+        """Settle and queue the missions that nobody runs, and return them; none where a server runs them."""
+        ...
+
+    async def begin(self, mission: str) -> None:
+        """Run a queued mission in this process; do nothing where a server runs it."""
+        ...
+
+    async def afterwards(self, mission: str) -> str | None:
+        """Begin in this process what an answered turn made due, and return its id; a server does so by itself."""
+        ...
+
+    async def learn(self, mission: str) -> Mapping[str, Any]:
+        """Make methods in this process now that the mission is answered: {made, left, new}; a server does it itself.
+
+        `new` is how many of those that are left this mission was the first to do without.
+        """
+        ...
+
+    async def keep_learning(self) -> None:
+        """Begin to make methods in this process while nobody asks anything; a server does so by itself."""
+        ...
+
+    async def rest(self) -> None:
+        """Return when nothing that was begun in this process goes on, and what is to be learnt is learnt."""
+        ...
+
+
+#: A door that is opened by `async with`, inside the loop.
+Opened: TypeAlias = AbstractAsyncContextManager[Door]
+#: Whether a server is asked: where one runs, always, or not at all.
+Remote: TypeAlias = Literal["if_running", "required", "never"]
+#: Seconds between two tries to open an image that another process has open.
+_PAUSE: Final = 0.1
+
+
+def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, again: bool = False) -> Opened:
+    """The door that a verb is to use. Call it before the loop runs: what it needs is imported now, not on the loop.
+
+    The setting `server` names it, or else the note that a running server leaves in the home; `--image` goes past the
+    home's server, which may hold another image. Where there is none, a verb that only `reads` looks at the image, also
+    beside a process that has it open; another opens it, and waits a moment for such a process. What it finds is not
+    told `again`. NoServer: a server is required and there is none.
+    """
+    settings = called.settings
+    if remote != "never" and (server := server_of(called, again=again)) is not None:
+        return server
+    if remote == "required":
+        raise NoServer(f"no server of {settings.home} runs")
+    with importing():
+        from batos.cli.doors.local import opened
+
+        patient = _patiently(called, lambda: opened(settings), ours=remote != "never" and _is_ours(called))
+        if not reads:
+            return patient
+        from batos.cli.doors import beside
+    return beside.opened(settings, patient)
+
+
+def server_of(called: Called, *, again: bool = False) -> Opened | None:
+    """Return the door to the server that a verb is to use, as `door` chooses it; None where no server runs."""
+    settings = called.settings
+    if settings.server or (_is_ours(called) and server_file.running(settings.home) is not None):
+        return through(_client(settings))
+    if not again:
+        _tell_stale(called)
+    return None
+
+
+def _is_ours(called: Called) -> bool:
+    """Say whether the image is the one that the home's server would have."""
+    return called.loaded.sources.get("image") != "flag"
+
+
+@asynccontextmanager
+async def _patiently(called: Called, opened: Callable[[], Opened], *, ours: bool) -> AsyncIterator[Door]:
+    async with AsyncExitStack() as stack:
+        yield await _first(stack, called, opened, ours=ours)
+
+
+async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Opened], *, ours: bool) -> Door:
+    """Open the image as soon as nobody else has it, or the server if one has just started."""
+    from batos.image.storage import file_of  # where a server answers, nothing of the database is loaded
+
+    settings, loop = called.settings, asyncio.get_running_loop()
+    until: float | None = None
+    with ExitStack() as saying:
+        while True:
+            try:
+                return await stack.enter_async_context(opened())
+            except ImageBusy as busy:
+                if ours and server_file.running(settings.home) is not None:
+                    client = await asyncio.to_thread(_client, settings)  # it imports, which blocks
+                    return await stack.enter_async_context(through(client))
+                now = loop.time()
+                if until is None:
+                    until = now + settings.busy_seconds
+                    _tell_waiting(called, busy.owner)
+                    saying.enter_context(wanting.waiting(file_of(settings.image_uri)))
+                if now >= until:
+                    raise
+            await asyncio.sleep(_PAUSE)
+
+
+def _client(settings: Settings) -> AsyncClient:
+    """Make a client of the server that the settings name, or else of the home's."""
+    with importing():  # where no server runs, nothing of sockets is loaded
+        from batos.client.asynchronous import AsyncClient
+    return AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
+
+
+def _tell_waiting(called: Called, owner: str) -> None:
+    seconds = called.settings.busy_seconds
+    if seconds:
+        called.note(f"Waiting for {owner}, which has the image; at most {seconds:g} s.")
+
+
+def _tell_stale(called: Called) -> None:
+    """A note that an ended server left behind is no obstacle, and no secret."""
+    left = server_file.read(called.settings.home)
+    if left is not None and not called.quiet:
+        called.console.say(f"The server of process {left.pid} has ended; its note is ignored.", dim=True)
+
+
+@asynccontextmanager
+async def through(client: AsyncClient) -> AsyncIterator[Door]:
+    """The door to a server."""
+    async with client:
+        yield Served(client)
+
+
+@dataclass(frozen=True, slots=True)
+class Served(Idle):
+    """A door to a server, which sees by itself to what was left, is due and is to be learnt."""
+
+    client: AsyncClient
+    served: bool = True
+    holder: str = ""
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+    ) -> dict[str, Any]:
+        """Ask the server one thing."""
+        return await self.client.call(verb, args, hear, acknowledged)
+
+    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+        """Hand the bytes of files over to the server."""
+        return await self.client.attach(files)
+
+    async def attends(self, mission: str) -> bool:
+        """Return True: the server attends to it."""
+        return True
+
+    async def begin(self, mission: str) -> None:
+        """The server began it."""

@@ -1,0 +1,123 @@
+"""A mission that somebody waits for at a door: told until its end, and cancelled when they stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from batos.cli.doors.door import Door
+from batos.cli.render.learning import after_lines
+from batos.cli.render.teller import Teller
+from batos.errors import BatosError, Refused
+
+
+@dataclass(slots=True)
+class Errand:
+    """One mission after another, each told by `teller`; `mission` is the last one that was accepted."""
+
+    teller: Teller
+    mission: str = ""
+    #: Seconds in which a mission is to be cancelled and to tell its end.
+    patience: float = 10.0
+    #: Seconds between two drawings of the live line.
+    pace: float = 0.25
+    _accepted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self, door: Door, verb: str, args: Mapping[str, Any]) -> int:
+        """Ask for a mission (`submit`, `send`) and wait for its end; gives the exit code that it deserves.
+
+        Cancelled: the mission is cancelled with it, and what it cost is told. Raises what kept it from being accepted.
+        """
+        self.mission = ""
+        self._accepted.clear()
+        asked = asyncio.ensure_future(door.call(verb, {**args, "follow": True}, self.teller.hear, self._acknowledge))
+        try:
+            # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
+            async with self._telling("Ctrl-C stops it"):
+                found = await asyncio.shield(asked)
+            return self.teller.ended(found)
+        except asyncio.CancelledError:
+            await self._cancel(door, asked)
+            raise
+        except BatosError:
+            if self.mission:
+                self.parting()
+            raise
+
+    async def wait(self, door: Door, args: Mapping[str, Any]) -> int:
+        """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
+        async with self._telling("Ctrl-C leaves it"):
+            found = await door.call("wait", {**args, "follow": True}, self.teller.hear)
+        return self.teller.ended(found)
+
+    @asynccontextmanager
+    async def _telling(self, stop: str) -> AsyncIterator[None]:
+        """Keep the live line up to date, where there is one, and take it away in the end."""
+        self.teller.begin(stop)
+        if not self.teller.lives:
+            yield
+            return
+        drawing = asyncio.ensure_future(self._draw())
+        try:
+            yield
+        finally:
+            drawing.cancel()
+            await asyncio.wait({drawing})
+            self.teller.console.redraw([])
+
+    async def _draw(self) -> None:
+        while True:
+            self.teller.tick()
+            await asyncio.sleep(self.pace)
+
+    async def learn(self, door: Door) -> None:
+        """Let the door make what the mission did without, and tell what came of it.
+
+        What is left is told once, by the mission that was the first to do without it; `verbose` tells it each time.
+        """
+        told = dict(await door.learn(self.mission))
+        if not (told["new"] or self.teller.verbose):
+            told["left"] = 0
+        for line in () if self.teller.quiet else after_lines(told):
+            self.teller.console.say(line, dim=True)
+
+    def parting(self) -> None:
+        """Say how what was begun is found again."""
+        if self.mission:
+            self.teller.console.say(f"{self.mission} is in the image: `batos show {self.mission}`.")
+
+    def _acknowledge(self, told: Mapping[str, Any]) -> None:
+        self.mission = str(told["mission"])
+        self._accepted.set()
+
+    async def _cancel(self, door: Door, asked: asyncio.Future[dict[str, Any]]) -> None:
+        """Cancel the mission, or the question where none came of it."""
+        accepted = asyncio.ensure_future(self._accepted.wait())
+        try:
+            # It may be durable and its acknowledgement still on the way.
+            both: set[asyncio.Future[Any]] = {asked, accepted}
+            await asyncio.wait(both, timeout=self.patience, return_when=asyncio.FIRST_COMPLETED)
+            if not self.mission:
+                return
+            self.teller.console.say("Cancelling; Ctrl-C again leaves at once.", dim=True)
+            # Not `asyncio.timeout`: in a task that was cancelled it tells its own end as another cancellation.
+            await asyncio.wait_for(self._ended(door, asked), self.patience)
+            self.teller.cancelled(asked.result())
+        except (BatosError, TimeoutError) as error:
+            why = error.message if isinstance(error, BatosError) else "the server does not answer"
+            self.teller.console.say(f"It could not be cancelled: {why}.")
+            self.parting()
+        finally:
+            for each in (accepted, asked):
+                each.cancel()
+                with suppress(asyncio.CancelledError, BatosError):
+                    await each
+
+    async def _ended(self, door: Door, asked: asyncio.Future[dict[str, Any]]) -> None:
+        """The mission is cancelled, and its end has come."""
+        with suppress(Refused):  # it has just ended by itself
+            await door.call("cancel", {"mission": self.mission})
+        await asyncio.wait({asked})

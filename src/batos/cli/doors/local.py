@@ -1,0 +1,138 @@
+"""The door without a server: the image opened in this process, behind the dispatcher that a server has too."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from batos.brief import File
+from batos.cli.doors.wanting import wanted
+from batos.client.wire.pending import Acknowledged, Hear
+from batos.client.wire.protocol import read_args
+from batos.client.wire.verb_shapes import PIECE_BYTES
+from batos.config import Settings
+from batos.errors import ApprovalNeeded, NoServer
+from batos.events import Events
+from batos.image.storage import file_of
+from batos.missions.late_methods import writing_seconds
+from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.uploads import Uploads, sweep
+from batos.uvm import UVM, Seams, open_uvm
+
+#: Nobody goes on with these by themselves while no server runs.
+_IDLE = frozenset({"queued", "running", "waiting", "paused"})
+
+
+class LocalDoor:
+    """A door over an open UVM. A mission runs here only while somebody waits for it."""
+
+    served = False
+    holder = ""
+
+    def __init__(self, uvm: UVM, dispatcher: Dispatcher) -> None:
+        self.uvm = uvm
+        self._dispatcher = dispatcher
+        self._begun: set[str] = set()
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+    ) -> dict[str, Any]:
+        """Ask one thing of the mind in this process; NoServer for what only a server can do."""
+        if verb == "status":
+            read_args(verb, args or {})
+            raise NoServer("no server runs, so there is nothing under way")
+        if verb == "wait":
+            await self._check(args or {})
+        return await self._dispatcher.handle(verb, args or {}, hear or _ignored, acknowledged or _ignored)
+
+    async def _check(self, args: Mapping[str, Any]) -> None:
+        """Refuse to wait for what nobody is at work on."""
+        found = await self._dispatcher.handle(
+            "show", {name: args[name] for name in ("mission", "user") if name in args}, _ignored, _ignored
+        )
+        if found["status"] == "waiting" and (found.get("reason") or {}).get("code") == ApprovalNeeded.code:
+            return  # that is a person's turn, and what it waits for is told at once
+        if found["status"] in _IDLE and found["id"] not in self._begun:
+            raise NoServer(
+                f"no server runs, so nobody is at work on {found['id']} ({found['status']})",
+                remedy=f"Start one with `batos serve`, or run it here: `batos resume {found['id']}`.",
+            )
+
+    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+        """Keep the bytes of files for the brief that names them."""
+        for file in files:
+            for offset in range(0, len(file.data), PIECE_BYTES):
+                piece = base64.b64encode(file.data[offset : offset + PIECE_BYTES]).decode()
+                args = {"sha256": file.ref.sha256, "offset": offset, "data": piece}
+                if "size" in await self.call("attach", args):
+                    break  # it is whole, or the image has it
+        return [file.ref.model_dump() for file in files]
+
+    async def attends(self, mission: str) -> bool:
+        """Say whether this process runs the mission."""
+        return mission in self._begun
+
+    async def left_behind(self) -> list[str]:
+        """Settle and queue the missions that nobody runs, and return them."""
+        return await self.uvm.recover()
+
+    async def begin(self, mission: str) -> None:
+        """Run a queued mission in this process."""
+        self._begun.add(mission)
+        await self.uvm.begin(mission)
+
+    async def afterwards(self, mission: str) -> str | None:
+        """Begin what an answered turn made due, and return its id."""
+        begun = await self.uvm.afterwards.see_to(mission)
+        if begun is not None:
+            self._begun.add(begun)
+        return begun
+
+    async def learn(self, mission: str) -> Mapping[str, Any]:
+        """Make methods within the setting `learn_seconds`, if one fits into that at the mission's pace.
+
+        It ends sooner where another process waits for the image.
+        """
+        call = writing_seconds(self.uvm.mission(mission)["cost"])
+        image = file_of(self.uvm.settings.image_uri)
+        unless = None if image is None else wanted(image)
+        told = await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)
+        return {**told, "new": sum(each["mission"] == mission for each in self.uvm.learning.wished())}
+
+    async def keep_learning(self) -> None:
+        """Begin to make methods in this process while nobody asks anything."""
+        self.uvm.learning.keep()
+
+    async def rest(self) -> None:
+        """Wait until no mission runs here and what is to be learnt is learnt."""
+        rested: set[str] = set()
+        while going := {*self._begun, *self.uvm.workers.running} - rested:
+            for mission in going:
+                await self.uvm.ended(mission)
+            rested |= going
+        await self.uvm.learning.some()
+
+
+def _ignored(*_told: Any) -> None:
+    """Nobody listens."""
+
+
+@asynccontextmanager
+async def opened(settings: Settings, seams: Seams | None = None) -> AsyncIterator[LocalDoor]:
+    """The door over the settings' image; whatever runs when it is closed goes back to the queue."""
+    async with open_uvm(settings, Events(log=True), seams) as uvm:
+        await asyncio.to_thread(sweep, settings.home)
+        # A folder of its own: a server of the same home has one too.
+        uploads = Uploads(settings.home / f"uploads-{os.getpid()}", settings.attachment_bytes)
+        try:
+            yield LocalDoor(uvm, Dispatcher(uvm, uploads, works=False))
+        finally:
+            await uploads.close()

@@ -1,0 +1,171 @@
+"""The command `batos`: its verbs, each loaded only when it is called, and the one place where errors become exits."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from batos import __version__
+from batos.cli.imports import importing
+from batos.cli.shared_options import shared
+from batos.cli.surroundings import Surroundings
+from batos.errors import BatosError, InternalError
+from batos.terminal.console import Console, Terminated
+
+#: verb -> (module, what it does); a verb's command is the attribute of its name there.
+VERBS: dict[str, tuple[str, str]] = {
+    "genesis": ("batos.cli.verbs.genesis", "Bring models and image to what the codex says."),
+    "ask": ("batos.cli.verbs.asking", "Ask, and wait for the answer."),
+    "chat": ("batos.cli.verbs.chat", "Talk: questions and answers in one conversation."),
+    "serve": ("batos.cli.verbs.serve", "Hold the image open, run missions and answer clients."),
+    "status": ("batos.cli.verbs.status", "Show how things stand, with a server or without one, on one screen."),
+    "submit": ("batos.cli.verbs.asking", "Give it a question, and go on without waiting."),
+    "wait": ("batos.cli.verbs.asking", "Wait for a mission's end."),
+    "missions": ("batos.cli.verbs.show", "List the newest missions, or follow them."),
+    "show": ("batos.cli.verbs.show", "Show a mission: states, calls, tokens, provenance, prompts."),
+    "cancel": ("batos.cli.verbs.steering", "Cancel a mission."),
+    "pause": ("batos.cli.verbs.steering", "Pause a mission."),
+    "resume": ("batos.cli.verbs.steering", "Let a mission go on, or run what was left undone."),
+    "retry": ("batos.cli.verbs.retry", "Ask again what a mission asked, and pay for nothing twice."),
+    "send": ("batos.cli.verbs.asking", "Send a message to an object of the image."),
+    "approvals": ("batos.cli.verbs.deciding", "List the methods that wait for your yes, or show one."),
+    "approve": ("batos.cli.verbs.deciding", "Let methods be installed, exactly as they were asked about."),
+    "reject": ("batos.cli.verbs.deciding", "Let a method not be installed, and say why."),
+    "inspect": ("batos.cli.verbs.show", "Look at an object of the image, or at one of its slots."),
+    "method": ("batos.cli.verbs.method", "Look at what was learnt, bring a revision back, redefine it."),
+    "tools": ("batos.cli.verbs.method", "List the tools that can be called."),
+    "codex": ("batos.cli.verbs.codex", "Show, check and compare the codex: who the personas are."),
+    "adapters": ("batos.cli.verbs.adapters", "List, check and choose the adapters that personas think with."),
+    "doctor": ("batos.cli.verbs.doctor", "Check Ollama, models, codex and image, and say what to do."),
+    "budget": ("batos.cli.verbs.budget", "Show what the models take of the card, and the window that fits."),
+    "ps": ("batos.cli.verbs.doctor", "Show which models are in memory and which are on disk."),
+    "config": ("batos.cli.verbs.doctor", "Show every setting, its value and where it came from."),
+    "token": ("batos.cli.verbs.keys", "Show how a program of this machine gets in."),
+    "keys": ("batos.cli.verbs.keys", "List, make and revoke the keys of clients elsewhere."),
+    "help": ("batos.cli.verbs.explaining", "Show the documentation, a page or a part of one."),
+    "completion": ("batos.cli.verbs.completion", "Print what makes a shell complete all this."),
+    "emulator": ("batos.cli.verbs.stand_in", "Run the stand-in for the Ollama daemon (it is not a model)."),
+}
+
+
+class Verbs(click.Group):
+    """A group whose help needs no verb loaded."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which a newcomer needs them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load the verb."""
+        if cmd_name not in VERBS:
+            if ctx.resilient_parsing:
+                return None  # a shell completes, it does not complain
+            near = difflib.get_close_matches(cmd_name, VERBS, 1)
+            ctx.fail(f"There is no verb {cmd_name!r}{f'; did you mean {near[0]!r}?' if near else '.'}")
+        with importing():
+            found = getattr(importlib.import_module(VERBS[cmd_name][0]), cmd_name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs and options that begin so; none is loaded for it."""
+        verbs = [CompletionItem(name, help=what) for name, (_, what) in VERBS.items() if name.startswith(incomplete)]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List them from the table above."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, what) for name, (_, what) in VERBS.items()])
+        records = (each.whole(ctx) for each in shared())
+        with formatter.section("Options that verbs share"):
+            formatter.write_dl([each for each in records if each])
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="batos %(version)s")
+def batos() -> None:
+    """BAT OS: a local-first mind that lives in a database and thinks through Ollama.
+
+    Begin with `batos genesis`, then `batos ask "..."`. Every verb takes --help, and all but completion and
+    emulator take --json.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point: runs a verb and exits with CONTRACT's code."""
+    # A process may be started with its streams closed; what it says then goes nowhere.
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
+        sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str], surroundings: Surroundings | None = None) -> int:
+    """Run a verb and return its exit code; without `surroundings` it has those of this process.
+
+    Errors are told on stderr, or as one JSON document where --json was asked for. Nothing of the call is left in the
+    process: its logs, its umask and its surroundings end with it.
+    """
+    with ExitStack() as until_end:
+        if surroundings is not None:
+            until_end.enter_context(surroundings.entered())
+        until_end.enter_context(_private_files())
+        return _run(arguments, until_end)
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    """Make every file its owner's alone: whatever is written holds what people asked and were told."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _run(arguments: list[str], until_end: ExitStack) -> int:
+    """Run a verb, which may leave in `until_end` what is to be undone when all is told, and return its exit code."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    console = Console.of(sys.stdout, sys.stderr, as_json="--json" in options)
+    try:
+        result: Any = batos.main(args=arguments or ["--help"], prog_name="batos", standalone_mode=False, obj=until_end)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as asked:
+        return asked.exit_code
+    except SystemExit as accused:  # the loop watch, which has said of what
+        return accused.code if isinstance(accused.code, int) else 1
+    except click.ClickException as wrong:
+        console.usage(wrong)
+        return 2
+    except BatosError as error:
+        console.error(error)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        console.interrupted("interrupted")
+        return 130
+    except Terminated:
+        console.interrupted("terminated")
+        return 143
+    except Exception as error:  # what nobody foresaw is told as every other error is; the log has its traceback
+        return _unforeseen(console, error, options)
+
+
+def _unforeseen(console: Console, error: Exception, options: list[str]) -> int:
+    from batos.terminal import logs
+
+    logs.fault(error, loud="debug" in options or "--log-level=debug" in options)
+    told = InternalError(f"{type(error).__name__}: {error}")
+    console.error(told)
+    return told.exit_code

@@ -1,0 +1,1 @@
+"""Rendering: what people read of missions, methods, approvals and objects."""

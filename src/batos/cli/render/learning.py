@@ -1,0 +1,80 @@
+"""What ran for a mission and what was learnt on the way: methods, intents that were interpreted, and what that cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from batos.terminal.console import counted
+
+#: Characters of why something was not learnt.
+_WHY: Final = 200
+#: How a generation ended, in words that follow its selector; where a method came of it nothing need be said.
+_OUTCOMES: Final = {
+    "declined": "was not tried again",
+    "budget": "was not tried",
+    "failed": "failed",
+    "left": "was stopped while being written",
+}
+
+
+def ran_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Which methods ran and which intents were interpreted, a line for each way; a method with its revision."""
+    ways: dict[str, Counter[str]] = {}
+    for each in provenance.get("methods", ()):
+        way = str(each["as"])
+        revision = f" {each['revision']}" if way.startswith("method") else ""
+        ways.setdefault(way, Counter())[f"{each['selector']}{revision}"] += 1
+    for way, selectors in ways.items():
+        often = (f"{name} ({count} times)" if count > 1 else name for name, count in selectors.items())
+        yield f"ran      {', '.join(often)}: {way}"
+
+
+def learnt_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """What was made, tried and waited for, with what that cost: it is no part of what the mission spent."""
+    generated = provenance.get("generated", ())
+    made = [each for each in generated if each["outcome"] in ("installed", "made")]
+    if made:
+        names = dict.fromkeys(str(each["selector"]) for each in made)
+        yield f"learnt   {', '.join(names)}: {_cost(made)}"
+    later: list[str] = []
+    for each in generated:
+        if each["outcome"] == "asked":
+            asked = f"a person was asked about it (batos approvals {each['approval']})"
+            yield f"learnt   {each['selector']}, {asked}: {_cost([each])}"
+        elif each["outcome"] == "later":
+            later.append(str(each["selector"]))
+        elif each["outcome"] in _OUTCOMES:
+            yield f"learnt   not {each['selector']}: it {_OUTCOMES[each['outcome']]}{_why(each)}; {_cost([each])}"
+    if later:
+        yield f"learnt   later: {', '.join(dict.fromkeys(later))}: interpreted here, made when the answer is out"
+
+
+def after_lines(told: Mapping[str, Any]) -> Iterator[str]:
+    """Yield lines on the methods made after the answer, and on those still to be made: {made, left}."""
+    made = [each for each in told["made"] if each["outcome"] == "installed"]
+    if made:
+        yield f"Methods now: {', '.join(str(each['selector']) for each in made)} ({_cost(made)})."
+    for each in told["made"]:
+        if each["outcome"] == "asked":
+            yield f"{each['selector']} waits for you: `batos approve {each['approval']}`."
+        elif each["outcome"] != "gone" and each not in made:
+            yield f"No method: {each['selector']} {_OUTCOMES.get(each['outcome'], 'was not made')}{_why(each)}."
+    if told["left"]:
+        many = counted(told["left"], "method")
+        yield f"{many} to be made: `batos serve` does so while nobody asks, `batos method make` at once."
+
+
+def _why(told: Mapping[str, Any]) -> str:
+    why = " ".join(str((told.get("failure") or {}).get("message", "")).split())
+    return f" ({why if len(why) <= _WHY else f'{why[: _WHY - 3]}...'})" if why else ""
+
+
+def _cost(generated: Iterable[Mapping[str, Any]]) -> str:
+    """What generations cost the mission that began them; who only waited for one paid nothing."""
+    told = list(generated)
+    calls, tokens = (sum(each[name] for each in told) for name in ("calls", "tokens"))
+    if calls:
+        return f"{counted(calls, 'call')}, {counted(tokens, 'token')}, beside what was spent"
+    return "nothing was paid"

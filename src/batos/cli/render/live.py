@@ -1,0 +1,123 @@
+"""One line that tells where a mission is while somebody waits for it: drawn again as it goes on, gone when it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from batos.cli.render.bars import lasting
+from batos.cli.render.mission import who
+
+
+@dataclass(slots=True)
+class Live:
+    """Hears a mission's events and says in a line: who is at work, in which state, parts, what is awaited, how long."""
+
+    clock: Callable[[], float] = time.monotonic
+    #: How it is stopped, in words.
+    stop: str = "Ctrl-C stops it"
+    _begun: float = 0.0
+    _who: str = ""
+    _personas: int = 0
+    _state: str = ""
+    _waits: str = ""
+    _learning: dict[str, None] = field(default_factory=dict)
+    #: Parts that were begun and that came back, and calls under way with whether a first word came.
+    _parts: dict[str, None] = field(default_factory=dict)
+    _back: int = 0
+    _of: int = 0
+    _calls: dict[str, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._begun = self.clock()
+
+    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Take an event."""
+        told = _HEARD.get(event)
+        if told is not None:
+            told(self, keys)
+
+    def line(self) -> str:
+        """Return the line as it is now."""
+        doing = " ".join(each for each in (self._who, self._state) if each) or "asking"
+        told = (doing, self._told_parts(), self._awaited(), lasting(self.clock() - self._begun), self.stop)
+        return " · ".join(each for each in told if each)
+
+    def _told_parts(self) -> str:
+        of = max(self._of or self._personas or len(self._parts), self._back)
+        return f"{self._back} of {of} parts" if of > 1 else ""
+
+    def _awaited(self) -> str:
+        if self._waits:
+            return self._waits
+        if self._learning:
+            one = len(self._learning) == 1
+            return f"learning {next(iter(self._learning)) if one else f'{len(self._learning)} methods'}"
+        if not self._calls:
+            return ""
+        return "the model writes" if any(self._calls.values()) else "waits for the model"
+
+    # -- what each event changes
+
+    def _accepted(self, keys: Mapping[str, Any]) -> None:
+        ahead = int(keys.get("waiting") or 0) - 1
+        self._state, self._waits = "queued", f"{ahead:,} before it" if ahead > 0 else ""
+
+    def _status(self, keys: Mapping[str, Any]) -> None:
+        reason = keys.get("reason") or {}
+        self._waits = f"waits: {reason.get('message', '')}" if keys["status"] == "waiting" else ""
+
+    def _routed(self, keys: Mapping[str, Any]) -> None:
+        self._who, self._waits = who(keys), ""
+        self._personas = len(keys["personas"]) if keys["effort"] == "council" else 0
+
+    def _entered(self, keys: Mapping[str, Any]) -> None:
+        if "/" not in str(keys.get("path") or ""):
+            self._state, self._waits = str(keys["state"]).lower(), ""
+
+    def _partial(self, keys: Mapping[str, Any]) -> None:
+        if not self._personas or keys.get("facet") is None:
+            self._back += 1
+            self._of = int(keys.get("of") or 0)
+
+    def _started(self, keys: Mapping[str, Any]) -> None:
+        path = str(keys["path"])
+        self._calls[path] = False
+        if "/delegating/" in path:
+            self._parts[path.rpartition("/")[2].partition("#")[0]] = None
+
+    def _first(self, keys: Mapping[str, Any]) -> None:
+        self._calls[str(keys["path"])] = True
+
+    def _ended(self, keys: Mapping[str, Any]) -> None:
+        self._calls.pop(str(keys["path"]), None)
+
+    def _generating(self, keys: Mapping[str, Any]) -> None:
+        selector = str(keys["selector"])
+        self._learning[selector] = None
+        if selector.endswith("_facet_"):
+            self._parts[selector.removesuffix("_facet_")] = None
+
+    def _learnt(self, keys: Mapping[str, Any]) -> None:
+        self._learning.pop(str(keys["selector"]), None)
+
+    def _step(self, keys: Mapping[str, Any]) -> None:
+        self._waits = f"{keys['step']}: {keys['status']}"
+
+
+_HEARD: Mapping[str, Callable[[Live, Mapping[str, Any]], None]] = {
+    "mission.accepted": Live._accepted,
+    "mission.status": Live._status,
+    "mission.routed": Live._routed,
+    "mission.state": Live._entered,
+    "mission.partial": Live._partial,
+    "inference.start": Live._started,
+    "inference.first_token": Live._first,
+    "inference.end": Live._ended,
+    "method.generating": Live._generating,
+    "method.tried": Live._learnt,
+    "method.installed": Live._learnt,
+    "genesis.step": Live._step,
+}

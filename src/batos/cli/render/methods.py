@@ -1,0 +1,134 @@
+"""Methods as people read them: lists, one method whole, its history, the tools there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from batos.cli.render.short_names import moment_text, when
+from batos.terminal.console import counted
+from batos.terminal.layout import table, wrapped
+
+
+def list_text(lines: Sequence[Mapping[str, Any]]) -> str:
+    """A line a slot: which revision acts there, how often it was used, and what it is worth."""
+    rows = [
+        [
+            line["method"],
+            line["kind"],
+            line["state"],
+            f"{line['active']} of {line['revisions']}" if line["active"] else f"none of {line['revisions']}",
+            str(line["calls"]),
+            str(line["bad"]),
+            _saved(line),
+            line["reason"] or "",
+        ]
+        for line in lines
+    ]
+    return table(rows, ("method", "kind", "state", "revision", "uses", "bad", "tokens saved", "why it went"))
+
+
+def tools_text(lines: Sequence[Mapping[str, Any]]) -> str:
+    """A line a tool: what it is for, and how it is called."""
+    rows = [[line["tool"], line["signature"], str(line["calls"]), _line(line["what"])] for line in lines]
+    return table(rows, ("tool", "called as", "uses", "what it does"))
+
+
+def method_text(method: Mapping[str, Any]) -> str:
+    """A method whole; its source last, so that it can be read as it is."""
+    return "\n".join([*_heads(method), "", str(method["source"]).rstrip("\n")])
+
+
+def _heads(method: Mapping[str, Any]) -> Iterator[str]:
+    acts = "is active" if method["active"] == method["revision"] else _acting(method)
+    yield f"method   {method['method']} ({method['kind']}), {method['state']}"
+    yield f"revision {method['revision']} of {method['revisions']}: {acts}"
+    yield f"intent   {wrapped(method['intent'], ' ' * 9).strip()}"
+    provenance = method["provenance"]
+    yield f"made     {moment_text(provenance['at'])} by {_maker(provenance)}"
+    yield f"trust    {provenance['trust']}{_approved(provenance)}"
+    missions = provenance["missions"]
+    if missions:
+        yield f"for      {', '.join(map(str, missions))}"
+    verdict = method["verdict"]
+    yield f"verdict  {'accepted' if verdict.get('accepted') else 'refused'} by {verdict.get('policy', 'no policy')}"
+    yield f"checks   {_checks(method)}"
+    ledger = method["ledger"]
+    yield f"ledger   {ledger_text(ledger)}"
+    if ledger["better"] is not None:
+        yield f"saved    {ledger['seconds_saved']:g} s and {ledger['tokens_saved']} tokens against its control"
+    if method["retired"]:
+        yield f"retired  {method['retired']['at']}: {method['retired']['reason']}"
+    if method["barred"]:
+        yield f"barred   it is not made again by the same model for the same intent: {method['barred']}"
+
+
+def _maker(provenance: Mapping[str, Any]) -> str:
+    person = provenance.get("by")
+    if not provenance["model"]:
+        return str(person or "somebody")
+    model = f"{provenance['model']} ({str(provenance['model_digest'])[:12]}) in {provenance['generation']}"
+    return f"{model}, as {person} wished" if person else model
+
+
+def _acting(method: Mapping[str, Any]) -> str:
+    return f"revision {method['active']} is active" if method["active"] else "none is active, the intent is"
+
+
+def _approved(provenance: Mapping[str, Any]) -> str:
+    approval = provenance.get("approval")
+    return f", approved as {approval} by {provenance.get('approved_by', 'somebody')}" if approval else ""
+
+
+def _checks(method: Mapping[str, Any]) -> str:
+    mutants = method["provenance"].get("mutants") or {}
+    told = f"{len(method['checks'])} passed"
+    if not mutants.get("made"):
+        return told
+    return f"{told}; they also catch {mutants['killed']} of {mutants['made']} broken variants"
+
+
+def ledger_text(ledger: Mapping[str, Any]) -> str:
+    """What the uses of a revision came to, in one line."""
+    if not ledger["calls"]:
+        return "never used"
+    control = f"{ledger['control']} interpreted as its control"
+    ended = f"{counted(ledger['faults'], 'fault')}, {counted(ledger['gate_faults'], 'fault')} of the gate"
+    return f"{counted(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}"
+
+
+def history_text(history: Mapping[str, Any]) -> str:
+    """Every revision with how it did, then every change of the slot."""
+    rows = [
+        [
+            f"{'*' if line['active'] else ' '}{line['revision']}",
+            when(line["came"]["at"]),
+            line["model"] or line["came"]["by"],
+            str(line["calls"]),
+            str(line["bad"]),
+            line["went"]["reason"] if line["went"] else "",
+        ]
+        for line in history["revisions"]
+    ]
+    changes = [
+        [
+            str(line["number"]),
+            when(line["at"]),
+            line["event"],
+            f"{line['former']} > {line['revision']}",
+            line["by"],
+            line["reason"],
+        ]
+        for line in history["changes"]
+    ]
+    head = f"{history['method']} ({history['kind']}), {history['state']}"
+    revisions = table(rows, (" revision", "made", "by", "uses", "bad", "why it went"))
+    return f"{head}\n\n{revisions}\n\n{table(changes, ('', 'at', 'change', 'revision', 'by', 'why'))}"
+
+
+def _saved(line: Mapping[str, Any]) -> str:
+    return "" if line["tokens_saved"] is None else str(line["tokens_saved"])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,198 @@
+"""What is said of a mission: its states, its route, its cost, and all that is known under its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from batos.cli.render.learning import learnt_lines, ran_lines
+from batos.cli.render.voices import changes_lines, voices_lines
+from batos.client.wire.protocol import error_of
+from batos.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
+from batos.terminal.console import counted, size
+
+#: Seconds of waiting that are told of.
+_NOTICED = 0.1
+
+
+def retracted_text(keys: Mapping[str, Any]) -> str:
+    """Why what was streamed no longer stands: under no path it is the attempt that broke off, and is made again.
+
+    >>> retracted_text({"mission": "m-1"})
+    'This broke off; the answer is told again from its beginning'
+    """
+    path = keys.get("path")
+    if path is None:
+        return "This broke off; the answer is told again from its beginning"
+    if "/protocol/" in str(path):
+        return "A key protocol goes over this; what stands then follows"
+    return "The gate found a fault in this; it is being revised"
+
+
+def why(mission: Mapping[str, Any]) -> BatosError:
+    """Why a mission has no answer, as the error that it is for whoever waited for one."""
+    name, status, reason = mission["id"], mission["status"], mission.get("reason")
+    if status == "waiting" and reason and reason["code"] == ApprovalNeeded.code:
+        return error_of(reason)
+    if status in ("waiting", "paused"):
+        said = f": {reason['message']}" if reason else ""
+        return TimedOut(f"{name} is {status}{said}", remedy=f"`batos resume {name}` lets it go on.")
+    return error_of(reason) if reason else MissionFailed(f"{name} is {status}")
+
+
+def ended_text(status: str) -> str:
+    """Write a mission's status as a predicate.
+
+    >>> ended_text("failed"), ended_text("cancelled"), ended_text("parked")
+    ('failed', 'was cancelled', 'is parked')
+    """
+    return {"failed": "failed", "done": "is done", "cancelled": "was cancelled"}.get(status, f"is {status}")
+
+
+def states_text(mission: Mapping[str, Any]) -> str:
+    """Write the states that it was in; a cancelled mission is not told as failed."""
+    states = [str(step["state"]) for step in mission["states"]]
+    if mission["status"] == "cancelled" and states and states[-1] == "FAILED":
+        states[-1] = "CANCELLED"
+    return " > ".join(states)
+
+
+def moment(at: str) -> datetime:
+    """Parse a moment of a report."""
+    return datetime.fromisoformat(at)
+
+
+def state_text(keys: Mapping[str, Any]) -> str:
+    """A state that a mind entered; a mind within another stands further to the right, with its name."""
+    inner = str(keys.get("path") or "").split("/")[1:]
+    return f"  {'  ' * len(inner)}{f'{inner[-1].upper()} ' if inner else ''}{keys['state']}"
+
+
+def partial_text(keys: Mapping[str, Any]) -> str:
+    """A part that came back: a facet of the mind at work, or a mind within it."""
+    facet = keys.get("facet")
+    who = str(keys.get("persona") if facet is None else facet).removesuffix("_facet_")
+    # A facet's path ends in the state and itself: what stands before them, but the outermost mind, it is within.
+    depth = 0 if facet is None else max(0, str(keys["path"]).count("/") - 2)
+    return f"    {'  ' * depth}{who} {'answered' if keys['known'] else 'has no answer'}"
+
+
+def route_text(route: Mapping[str, Any]) -> str:
+    """Write who takes it, with how much effort, and why."""
+    return f"{who(route)} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
+
+
+def who(route: Mapping[str, Any]) -> str:
+    """Who thinks: all that were chosen at effort council, else the leader alone.
+
+    >>> who({"personas": ["BABS", "BRICK"], "effort": "reflex"}), who({"personas": [], "effort": None})
+    ('BABS', '')
+    """
+    return ", ".join(route["personas"][: None if route["effort"] == "council" else 1])
+
+
+def cost_text(mission: Mapping[str, Any]) -> str:
+    """Write what it cost; of what was not spent nothing is said."""
+    cost = mission.get("cost") or {}
+    told = []
+    if cost.get("calls"):
+        told.append(counted(cost["calls"], "call"))
+    if cost.get("prompt_tokens") or cost.get("answer_tokens"):
+        told.append(f"{cost['prompt_tokens']} prompt and {cost['answer_tokens']} answer tokens")
+    if cost.get("seconds", 0) >= _NOTICED:
+        told.append(f"{cost['seconds']:.1f} s in Ollama")
+    if cost.get("waited", 0) >= _NOTICED:
+        told.append(f"{cost['waited']:.1f} s of waiting there")
+    if cost.get("loads"):
+        told.append(counted(cost["loads"], "load"))
+    if cost.get("from_journal"):
+        told.append(f"{counted(cost['from_journal'], 'answer')} from the journal")
+    return f"{', '.join(told) or 'nothing was spent'}{_learning_text(cost.get('learning') or {})}"
+
+
+def _learning_text(learning: Mapping[str, Any]) -> str:
+    if not learning.get("calls"):
+        return ""
+    return f"; beside it, for methods, {counted(learning['calls'], 'call')} and {counted(learning['tokens'], 'token')}"
+
+
+def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
+    """What stands under an answer: facets, sources, the gate, route, cost, transitions."""
+    provenance = mission["provenance"]
+    lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combined(provenance)]
+    lines += [*_sources(provenance), *_gate(provenance)]
+    if voices:
+        lines += changes_lines(provenance)
+    lines += ran_lines(provenance)
+    lines.append(f"route    {route_text(mission['route'])}")
+    lines.append(f"spent    {cost_text(mission)}")
+    lines += [*learnt_lines(provenance), *placements(provenance)]
+    if mission["states"]:  # a message that is no cycle has none
+        lines.append(f"states   {states_text(mission)}")
+    if "conversation" in mission["brief"]:
+        lines.append(f"talk     {mission['brief']['conversation']} (go on with --conversation last)")
+    lines.append(f"mission  {mission['id']}, commit {mission['tid']}")
+    return "\n".join(lines)
+
+
+def placement_text(placement: Mapping[str, Any]) -> str:
+    """Where a model lies."""
+    model, whole = placement["model"], placement["size"]
+    if placement["where"] == "card":
+        return f"{model} is on the card, {size(whole)}"
+    if placement["where"] == "processor" or not placement["size_vram"]:
+        return f"{model} runs on the CPU, {size(whole)}"
+    return f"{model} does not fit the card: {size(whole - placement['size_vram'])} of its {size(whole)} run on the CPU"
+
+
+def placements(provenance: Mapping[str, Any], where: Collection[str] = ("spilled", "processor")) -> list[str]:
+    """Write which models did not lie on the card whole, a line a runner: those of one base are in memory once."""
+    runners: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for each in provenance.get("placements", ()):
+        if each["where"] in where:
+            runners.setdefault((each["runner"], each["where"], each["size_vram"]), []).append(each)
+    return [f"memory   {placement_text(one)}{_sharing(more)}" for one, *more in runners.values()]
+
+
+def _sharing(more: Sequence[Mapping[str, Any]]) -> str:
+    names = ", ".join(str(each["model"]) for each in more)
+    return f"; {names} {'shares' if len(more) == 1 else 'share'} its runner" if more else ""
+
+
+def _combined(provenance: Mapping[str, Any]) -> list[str]:
+    """How one part's answer came to stand, and for whom nobody was asked; a weave is the usual, and is not told."""
+    combined = provenance.get("combined") or {}
+    undivided = (
+        [f"parts    each was given the whole question: {combined['undivided']}"] if "undivided" in combined else []
+    )
+    if "winner" not in combined:
+        return undivided
+    if "votes" in combined:
+        way = f"by vote, {combined['asked']} of {counted(combined['of'], 'part')} asked"
+    else:
+        way = f"by selection among {counted(combined['candidates'], 'answer')}"
+    return [*undivided, f"combined {way}: that of {combined['winner']['name']} stands"]
+
+
+def _sources(provenance: Mapping[str, Any]) -> list[str]:
+    names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
+    lines = [
+        f'source   [{each["document"]}] {names.get(each["document"], "?")}: "{each["quote"]}"'
+        for each in provenance["citations"]
+    ]
+    omitted = provenance["omitted"]
+    left = [counted(omitted[what], what[:-1]) for what in ("passages", "turns") if omitted[what]]
+    if left:
+        lines.append(f"left out {' and '.join(left)}, for want of room")
+    return lines
+
+
+def _gate(provenance: Mapping[str, Any]) -> list[str]:
+    gate = provenance["gate"]
+    if gate["ok"] and not gate["checked"]:  # a value that a message read: nothing of it could be faulty
+        return []
+    revised = " after one revision" if gate["revised"] else ""
+    if gate["ok"]:
+        return [f"gate     passed{revised} ({counted(len(gate['checked']), 'check')})"]
+    return [f"gate     still faulty{revised}:", *(f"         {fault['what']}" for fault in gate["faults"])]

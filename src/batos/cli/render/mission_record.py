@@ -1,0 +1,144 @@
+"""A mission read back: what was asked, how it went, what each call was and cost, the exact prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from batos.cli.render.learning import learnt_lines, ran_lines
+from batos.cli.render.mission import cost_text, moment, notes_text, placements, states_text
+from batos.cli.render.short_names import moment_text
+from batos.cli.render.voices import changes_lines
+from batos.errors import NotFound
+from batos.terminal.layout import revealed, table, wrapped
+
+#: What is said of missions that nobody works on.
+_STANDS = {
+    "queued": "no server runs; `batos resume` or `batos serve` runs it",
+    "running": "the process that ran it has ended; `batos resume` goes on with it",
+}
+#: Fields of a brief that are shown as they stand, with what they are called here.
+_WISHES = {
+    "persona": "persona",
+    "effort": "effort",
+    "deadline": "deadline",
+    "priority": "priority",
+    "in_reply_to": "replies",
+    "ancestor": "ancestor",
+    "budget": "budget",
+    "policy": "policy",
+    "message": "message",
+    "origin": "through",
+}
+
+
+def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = False) -> str:
+    """A mission read back; `served` by a server, which runs what waits. Its calls are told where they are in it."""
+    reason = mission.get("reason")
+    lines = [*_asked(mission), "", wrapped(mission["brief"]["text"]), ""]
+    if not served and mission["status"] in _STANDS:
+        # Whoever reads this holds the image, so nobody is working on it.
+        lines.append(f"stands   {_STANDS[mission['status']]}")
+    if reason is not None:
+        lines += [f"reason   {reason['message']}", f"remedy   {reason['remedy']}"]
+    if "answer" in mission:
+        provenance = mission["provenance"]
+        lines += [str(mission["answer"]), "", notes_text(mission, voices=voices)]
+        lines += [] if voices else changes_lines(provenance)
+        lines += [f"model    {name} ({digest[:12]})" for name, digest in provenance["models"].items()]
+        lines += [f"trust    {mission['trust']['answer']}, lineage {mission['trust']['lineage']}"]
+        lines += [f"read at  {provenance['read_at']}"]
+    else:
+        known = mission.get("provenance") or {}
+        lines += [*ran_lines(known), f"spent    {cost_text(mission)}", *learnt_lines(known), *placements(known)]
+        lines.append(f"states   {states_text(mission) or 'none'}")
+    return "\n".join([*lines, *_times(mission["states"]), *_calls(mission.get("prompts", ()))])
+
+
+def _asked(mission: Mapping[str, Any]) -> Iterator[str]:
+    brief = mission["brief"]
+    yield f"mission  {mission['id']}"
+    yield f"status   {mission['status']}"
+    yield f"asked    {moment_text(mission['accepted_at'])} by {brief['user']}"
+    for name, called in _WISHES.items():
+        value = brief.get(name)
+        if name == "deadline" and value is not None:
+            value = moment_text(value)
+        if value is not None and value != {}:
+            shown = (
+                value
+                if isinstance(value, str | int)
+                else ", ".join(f"{key} {_plain(each)}" for key, each in value.items())
+            )
+            yield f"{called.ljust(8)} {shown}"
+    for each in brief.get("attachments", ()):
+        yield f"file     {each['name']} ({each['sha256'][:12]})"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _times(states: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How long each state took: from its beginning to that of the next one of the same mind."""
+    minds: dict[str, list[Mapping[str, Any]]] = {}
+    for step in states:
+        minds.setdefault(str(step.get("path") or ""), []).append(step)
+    for path, steps in minds.items():
+        took = [
+            f"{one['state']} {(moment(after['at']) - moment(one['at'])).total_seconds():.1f} s"
+            for one, after in pairwise(steps)
+        ]
+        if took:
+            yield f"took     {f'{path}: ' if path else ''}{', '.join(took)}"
+
+
+def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One line a call, in the order in which they were made."""
+    if not calls:
+        return
+    rows = []
+    for call in calls:
+        tokens, response = call["tokens"], call["response"] or {}
+        seconds = response.get("total_seconds")
+        rows.append(
+            [
+                call["path"],
+                call["state"],
+                str(tokens.get("prompt", "?")),
+                str(tokens.get("answer", "?")),
+                "?" if seconds is None else f"{seconds:.1f}",
+                call["model"],
+            ]
+        )
+    yield ""
+    yield table(rows, ("call", "state", "prompt", "answer", "seconds", "model"))
+
+
+def calls_named(calls: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    """Return the calls that have a name in their path; NotFound where none has."""
+    found = [call for call in calls if name.lower() in str(call["path"]).lower()]
+    if not found:
+        there = ", ".join(str(call["path"]).removesuffix("#0") for call in calls) or "none"
+        raise NotFound(f"no call of this mission has {name!r} in its path", field="call", remedy=f"Its calls: {there}.")
+    return found
+
+
+def prompts_text(calls: Sequence[Mapping[str, Any]]) -> str:
+    """Write every call's exact prompt; signs in it that cannot be seen are named."""
+    lines = []
+    for call in calls:
+        lines.append(f"\n=== {call['path']} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")
+        lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
+        if "input" in call:
+            lines.append(f"--- embedded\n{call['input']}")
+            continue
+        lines.append(f"--- answer\n{(call['response'] or {}).get('text', 'none yet')}")
+    return revealed("\n".join(lines))
+
+
+def _tokens(tokens: Mapping[str, Any]) -> str:
+    """Write how many tokens went in and came out, as far as that is known."""
+    return f", {tokens.get('prompt', '?')} -> {tokens.get('answer', '?')} tokens" if tokens else ""

@@ -1,0 +1,87 @@
+"""The screen under an answer: its sources as footnotes, what the model was not shown, what waits, and one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from batos.cli.render.mission import moment, placements, who
+from batos.cli.render.voices import voices_lines
+from batos.terminal.console import counted
+
+#: Characters of a quotation in a footnote, and how many of one document are shown.
+_QUOTE: Final = 240
+_QUOTES: Final = 3
+
+
+def screen_lines(mission: Mapping[str, Any], *, voices: bool) -> list[str]:
+    """Give what stands under an answer above its one line; nothing where it has no source and no fault."""
+    provenance = mission["provenance"]
+    lines = [*voices_lines(mission.get("voices", ()), whole=True)] if voices else []
+    lines += [*footnotes(provenance), *unseen_lines(provenance)]
+    gate = provenance["gate"]
+    if not gate["ok"]:
+        lines += [f"The gate still finds a fault in this: {fault['what']}" for fault in gate["faults"]]
+    return [*lines, *_waiting(provenance), *placements(provenance, ("spilled",))]
+
+
+def _waiting(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one line, however many methods wait for a person."""
+    asked = [each for each in provenance.get("generated", ()) if each["outcome"] == "asked"]
+    if len(asked) == 1:
+        yield f"{asked[0]['selector']} waits for your approval: batos approvals {asked[0]['approval']}"
+    elif asked:
+        yield f"{counted(len(asked), 'method')} wait for your approval: batos approvals"
+
+
+def footnotes(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each document that the answer cites, with the sentences that it quotes."""
+    names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
+    quotes: dict[Any, dict[str, None]] = {}
+    for each in provenance["citations"]:
+        quotes.setdefault(each["document"], {})[_short(each["quote"])] = None
+    for document, said in sorted(quotes.items()):
+        shown = "; ".join(f'"{quote}"' for quote in list(said)[:_QUOTES])
+        more = f"; and {len(said) - _QUOTES} more" if len(said) > _QUOTES else ""
+        yield f"[{document}] {names.get(document, '?')}: {shown}{more}"
+
+
+def _short(quote: str) -> str:
+    told = " ".join(quote.split())
+    return told if len(told) <= _QUOTE else f"{told[: _QUOTE - 3]}..."
+
+
+def unseen_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """Yield lines on what did not fit into the prompt, so that nothing is left out in silence."""
+    omitted = provenance["omitted"]
+    gone = []
+    if omitted["passages"]:
+        shown = sum("document" in each for each in provenance["recalled"])
+        gone.append(f"{counted(omitted['passages'], 'passage')} of the files ({shown:,} shown)")
+    if omitted["turns"]:
+        gone.append(counted(omitted["turns"], "earlier turn"))
+    if omitted.get("parts"):
+        gone.append(f"the end of {counted(omitted['parts'], 'part')}")
+    if gone:
+        yield f"Not shown to the model, for want of room: {', '.join(gone)}."
+
+
+def summary_line(mission: Mapping[str, Any], again: str) -> str:
+    """Say in one line who answered, with how much effort, the cost, and where all of it can be read."""
+    cost, route = mission["cost"], mission["route"]
+    seconds = _seconds(mission)
+    took = [
+        *([f"{who(route)}, {route['effort']}"] if route["personas"] else []),
+        counted(cost["calls"], "call"),
+        *([f"{counted(cost['from_journal'], 'answer')} from the journal"] if cost["from_journal"] else []),
+        f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s",
+    ]
+    return " · ".join([*took, again] if again else took)
+
+
+def _seconds(mission: Mapping[str, Any]) -> float:
+    """Return the seconds from the first state to the last; without states, those of its calls."""
+    states = mission["states"]
+    if len(states) < 2:
+        return float(mission["cost"]["seconds"])
+    return (moment(states[-1]["at"]) - moment(states[0]["at"])).total_seconds()

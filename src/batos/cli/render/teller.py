@@ -1,0 +1,208 @@
+"""The teller of a mission: what people see while they wait, the screen under an answer, and events for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from batos.cli.render.learning import learnt_lines
+from batos.cli.render.live import Live
+from batos.cli.render.mission import (
+    cost_text,
+    ended_text,
+    notes_text,
+    partial_text,
+    placement_text,
+    retracted_text,
+    route_text,
+    state_text,
+    why,
+)
+from batos.cli.render.screen import screen_lines, summary_line, unseen_lines
+from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
+from batos.terminal.console import Console
+
+#: Events that a program is told of while a mission runs.
+_TOLD = frozenset({"mission", "inference", "vram", "connection", "guardian", "cell", "method", "approval"})
+#: What answers failed by that are in the journal: the same question reads them there, and fails the same.
+_REPEATED = frozenset({AnswerCut.code, DecisionInvalid.code})
+
+
+@dataclass(slots=True)
+class Teller:
+    """Hears a mission's events and tells them; people see a line of it and the answer as it grows, programs all events.
+
+    `verbose` tells people each step as it comes, and everything that is known under the answer.
+    """
+
+    console: Console
+    quiet: bool
+    stream: bool
+    voices: bool
+    verbose: bool = False
+    live: Live = field(default_factory=Live)
+    #: How all of it can be read; None where that is by the mission's own name.
+    again: str | None = None
+    _streamed: str = ""
+    _line_open: bool = field(default=False)
+    _alarmed: set[str] = field(default_factory=set)
+
+    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Take an event."""
+        if self.console.as_json:
+            if event.partition(".")[0] in _TOLD and not self.quiet:
+                self.console.event(event, keys)
+            return
+        self.live.hear(event, keys)
+        if event == "vram.spill":
+            self._spilled(keys)
+        elif event == "mission.token" and self.stream:
+            self._token(str(keys["text"]))
+        elif event == "mission.retracted":
+            self._retracted(keys)
+        elif not self.quiet:
+            self._progress(event, keys)
+            if self.verbose:
+                self._step(event, keys)
+
+    def tick(self) -> None:
+        """Draw the live line anew, unless an answer is being written."""
+        if not (self.quiet or self._line_open):
+            self.console.redraw([self.live.line()])
+
+    def begin(self, stop: str) -> None:
+        """Begin to wait for another mission; `stop` says how to stop it."""
+        self._streamed = ""
+        self.live = Live(self.live.clock, stop)
+
+    @property
+    def lives(self) -> bool:
+        """Say whether there is a terminal for the live line."""
+        return self.console.colour and not (self.console.as_json or self.quiet)
+
+    def _token(self, text: str) -> None:
+        if not self._line_open:
+            self.console.stream("\n" if self.verbose else "")
+            self._line_open = True
+        self._streamed += text
+        self.console.stream(text)
+
+    def _close_line(self) -> None:
+        if self._line_open:
+            self.console.streamed()
+            self._line_open = False
+
+    def _spilled(self, keys: Mapping[str, Any]) -> None:
+        """Warn of it, also where only the result is wanted; once a runner."""
+        if keys["runner"] not in self._alarmed:
+            self._alarmed.add(str(keys["runner"]))
+            self._close_line()
+            self.console.say(f"warning: {placement_text(keys)}; every answer is many times slower.", warn=True)
+            self.console.say("         Free memory on the card or lower num_ctx: see `batos budget`.")
+
+    def _retracted(self, keys: Mapping[str, Any]) -> None:
+        self._close_line()
+        # Who was shown nothing need not know that it broke off.
+        if self._streamed or (self.verbose and keys.get("path") is not None):
+            self.console.say(f"{retracted_text(keys)}.", dim=True)
+        self._streamed = ""
+
+    def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Tell people what they should know while they wait."""
+        if event == "genesis.step" and (keys["status"] == "success" or str(keys["step"]).startswith("leave out")):
+            # What was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
+            self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
+        elif event == "connection.lost":
+            self._close_line()
+            self.console.say("The server is gone; the mission is in the image, and this waits for it to come back.")
+        elif event == "connection.restored":
+            self.console.say("The server is back.")
+        elif event == "mission.status" and keys["status"] == "waiting":
+            self._waits(keys.get("reason") or {})
+
+    def _step(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Tell each step, for whoever wants to see them all."""
+        if event == "mission.accepted":
+            self.console.say(f"{keys['mission']} accepted", dim=True)
+        elif event == "mission.routed":
+            self.console.say(route_text(keys), dim=True)
+        elif event == "mission.state":
+            self._close_line()
+            self.console.say(state_text(keys), dim=True)
+        elif event == "mission.partial":
+            self.console.say(partial_text(keys), dim=True)
+        elif event == "method.generating":
+            self._close_line()
+            self.console.say(f"    learning {keys['selector']} ...", dim=True)
+
+    def _waits(self, reason: Mapping[str, Any]) -> None:
+        """Tell, behind the state FAILED in which an attempt ended, that the mission waits and is tried again."""
+        self._close_line()
+        if reason.get("code") != ApprovalNeeded.code:  # that one ends the waiting for it, and is told then
+            self.console.say(f"It waits, and is tried again: {reason.get('message', '')}")
+
+    def ended(self, mission: Mapping[str, Any]) -> int:
+        """Report a mission that ended or stands still; return the exit code that it deserves."""
+        if mission["status"] == "done":
+            self.answer(mission)
+            return 0
+        error = why(mission)
+        self.failed(mission, error)
+        return error.exit_code
+
+    def answer(self, mission: Mapping[str, Any]) -> None:
+        """Report a mission that is done."""
+        if self.console.as_json:
+            self.console.document(mission)
+            return
+        self._close_line()
+        if self._streamed.strip() != str(mission["answer"]).strip():
+            self.console.write(str(mission["answer"]))
+        if self.quiet:
+            for line in unseen_lines(mission["provenance"]):
+                self.console.say(line)
+            if not mission["provenance"]["gate"]["ok"]:
+                self.console.say(f"The gate still finds faults in this: batos show {mission['id']}")
+        elif self.verbose:
+            self.console.say("\n" + notes_text(mission, voices=self.voices))
+        else:
+            self.console.say("")
+            for line in screen_lines(mission, voices=self.voices):
+                self.console.say(line)
+            again = f"batos show {mission['id']}" if self.again is None else self.again
+            self.console.say(summary_line(mission, again), dim=True)
+
+    def failed(self, mission: Mapping[str, Any], error: BatosError) -> None:
+        """Report a mission that failed."""
+        self._close_line()
+        self._report(mission)
+        self.console.error(error)
+        self._ended(mission)
+
+    def cancelled(self, mission: Mapping[str, Any]) -> None:
+        """Report a mission that was interrupted."""
+        self._close_line()
+        self._report(mission)
+        self._ended(mission)
+
+    def _report(self, mission: Mapping[str, Any]) -> None:
+        """Give programs the mission, whose status says how it ended, before the document with the error."""
+        if self.console.as_json and not self.quiet:
+            self.console.event("mission.report", {"mission": mission})
+
+    def _ended(self, mission: Mapping[str, Any]) -> None:
+        self.console.say(f"{mission['id']} {ended_text(mission['status'])}; {cost_text(mission)}.")
+        if self.verbose:
+            for line in learnt_lines(mission.get("provenance") or {}):
+                self.console.say(line)
+        # What stands still goes on as it is: only what has ended needs another mission for what it paid for.
+        cost, reason = mission.get("cost", {}), mission.get("reason") or {}
+        paid = cost.get("calls") and cost["prompt_tokens"] + cost["answer_tokens"]  # a call may have found nobody
+        if mission["status"] == "failed" and paid and reason.get("code") in _REPEATED:
+            same = "reads the same answers in the journal and fails the same"
+            self.console.say(f"`batos retry {mission['id']}` {same}, until what the error names is changed.")
+        elif mission["status"] in ("failed", "cancelled") and paid:
+            self.console.say(f"`batos retry {mission['id']}` asks it again, and pays for nothing twice.")
+        elif mission["status"] == "failed" and reason.get("retry"):
+            self.console.say("`batos retry last` asks it again, once that is mended.")

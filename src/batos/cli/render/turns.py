@@ -1,0 +1,53 @@
+"""Turns of a conversation as people see them: word for word, what stands for older ones, what a prompt was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from batos.cli.render.short_names import when
+from batos.terminal.console import counted
+from batos.terminal.layout import wrapped
+
+
+def history_text(page: Mapping[str, Any]) -> str:
+    """Write a page of turns, word for word, with the summaries that stand for older ones in prompts."""
+    files = ", ".join(each["name"] for each in page["files"])
+    lines = [f"{page['conversation']}: {counted(page['count'], 'turn')}{f', with {files}' if files else ''}"]
+    for each in page["turns"]:
+        lines += ["", f"{each['position']}. {each['mission']}, {when(each['at'])}", wrapped(each["question"])]
+        lines += [f"   {', '.join(each['personas'])}:", wrapped(each["answer"])]
+    if page["next"] is not None:
+        lines += ["", f"The next is {page['next']}."]
+    if page["compactions"]:
+        lines += ["", "In prompts these stand for older turns:"]
+    for each in page["compactions"]:
+        lines += [
+            f"   turns {each['turns'][0]} to {each['turns'][1]}, by {each['by']}:",
+            wrapped(each["text"], "     "),
+        ]
+    return "\n".join(lines)
+
+
+def compacted_text(result: Mapping[str, Any], cost: str) -> str:
+    """Write what a compaction made."""
+    covered, whole = result["covered"], result["turns"]
+    stands = f"{counted(result['summaries'], 'summary').replace('summarys', 'summaries')} of turns 1 to {covered}"
+    done = f"{stands} of {whole}; {counted(len(result['made']), 'piece')} made, {cost}." if covered else ""
+    return " ".join(each for each in (done, result["note"]) if each)
+
+
+def recalled_text(provenance: Mapping[str, Any], compaction: str | None) -> str:
+    """Write which turns the last answer was shown, and in what form."""
+    recalled = provenance["recalled"]
+    turns = [str(each["turn"]) if each["turn"] else each["mission"] for each in recalled if "turn" in each]
+    views = [each for each in recalled if "turns" in each]
+    lines = [f"word for word: {', '.join(turns) or 'no turn'}"]
+    lines += [
+        f"{'a summary' if each['by_model'] else 'first sentences'} of turns {each['turns'][0]} to {each['turns'][1]}"
+        for each in views
+    ]
+    lines.append(f"left out: {counted(provenance['omitted']['turns'], 'turn')}")
+    if compaction is not None:
+        lines.append(f"older turns are being compacted by {compaction}")
+    return "\n".join(lines)

@@ -1,0 +1,39 @@
+"""The voices beside an answer: each part and the parts of a mind within a mind, and what each call changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from batos.terminal.console import counted
+from batos.terminal.layout import wrapped
+
+#: What stands before a line's text.
+_MARGIN = 9
+
+
+def voices_lines(voices: Sequence[Mapping[str, Any]], *, whole: bool, depth: int = 0) -> Iterator[str]:
+    """A line a part, and with `whole` its answer under it; a persona's facets stand beneath it, further in."""
+    for voice in voices:
+        indent = "  " * depth
+        kind = "facet" if "voices" not in voice else "persona"
+        asked = f", asked: {voice['query']}" if voice["query"] else ""
+        yield f"{indent}{kind.ljust(_MARGIN)}{voice['name']}{asked} ({_came_of(voice)})"
+        if whole and voice["answer"]:
+            yield wrapped(voice["answer"], indent + " " * _MARGIN)
+        yield from voices_lines(voice.get("voices", ()), whole=whole, depth=depth + 1)
+
+
+def _came_of(voice: Mapping[str, Any]) -> str:
+    if "failure" in voice:
+        return f"failed: {voice['failure']['message']}"
+    said = "answered" if voice["known"] else "had no answer"
+    faults = voice.get("faults", ())
+    return f"{said}; the gate found {counted(len(faults), 'fault')}" if faults else said
+
+
+def changes_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
+    """What each call changed, a line each."""
+    for change in provenance.get("changes", ()):
+        kind = "changed" if change["changed"] else "same"
+        yield f"{kind.ljust(_MARGIN)}{str(change['path']).removesuffix('#0')}: {change['what']}"

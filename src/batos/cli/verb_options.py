@@ -1,0 +1,132 @@
+"""What every verb takes: where the home is, how to show results; and how a verb gets its settings and its loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from batos import config, loopwatch
+from batos.cli.shared_options import common_options, server_option
+from batos.config import Loaded, Settings
+from batos.errors import ConfigError
+from batos.terminal import logs
+from batos.terminal.console import Console, Terminated
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """How a verb was called."""
+
+    loaded: Loaded
+    console: Console
+    quiet: bool
+    verbose: bool = False
+
+    @property
+    def settings(self) -> Settings:
+        """The settings."""
+        return self.loaded.settings
+
+    def note(self, text: str) -> None:
+        """Say something beside the result, unless only the result is wanted."""
+        if not self.quiet:
+            self.console.say(text, dim=True)
+
+
+def common(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options that all have; it gets a `Called` first. An option named as a setting is that setting."""
+
+    @common_options
+    @functools.wraps(verb)
+    def called(*, as_json: bool, quiet: bool, verbose: bool, **given: Any) -> Any:
+        flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
+        loaded = config.load(flags=flags)
+        settings = loaded.settings
+        own_folder(settings.home)
+        # Until the command line has told what came of the verb: an error that nobody foresaw belongs to the log too.
+        until_end = click.get_current_context().ensure_object(ExitStack)
+        until_end.enter_context(logs.configured(settings.log_level, settings.log_format, settings.home / "logs"))
+        console = Console.of(sys.stdout, sys.stderr, as_json=as_json)
+        for each in () if quiet else loaded.unread:
+            console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
+        return verb(Called(loaded, console, quiet, verbose), **given)
+
+    return called
+
+
+def own_folder(home: Path) -> None:
+    """Make the home, for its owner alone; raises ConfigError when it cannot be made."""
+    try:
+        # mkdir gives its mode to the last folder only.
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"the home {home} cannot be made: {error.strerror}",
+            field="home",
+            remedy="Name a folder that you may write with --home or BATOS_HOME.",
+        ) from error
+
+
+def reaching(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """What `common` gives, and where the server is: for verbs that speak through a door."""
+    return server_option(common(verb))
+
+
+def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None) -> T:
+    """The command line's one event loop; BATOS_DEBUG_LOOP=1 watches it.
+
+    Ctrl-C and SIGTERM cancel the work; a second one calls `parting` and ends the process at once, as a kill would:
+    what is committed stays, and what is not leaves no trace.
+    """
+    try:
+        return loopwatch.run(_until_told(work, parting), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")
+    except _Told as told:
+        raise (KeyboardInterrupt if told.signal == signal.SIGINT else Terminated) from None
+
+
+class _Told(BaseException):
+    """A signal ended the work."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+
+async def _until_told(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None) -> T:
+    task = asyncio.ensure_future(work)
+    heard: list[int] = []
+
+    def hear(number: int) -> None:
+        heard.append(number)
+        if len(heard) == 1:
+            task.cancel()
+            return
+        if parting is not None:
+            parting()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # nobody reads it any more
+                stream.flush()
+        os._exit(128 + number)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, hear, number)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if heard:
+            raise _Told(heard[0]) from None
+        raise

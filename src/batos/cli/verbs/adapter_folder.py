@@ -1,0 +1,179 @@
+"""What the adapters folder holds, held against its bases: told, checked, converted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from batos.cli.verb_options import Called, run
+from batos.codex.codex import Codex
+from batos.config import Settings
+from batos.errors import OllamaError
+from batos.genesis import adapter_check, offline
+from batos.genesis.adapters import compatibility, conversion, repository
+from batos.genesis.adapters.folder import in_use
+from batos.genesis.adapters.inventory import Adapter, Fault, Shelf
+from batos.genesis.daemon_listing import look
+from batos.image.roots import Root
+from batos.inference.ollama import opening
+from batos.inference.ollama.bridge import ModelCard
+from batos.server.dispatch import adapter_choice
+from batos.terminal.console import size
+from batos.terminal.layout import table
+
+# -- list
+
+
+def tell_all(called: Called) -> int:
+    """The verb `adapters list`."""
+    rows, faults = _listed(called)
+    if called.console.as_json:
+        called.console.document({"adapters": rows, "faults": [fault.as_dict() for fault in faults]})
+        return 0
+    shown = [
+        [row["persona"], row["name"], row["kind"], str(row["rank"]), size(row["size"]), row["base"], row["state"]]
+        for row in rows
+    ]
+    shown += [[fault.persona, fault.name, "", "", "", "", f"refused: {fault.what}"] for fault in faults]
+    heads = ("persona", "adapter", "kind", "rank", "size", "base", "state")
+    called.console.write(table(shown, heads) if shown else _none(called.settings))
+    if faults:
+        called.console.say("`batos adapters check` says what to do.", dim=True)
+    return 0
+
+
+def _none(settings: Settings) -> str:
+    folder = settings.place / "adapters"
+    return f"There are no adapters: one of ROBIN goes into {folder / 'robin' / 'NAME'} (`batos help adapters`)."
+
+
+def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
+    settings = called.settings
+    codex = adapter_choice.standing(settings)
+    shelf, _ = run(_held(settings, codex, offline.laid(settings)))
+    choices, proxies = offline.read(settings, _kept)
+    used = in_use(shelf, choices)
+    rows = []
+    for adapter in shelf.adapters:
+        proxy = proxies.get(adapter.label, {})
+        made = proxy.get("model") if proxy.get("digest") == adapter.digest else None
+        state = "not yet made" if made is None else "ready"
+        if used.get(adapter.persona) is adapter:
+            state = "in use" if made is not None else "in use once it is made"
+        rows.append({**_shown(adapter), "base": codex.model_for(adapter.persona, settings.profile), "state": state,
+                     "model": made})  # fmt: skip
+    return rows, shelf.faults
+
+
+async def _held(settings: Settings, codex: Codex, shelf: Shelf) -> tuple[Shelf, list[str]]:
+    """The shelf held against the bases where Ollama can be asked for them, and what could not be asked."""
+    if not shelf.adapters:
+        return shelf, []
+    async with opening.bridge(settings) as bridge:
+        try:
+            listed = await look(bridge)
+            found = await adapter_check.held(shelf, codex, settings.profile, listed, bridge)
+        except OllamaError as error:
+            return shelf, [f"whether they fit their bases: {error.message}"]
+    bases = dict.fromkeys(codex.model_for(each.persona, settings.profile) for each in shelf.adapters)
+    absent = [base for base in bases if listed.row(base) is None]
+    return found, [f"whether they fit {base}: Ollama does not have it yet" for base in absent]
+
+
+def _kept(root: Root | None) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, Any]]]:
+    """What the image knows: the choices, and the proxies by label."""
+    return ({}, {}) if root is None else (repository.choices(root), repository.proxies(root))
+
+
+def _shown(adapter: Adapter) -> dict[str, Any]:
+    return {
+        "persona": adapter.persona,
+        "name": adapter.name,
+        "kind": adapter.kind,
+        "rank": adapter.rank,
+        "alpha": adapter.alpha,
+        "size": adapter.size,
+        "digest": adapter.digest,
+        "architecture": adapter.architecture,
+        "trained_on": adapter.base,
+    }
+
+
+# -- check
+
+
+def check(called: Called, which: str) -> int:
+    """The verb `adapters check`; `which` is PERSONA, PERSONA/NAME, or empty for all."""
+    settings = called.settings
+    codex = adapter_choice.standing(settings)
+    found, unchecked = run(_held(settings, codex, _asked_for(offline.laid(settings), which)))
+    doubts = {
+        adapter.label: compatibility.doubts(adapter, codex.model_for(adapter.persona, settings.profile))
+        for adapter in found.adapters
+    }
+    _tell_check(called, found, doubts, unchecked)
+    return 1 if found.faults else 0
+
+
+def _asked_for(shelf: Shelf, which: str) -> Shelf:
+    """The part of the shelf that is meant; NotFound with what comes near."""
+    if not which:
+        return shelf
+    named, _, name = which.partition("/")
+    persona = adapter_choice.persona_named(named)
+    adapters = tuple(each for each in shelf.of(persona) if not name or each.name.casefold() == name.casefold())
+    faults = tuple(each for each in shelf.faults
+                   if each.persona == persona and (not name or each.name.casefold() == name.casefold()))  # fmt: skip
+    if name and not adapters and not faults:
+        raise adapter_choice.unknown(shelf, persona, name)
+    return Shelf(adapters, faults)
+
+
+def _tell_check(called: Called, found: Shelf, doubts: Mapping[str, Sequence[str]], unchecked: Sequence[str]) -> None:
+    console = called.console
+    if console.as_json:
+        adapters = [{**_shown(each), "doubts": list(doubts[each.label])} for each in found.adapters]
+        faults = [fault.as_dict() for fault in found.faults]
+        console.document({"ok": not faults, "adapters": adapters, "faults": faults, "unchecked": list(unchecked)})
+        return
+    for adapter in found.adapters:
+        said = f"rank {adapter.rank}, {size(adapter.size)}, {len(adapter.pairs)} matrices"
+        console.write(f"  ok     {adapter.label}: {adapter.kind}, {said}")
+        for doubt in doubts[adapter.label]:
+            console.write(f"         {doubt}")
+    for fault in found.faults:
+        console.write(f"  WRONG  {fault}", warn=True)
+        console.write(f"         {fault.remedy}")
+    for what in unchecked:
+        console.write(f"  not checked: {what}")
+    if not found.adapters and not found.faults:
+        console.write(_none(called.settings))
+
+
+# -- convert
+
+
+def convert(called: Called, which: str) -> int:
+    """The verb `adapters convert`; `which` is PERSONA/NAME."""
+    named, _, name = which.partition("/")
+    persona = adapter_choice.persona_named(named)
+    adapter = adapter_choice.chosen(offline.laid(called.settings), persona, name)
+    base = adapter_choice.standing(called.settings).model_for(persona, called.settings.profile)
+    card = run(_card(called.settings, base))
+    faults = [fault for fault in compatibility.misfits(adapter, card) if fault.where != compatibility.ARCHITECTURE]
+    if faults:
+        raise adapter_check.refusal(faults)
+    folder = next(iter(adapter.files.values())).parent
+    target = folder.with_name(f"{folder.name}-gguf") / "adapter.gguf"
+    conversion.convert(adapter, card.info, target)
+    if called.console.as_json:
+        called.console.document({"persona": persona, "name": target.parent.name, "file": str(target)})
+    else:
+        called.console.write(f"{target} is written for {base}.")
+        called.console.say(f"Use it: `batos adapters use {persona} {target.parent.name}`.", dim=True)
+    return 0
+
+
+async def _card(settings: Settings, base: str) -> ModelCard:
+    async with opening.bridge(settings) as bridge:
+        return await bridge.show(base, verbose=True)

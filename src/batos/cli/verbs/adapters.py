@@ -1,0 +1,69 @@
+"""The verbs about adapters: list what is there, check it, choose which one a persona thinks with."""
+
+from __future__ import annotations
+
+import click
+
+from batos.cli.doors.door import door
+from batos.cli.verb_options import Called, common, reaching, run
+from batos.cli.verbs.show import asked
+
+
+@click.group()
+def adapters() -> None:
+    """List, check and choose the adapters that personas think with."""
+
+
+@adapters.command("list", short_help="Show every adapter, and whether it is in use.")
+@common
+def list_(called: Called) -> int:
+    """Show every adapter: whose it is, how large, on which base, and whether it is in use."""
+    from batos.cli.verbs import adapter_folder
+
+    return adapter_folder.tell_all(called)
+
+
+@adapters.command(short_help="Tell everything that is wrong with them.")
+@click.argument("which", metavar="[PERSONA[/NAME]]", required=False, default="")
+@common
+def check(called: Called, which: str) -> int:
+    """Check files, header and fit of all adapters, or of a persona's; exit 1 when something is wrong.
+
+    They are held against their bases as Ollama shows them; where it cannot be asked, that is said.
+    """
+    from batos.cli.verbs import adapter_folder
+
+    return adapter_folder.check(called, which)
+
+
+@adapters.command(short_help="Write a PEFT adapter as GGUF beside it.")
+@click.argument("which", metavar="PERSONA/NAME")
+@common
+def convert(called: Called, which: str) -> int:
+    """Write a PEFT adapter as GGUF beside it, as PERSONA/NAME-gguf, for the base that Ollama has.
+
+    The daemon's own conversion spoils queries and keys on bases of the llama family, and refuses most others.
+    """
+    from batos.cli.verbs import adapter_folder
+
+    return adapter_folder.convert(called, which)
+
+
+@adapters.command(short_help="Choose which one a persona thinks with.")
+@click.argument("persona")
+@click.argument("name", metavar="NAME|none")
+@reaching
+def use(called: Called, persona: str, name: str) -> int:
+    """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
+    told = run(asked(door(called), "adapters_use", {"persona": persona, "name": name}))
+    if called.console.as_json:
+        called.console.document(told)
+        return 0
+    if not called.quiet:
+        chosen = told["adapter"]
+        said = "its bare base" if chosen is None else f"the adapter {chosen}"
+        when = "from its next mission on" if told["changed"] else "already"
+        called.console.write(f"{told['persona']} thinks with {said} {when}.")
+        for note in told["notes"]:
+            called.console.write(f"  {note}")
+    return 0

@@ -1,0 +1,165 @@
+"""The verbs that give it something to do: ask, submit, wait, send."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from batos.cli.doors.door import Door, Opened, door
+from batos.cli.doors.errand import Errand
+from batos.cli.render.mission import why
+from batos.cli.render.teller import Teller
+from batos.cli.shared_options import examples
+from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verbs.briefing import Wish, brief_options, policy_options
+from batos.cli.verbs.completion import mission_ids, object_names
+from batos.errors import BatosError
+
+
+def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -> Teller:
+    live = called.console.out.isatty() if wish.stream is None else wish.stream
+    return Teller(called.console, called.quiet, live, wish.voices, called.verbose, again=again)
+
+
+@click.command(
+    epilog=examples(
+        'batos ask "How was the breach closed?" --file harbour.txt',
+        'git diff | batos ask "What could go wrong here?"',
+        'batos ask --effort council --voices "Should we mend the pier or build a new one?"',
+    )
+)
+@click.argument("text", required=False)
+@brief_options
+@reaching
+def ask(called: Called, wish: Wish, text: str | None) -> int:
+    """Ask, and wait for the answer. TEXT is the question, and what is piped is a document to answer from.
+
+    Without TEXT, or where it is -, stdin is the question.
+
+    A question that begins with a dash stands behind two: batos ask -- "-5 degrees, is that cold?"
+    """
+    brief, files = wish.asked(text, called, "batos ask")
+    errand = Errand(_teller(called, wish))
+    return run(_ask(door(called), errand, brief, files), errand.parting)
+
+
+async def _ask(opened: Opened, errand: Errand, brief: dict[str, Any], files: Any) -> int:
+    async with opened as way:
+        code = await errand.run(way, "submit", {"brief": await _whole(way, brief, files)})
+        if code == 0:
+            await errand.learn(way)
+        begun = await way.afterwards(errand.mission) if code == 0 and "conversation" in brief else None
+        if begun is not None:
+            errand.teller.console.say(
+                f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True
+            )
+            ended = await way.call("wait", {"mission": begun})
+            if ended["status"] != "done":
+                errand.teller.console.say(f"{begun} is {ended['status']}: {why(ended).message}")
+        return code
+
+
+async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]:
+    """The brief with its attachments, whose bytes go first."""
+    return {**brief, "attachments": await way.attach(files)} if files else brief
+
+
+@click.command(
+    epilog=examples(
+        'batos submit "Compare the two plans" --file a.md --file b.md',
+        'id=$(batos submit -q "Why does the tide turn?"); batos wait "$id"',
+        'batos submit --deadline 2h --priority -5 "What did I ask about piers?"',
+    )
+)
+@click.argument("text", required=False)
+@brief_options
+@reaching
+def submit(called: Called, wish: Wish, text: str | None) -> int:
+    """Give it a question and go; the mission's id is all that is written.
+
+    TEXT is the question, and what is piped is a document to answer from; without TEXT stdin is the question. The
+    mission is durable then. A server runs it by itself; without one it is queued until `batos resume` or `batos serve`.
+    """
+    brief, files = wish.asked(text, called, "batos submit")
+    return run(_submit(called, door(called), brief, files))
+
+
+async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: Any) -> int:
+    async with opened as way:
+        told = await way.call("submit", {"brief": await _whole(way, brief, files), "follow": False})
+        served = way.served
+    if called.console.as_json:
+        called.console.document({"id": told["mission"], "status": told["status"], "served": served})
+        return 0
+    called.console.write(str(told["mission"]))
+    if not called.quiet:
+        then = "`batos wait` waits for it" if served else "no server runs: `batos resume` or `batos serve` runs it"
+        called.console.say(f"It is {told['status']}; {then}.", dim=True)
+    return 0
+
+
+@click.command()
+@click.argument("mission", shell_complete=mission_ids)
+@click.option("--seconds", type=click.FloatRange(min=0), help="At most so long; then exit 7, and the mission goes on.")
+@click.option("--voices", is_flag=True, help="Show each part beside the answer.")
+@click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
+@reaching
+def wait(called: Called, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
+    """Wait for a MISSION's end, or `last`'s, and tell it as `ask` does. Ctrl-C leaves it running."""
+    errand = Errand(_teller(called, Wish(voices=voices, stream=stream), again=None))
+    args = {"mission": mission, "user": called.settings.asker, **({} if seconds is None else {"seconds": seconds})}
+    return run(_wait(door(called), errand, args))
+
+
+async def _wait(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
+    async with opened as way:
+        return await errand.wait(way, args)
+
+
+@click.command()
+@click.argument("receiver", metavar="OBJECT", shell_complete=object_names)
+@click.argument("selector")
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1)
+@policy_options
+@click.option("--voices", is_flag=True, help="Show each part beside the answer.")
+@reaching
+def send(
+    called: Called, receiver: str, selector: str, arguments: tuple[str, ...], voices: bool, **policy: str | None
+) -> int:
+    """Send a message to an OBJECT of the image, and wait for what it answers.
+
+    Each of ARGS is JSON where it is JSON (12, true, '["a"]', '"12"'), else a text as it stands. It is a mission like
+    any other: what it cost is told, and `batos show` has it later. An argument that begins with a dash stands behind
+    two: batos send tools_obj double_ -- -5
+    """
+    errand = Errand(_teller(called, Wish(voices=voices, stream=False)))
+    message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
+    chosen = {name: value for name, value in policy.items() if value is not None}
+    args = {**message, "user": called.settings.asker, **({"policy": chosen} if chosen else {})}
+    return run(_send(door(called), errand, args), errand.parting)
+
+
+async def _send(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
+    async with opened as way:
+        code = await errand.run(way, "send", args)
+        if code == 0:
+            await errand.learn(way)
+        return code
+
+
+def argument(text: str) -> Any:
+    """A value from the command line.
+
+    >>> argument("12"), argument("twelve"), argument('"12"'), argument("NaN")
+    (12, 'twelve', '12', 'NaN')
+    """
+    try:
+        return json.loads(text, parse_constant=_no_json)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_json(word: str) -> BatosError:
+    raise ValueError(f"{word} is no JSON")

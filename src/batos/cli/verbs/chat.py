@@ -1,0 +1,188 @@
+"""The verb chat: a conversation at a terminal or through a pipe, through a server or in this process."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import click
+
+from batos.cli.doors.alongside import Alongside, Interrupted
+from batos.cli.doors.door import Opened, door
+from batos.cli.doors.wanting import wanted
+from batos.cli.render.turns import history_text
+from batos.cli.shared_options import examples
+from batos.cli.verb_options import Called, reaching
+from batos.cli.verbs import piped
+from batos.cli.verbs.briefing import Wish, brief_options
+from batos.cli.verbs.chatting import Chat
+from batos.cli.verbs.commands import LEAVING, completions, found
+from batos.cli.verbs.typed_input import Source, source
+from batos.errors import BatosError
+from batos.terminal.console import Terminated
+
+_WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."
+
+
+@click.command(
+    epilog=examples(
+        "batos chat --persona robin",
+        "batos chat --conversation last",
+        "printf '%s\\n' 'My boat is called Wren.' 'What is it called?' | batos chat",
+    )
+)
+@brief_options
+@click.option("--history", is_flag=True, help="Only show the conversation's turns, word for word, and leave.")
+@click.option("--start", type=int, default=-20, show_default=True,
+              help="With --history: the first turn's position; negative counts from the end.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True,
+              help="With --history: how many turns at most.")  # fmt: skip
+@click.option("--recompact", is_flag=True, help="Only drop the summaries of older turns, make them anew, and leave.")
+@reaching
+def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, recompact: bool) -> int:
+    """Talk. Each question is a turn of one conversation: a new one, or that of --conversation.
+
+    On a terminal lines are edited and remembered, and /help lists what else can be typed. From a pipe each line is a
+    question, and with --json each turn is a document; the exit code is then that of the last turn that failed.
+    """
+    fields = dict(wish.fields)
+    conversation = str(fields.pop("conversation", "last" if history or recompact else "new"))
+    live = called.console.out.isatty() if wish.stream is None else wish.stream
+    chat = Chat(called, fields, conversation, voices=wish.voices, stream=live)
+    if "-" in wish.paths:
+        there = piped.terminal()
+        chat.attach(wish.paths)
+        piped.read_on(there)
+    else:
+        chat.attach(wish.paths)
+    lends = _lends(called)
+    chat.keeps = lends is None
+    with _terminable(), Alongside(_Doors(called, reads=history), lends) as way:
+        if history:
+            page = way.do(lambda door: chat.page(door, start, limit))
+            _shown(called, page, history_text(page))
+            return 0
+        if recompact:
+            return way.do(lambda door: chat.compact(door, "recompact_"))
+        return _talk(called, chat, way)
+
+
+class _Doors:
+    """Opens the verb's door, again and again; what the first one finds is told once."""
+
+    def __init__(self, called: Called, *, reads: bool) -> None:
+        self._called = called
+        self._reads = reads
+        self._again = False
+
+    def __call__(self) -> Opened:
+        again, self._again = self._again, True
+        return door(self._called, reads=self._reads, again=again)
+
+
+def _interactive(called: Called) -> bool:
+    """Say whether a person types, and sees what comes of it."""
+    console = called.console
+    return sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
+
+
+def _lends(called: Called) -> Callable[[], Coroutine[Any, Any, object]] | None:
+    """Return the wait for another process that wants the image between turns; None in a script or without a file."""
+    if not _interactive(called):
+        return None
+    from batos.image import storage  # here alone: a talk through a pipe or for a program loads nothing of the database
+
+    image = storage.file_of(called.settings.image_uri)
+    return partial(wanted, image) if image is not None else None
+
+
+def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:
+    if called.console.as_json:
+        called.console.document(data)
+    else:
+        called.console.write(text)
+
+
+def _talk(called: Called, chat: Chat, way: Alongside) -> int:
+    """Message after message until there is none; what fails is told, and the chat goes on."""
+    console, interactive = called.console, _interactive(called)
+    messages = source(called.settings.home / "chat_history", completions, interactive=interactive)
+    if interactive and not called.quiet:
+        console.say(_WELCOME, dim=True)
+    code = 0
+    try:
+        _begun(chat, way)
+        while chat.goes_on:
+            try:
+                code = _round(chat, way, messages, interactive=interactive) or code
+            except EOFError:
+                break
+            except KeyboardInterrupt:
+                if not interactive or way.under_way:
+                    raise  # a second one, which waits for nothing
+                # It came between a line and its question, or is a key that is held: the line is clear already.
+            except BatosError as error:
+                console.error(error)
+                code = error.exit_code
+    finally:
+        messages.close()
+    if interactive:
+        console.say("")
+        chat.part(rests=not way.open)
+        return 0
+    way.do(chat.settle)
+    return code
+
+
+def _round(chat: Chat, way: Alongside, messages: Source, *, interactive: bool) -> int:
+    """One message and what it leads to; on a terminal Ctrl-C leaves the chat as it stands."""
+    try:
+        return _one(chat, way, messages.read(chat.prompt))
+    except Interrupted:
+        if not interactive:
+            raise KeyboardInterrupt from None  # what feeds the pipe is to end as well
+    except KeyboardInterrupt:
+        if not interactive or way.under_way:
+            raise
+        chat.console.say("")
+    return 0
+
+
+def _begun(chat: Chat, way: Alongside) -> None:
+    try:
+        way.do(chat.begin)
+    except Interrupted:
+        raise KeyboardInterrupt from None
+
+
+def _one(chat: Chat, way: Alongside, text: str) -> int:
+    """One message, as a question or as a command; the exit code that it deserves."""
+    if text.strip().lower() in LEAVING:
+        chat.goes_on = False
+        return 0
+    if not text.strip():
+        return 0
+    if not text.startswith("/") or text.startswith("//"):
+        asked = text[1:] if text.startswith("//") else text
+        return way.do(lambda door: chat.turn(door, asked))
+    name, _, rest = text[1:].partition(" ")
+    return found(name).run(chat, way, rest.strip())
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the verb as elsewhere, wherever the main thread stands."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

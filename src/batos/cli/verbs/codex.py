@@ -1,0 +1,258 @@
+"""The verbs about the codex: show it as it is understood, check its files, compare them with what the image runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from batos.cli.verb_options import Called, common
+from batos.codex import codex as codices
+from batos.codex import differences, origins
+from batos.codex.codex import PILLARS, Codex, Reading
+from batos.codex.origins import Row
+from batos.codex.reader import Source
+from batos.config import CONFIG_FILE, Loaded, Settings
+from batos.errors import BatosError, CodexError
+from batos.image import roots
+from batos.image.looking import exists, looking
+from batos.terminal.console import Console, counted
+from batos.terminal.layout import table, wrapped
+
+_WHOSE = ("mind", *(name.lower() for name in PILLARS))
+_SHOWN = 56  # characters of a value that stands in a line of a table
+
+
+@click.group()
+def codex() -> None:
+    """Show, check and compare the codex: who the personas are. Needs no Ollama, and changes nothing."""
+
+
+def _folder(settings: Settings) -> Path:
+    return settings.home / "codex"
+
+
+# -- show
+
+
+@codex.command(short_help="Show every value, and where it comes from.")
+@click.argument("whose", metavar="[mind|PERSONA]", required=False, type=click.Choice(_WHOSE, case_sensitive=False))
+@common
+def show(called: Called, whose: str | None) -> int:
+    """Show the codex as it is understood, and where each value comes from.
+
+    Of `mind` (what all share) or of a persona every value, with its file and line; of neither, an overview.
+    """
+    found, absent = codices.standing(_folder(called.settings))
+    read = found.sound()
+    profile = read.profile(called.settings.profile).name
+    laid = origins.rows(found, _shipped(), profile, absent)
+    if whose is None:
+        _tell_overview(called, read, laid, absent)
+        return 0
+    chosen = laid["mind" if whose == "mind" else whose.upper()]
+    if called.console.as_json:
+        values = [row.as_dict() for row in chosen]
+        called.console.document({"whose": whose, "profile": profile, "values": values})
+        return 0
+    for row in chosen:
+        _tell_row(called.console, row)
+    return 0
+
+
+def _shipped() -> Codex:
+    return codices.parse(codices.shipped()).sound()
+
+
+def _tell_row(console: Console, row: Row) -> None:
+    source = f"{row.source}, edited" if row.edited else row.source
+    value = _line(row.entry.value)
+    if len(value) <= _SHOWN and "\n" not in value:
+        console.write(f"{row.entry.key} = {value}  [{source}]")
+        return
+    many = row.entry.value if isinstance(row.entry.value, tuple | list) else (value,)
+    shown = "\n".join(wrapped(str(each), "    ") for each in many)
+    console.write(f"{row.entry.key}  [{source}]\n{shown}")
+
+
+def _line(value: Any) -> str:
+    plain = origins.plain(value)
+    if isinstance(plain, list):
+        return ", ".join(map(str, plain))
+    if isinstance(plain, Mapping):
+        return "; ".join(f"{key}: {_line(each)}" for key, each in plain.items())
+    return str(plain).lower() if isinstance(plain, bool) else str(plain)
+
+
+def _tell_overview(called: Called, read: Codex, laid: Mapping[str, list[Row]], absent: Iterable[str]) -> None:
+    folder, profile = _folder(called.settings), called.settings.profile
+    edited = {owner: [row.entry.key for row in rows if row.edited] for owner, rows in laid.items()}
+    personas = {
+        name: {
+            "model": read.model_for(name, profile),
+            "num_ctx": read.options_for(name, profile)["num_ctx"],
+            "facets": [intent.slot for intent in persona.pillars],
+            "protocols": [intent.slot for intent in persona.protocols],
+            "edited": edited[name],
+        }
+        for name, persona in read.personas.items()
+    }
+    if called.console.as_json:
+        about = {"folder": str(folder), "digest": read.digest, "profile": profile, "absent": sorted(absent)}
+        called.console.document({**about, "mind": {"edited": edited["mind"]}, "personas": personas})
+        return
+    lines = [
+        [name, each["model"], str(each["num_ctx"]), str(len(each["facets"])), str(len(each["protocols"])), _said(each)]
+        for name, each in personas.items()
+    ]
+    heads = ("persona", "model", "window", "facets", "protocols", "edited")
+    called.console.write(f"{folder}, profile {profile}, digest {read.digest[:12]}")
+    called.console.write(table(lines, heads))
+    called.console.write(f"mind: {_said({'edited': edited['mind']})}")
+    if absent:
+        called.console.say(f"Not there yet, as shipped: {', '.join(sorted(absent))}.", dim=True)
+
+
+def _said(each: Mapping[str, Any]) -> str:
+    return ", ".join(each["edited"]) or "as shipped"
+
+
+# -- check
+
+
+@codex.command(short_help="Tell every fault of every file.")
+@common
+def check(called: Called) -> int:
+    """Read every file and tell every fault with its line and what to do; exit 1 if there is any."""
+    found = codices.read(_folder(called.settings))
+    faults = [*found.faults, *profile_faults(called.loaded, found.codex)]
+    if called.console.as_json:
+        called.console.document({"ok": not faults, "faults": [_fault(each) for each in faults]})
+        return 1 if faults else 0
+    for fault in faults:
+        called.console.write(f"{fault.message}\n    {fault.remedy}")
+    if faults:
+        files = counted(len({fault.file for fault in faults}), "file")
+        called.console.write(f"{counted(len(faults), 'fault')} in {files}.")
+    elif found.codex is not None and not called.quiet:
+        intents = [intent for each in found.codex.personas.values() for intent in (*each.pillars, *each.protocols)]
+        counts = f"{counted(len(found.codex.personas), 'persona')}, {counted(len(intents), 'intent')}"
+        called.console.write(f"The codex is sound: {counts}, digest {found.codex.digest[:12]}.")
+    return 1 if faults else 0
+
+
+def _fault(fault: CodexError) -> dict[str, Any]:
+    return {
+        "file": fault.file,
+        "line": fault.line,
+        "field": fault.field,
+        "message": fault.what,
+        "remedy": fault.remedy,
+    }
+
+
+def profile_faults(loaded: Loaded, read: Codex | None) -> list[CodexError]:
+    """A profile that the settings name and the codex has not."""
+    name = loaded.settings.profile
+    if read is None or name in read.profiles:
+        return []
+    source = loaded.sources.get("profile", "default")
+    line = None
+    if Path(source).name == CONFIG_FILE:
+        line = Source(source, Path(source).read_text(encoding="utf-8")).line(("profile",))
+    remedy = f"Set `profile` to one of {', '.join(read.profiles)}, or write [profiles.{name}] in mind.toml."
+    return [CodexError(f"the codex has no profile {name!r}", file=source, line=line, remedy=remedy, field="profile")]
+
+
+# -- diff
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What the files are compared with: its name, its texts, the profile in use there; `note` says why it is another
+    than was asked for."""
+
+    name: str
+    texts: Mapping[str, str]
+    profile: str
+    note: str = ""
+
+
+@codex.command(short_help="Compare with what the image runs on.")
+@click.option("--shipped", "against_shipped", is_flag=True, help="Compare with the codex that ships with the program.")
+@common
+def diff(called: Called, against_shipped: bool) -> int:
+    """Compare the files with what the image runs on, and say what the next mission will make of it."""
+    settings = called.settings
+    found, _ = codices.standing(_folder(settings))
+    mine = {name: source.text for name, source in found.sources.items()}
+    side = _Side("shipped", codices.shipped(), settings.profile) if against_shipped else _recorded(settings)
+    lines = list(differences.unified(side.texts, mine, side.name, "codex", 3 if called.console.as_json else 0))
+    summary = _summary(side, found, settings.profile)
+    if called.console.as_json:
+        about = {"against": side.name, "note": side.note, "faults": [_fault(each) for each in found.faults]}
+        shown = None if summary is None else summary.as_dict()
+        called.console.document({**about, "diff": lines, "summary": shown})
+        return 0
+    if side.note:
+        called.console.say(side.note)
+    for line in lines:
+        called.console.write(line)
+    if summary is not None:
+        _tell_summary(called.console, summary, side)
+    elif found.faults:
+        called.console.write(f"The files have {counted(len(found.faults), 'fault')}: `batos codex check` tells them.")
+    else:
+        called.console.write("What it is compared with was written by another version: only the text is compared.")
+    return 0
+
+
+def _recorded(settings: Settings) -> _Side:
+    """What the image runs on; the shipped codex where it runs on none, or cannot be looked at."""
+    try:
+        if exists(settings.image_uri):
+            with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:
+                kept: Mapping[str, Any] = root.get(roots.GENESIS) or {}
+                texts = dict(kept.get("codex_texts", {}))
+                if texts:
+                    return _Side("image", texts, kept.get("profile") or "default")
+        why = "The image holds no codex yet"
+    except BatosError as error:
+        why = f"The image cannot be looked at ({error.message})"
+    return _Side("shipped", codices.shipped(), settings.profile, f"{why}: compared with the shipped one.")
+
+
+def _summary(side: _Side, found: Reading, profile: str) -> differences.Summary | None:
+    """What differs by key; None where one side cannot be understood."""
+    before = codices.parse(side.texts).codex
+    if before is None or found.codex is None:
+        return None
+    was = side.profile if side.profile in before.profiles else "default"
+    return differences.summary(before, found.codex, was, found.codex.profile(profile).name)
+
+
+def _tell_summary(console: Console, summary: differences.Summary, side: _Side) -> None:
+    if not summary.changes and summary.profiles is None:
+        console.write(f"Nothing that counts differs from the codex of {_called(side)}.")
+        return
+    for owner, found in differences.owners(summary.changes).items():
+        console.write(f"{owner}: {', '.join(f'{each.key} {each.kind}' for each in found)}")
+    told = (
+        ("the profile", " instead of ".join(reversed(summary.profiles)) if summary.profiles else ""),
+        ("models made anew", ", ".join(summary.models)),
+        ("models newly named", ", ".join(summary.pulls)),
+        ("slots written anew (methods that were made for them are dropped)", ", ".join(summary.slots)),
+        ("slots removed", ", ".join(summary.gone)),
+    )
+    head = "Against what ships" if side.name == "shipped" else "At the next mission"
+    console.write(f"{head}:")
+    for what, which in told:
+        if which:
+            console.write(f"  {what}: {which}")
+
+
+def _called(side: _Side) -> str:
+    return "the image" if side.name == "image" else "the program"

@@ -1,0 +1,84 @@
+"""The verb `completion`, and what a shell is offered for arguments that name something of the image."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from batos import config
+from batos.config import Settings
+from batos.errors import BatosError
+
+#: Seconds that a shell is kept waiting at most.
+_PATIENCE = 1.0
+#: How many missions are offered.
+_MOST = 50
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> int:
+    """Print what makes a SHELL complete verbs, options, personas, and ids where a server runs.
+
+    \b
+    bash   batos completion bash > ~/.local/share/bash-completion/completions/batos
+    zsh    batos completion zsh > ~/.zfunc/_batos     (with ~/.zfunc in fpath, before compinit)
+    fish   batos completion fish > ~/.config/fish/completions/batos.fish
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    root = ctx.find_root().command
+    made = kind(root, {}, "batos", "_BATOS_COMPLETE")
+    # Not `source`: it asks the shell that is installed here for its version, and the script may be for another machine.
+    click.echo(made.source_template % made.source_vars())
+    return 0
+
+
+def mission_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`last`, and the newest missions as far as a server tells them."""
+    found = [CompletionItem("last", help="your newest")]
+    lines = _asked(ctx, "missions", {"limit": _MOST}).get("missions", ())
+    found += [CompletionItem(line["id"], help=f"{line['status']}: {line['text']}") for line in lines]
+    return [item for item in found if str(item.value).startswith(incomplete)]
+
+
+def object_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of the image's root and those that are declared beside them, as far as a server tells them."""
+    told = _asked(ctx, "inspect", {})
+    names = (*told.get("objects", ()), *told.get("declared", ()))
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Every slot that ever had a method, as far as a server tells them."""
+    lines = _asked(ctx, "method_list", {}).get("methods", ())
+    found = [CompletionItem(line["method"], help=f"{line['kind']}, {line['state']}") for line in lines]
+    return [item for item in found if str(item.value).startswith(incomplete)]
+
+
+def approval_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What waits for a person, as far as a server tells it."""
+    found = _asked(ctx, "approvals", {"limit": _MOST, "status": "asked"}).get("approvals", ())
+    named = [CompletionItem(each["id"], help=f"{each['object']}.{each['selector']}") for each in found]
+    return [item for item in named if str(item.value).startswith(incomplete)]
+
+
+def _asked(ctx: click.Context, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+    """What the home's server says; nothing where none runs: a shell completes, it does not complain."""
+    try:
+        given = {name: value for name, value in ctx.params.items() if name in Settings.model_fields}
+        return asyncio.run(asyncio.wait_for(_ask(config.load(flags=given).settings, verb, args), _PATIENCE))
+    except (BatosError, OSError, TimeoutError):
+        return {}
+
+
+async def _ask(settings: Settings, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+    from batos.client.asynchronous import AsyncClient  # verbs import this module, and complete nothing
+
+    found = AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
+    async with found as client:
+        return await client.call(verb, args)

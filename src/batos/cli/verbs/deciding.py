@@ -1,0 +1,100 @@
+"""The verbs by which a person decides about methods: approvals, approve, reject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import click
+
+from batos.cli.doors.door import Opened, door
+from batos.cli.render.approvals import approved_text, listing_text, whole_text, woken_lines
+from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verbs.completion import approval_ids
+from batos.cli.verbs.show import asked
+from batos.errors import UsageError
+
+STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
+
+
+@click.command()
+@click.argument("approval", required=False, shell_complete=approval_ids)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
+@reaching
+def approvals(called: Called, approval: str | None, limit: int, status: str | None) -> int:
+    """List the methods that wait for your yes, then what was answered. With APPROVAL show one whole.
+
+    Whole is: its source, the guardian's verdict, its checks and how many broken variants they find, and the difference
+    to the revision that it would take the place of. APPROVAL is its id, a beginning of it that is no other's, or `last`
+    for the newest, `last-1` for the one before. -v lists ids in full, with the digests of the sources.
+    """
+    if approval is not None:
+        found = run(asked(door(called, reads=True), "approvals", {"approval": approval}))
+        _write(called, found, whole_text)
+        return 0
+    args = {"limit": limit, **({} if status is None else {"status": status})}
+    found = run(asked(door(called, reads=True), "approvals", args))
+    if found["approvals"] or called.console.as_json:
+        _write(called, found, partial(listing_text, whole=called.verbose))
+    else:
+        called.console.say("There is no such approval." if status else "Nothing waits for approval.")
+    return 0
+
+
+def _write(called: Called, found: Mapping[str, Any], text: Any) -> None:
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(text(found))
+
+
+@click.command()
+@click.argument("names", metavar="[APPROVAL]...", nargs=-1, shell_complete=approval_ids)
+@click.option("--all", "every", is_flag=True, help="All that wait and match --matching.")
+@click.option(
+    "--matching", metavar="PATTERN", help="With --all: over OBJECT.SELECTOR, with * and ?; '*' is everything."
+)
+@reaching
+def approve(called: Called, names: tuple[str, ...], every: bool, matching: str | None) -> int:
+    """Approve methods by APPROVAL (an id, its beginning, `last`), or --all --matching PATTERN: as they were asked.
+
+    They are installed at once, and missions that wait for them go on. What was approved is shown; exit 4 when one of
+    them could not be, because it was answered before, has expired, or its slot has changed.
+    """
+    if every != (matching is not None) or every == bool(names):
+        raise UsageError(
+            "name approvals, or give both --all and --matching PATTERN",
+            field="approvals",
+            remedy="`batos approvals` lists them; --all --matching '*' approves everything that waits.",
+        )
+    args = {"matching": matching} if every else {"approvals": list(names)}
+    told, served = run(_decided(door(called), "approve", {**args, "user": called.settings.asker}))
+    if called.console.as_json:
+        called.console.document(told)
+    else:
+        called.console.write(approved_text(told, served=served))
+    return 4 if told["refused"] else 0
+
+
+@click.command()
+@click.argument("approval", shell_complete=approval_ids)
+@click.option("--why", required=True, metavar="TEXT", help="What its missions are told.")
+@reaching
+def reject(called: Called, approval: str, why: str) -> int:
+    """Reject a method by APPROVAL (an id, its beginning, `last`): what waits for it fails with your reason."""
+    args = {"approval": approval, "why": why, "user": called.settings.asker}
+    told, served = run(_decided(door(called), "reject", args))
+    if called.console.as_json:
+        called.console.document(told)
+    else:
+        what = told["rejected"]
+        lines = [f"{what['id']} is rejected: {what['object']}.{what['selector']} is not installed."]
+        called.console.write("\n".join([*lines, *woken_lines(told["woken"], served=served)]))
+    return 0
+
+
+async def _decided(opened: Opened, verb: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    async with opened as way:
+        return await way.call(verb, args), way.served

@@ -1,0 +1,113 @@
+"""The verb `genesis`: what is to be done, doing it with its progress, and ALFRED's audit of what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from batos.cli.doors.door import Opened, door
+from batos.cli.render.bars import Bars
+from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verbs.doctor import tell_findings
+from batos.terminal.console import Console, counted, size
+
+_SHOWN = 12  # names of models in one line
+
+
+@click.command()
+@click.option("--plan", "plan_only", is_flag=True, help="Show what would be done; only copy the codex.")
+@click.option("--prune", is_flag=True, help="Delete the models of ours that nothing is made of any more.")
+@reaching
+def genesis(called: Called, plan_only: bool, prune: bool) -> int:
+    """Bring models and image to what codex and adapters say. A second run changes nothing."""
+    opened = door(called)
+    if plan_only:
+        _tell_plan(called.console, run(_planned(opened, prune=prune)))
+        return 0
+    report = run(_genesis(called, opened, prune=prune))
+    _tell_genesis(called.console, report, quiet=called.quiet)
+    return 0 if all(finding["ok"] for finding in report["audit"]) else 1
+
+
+async def _planned(opened: Opened, *, prune: bool) -> dict[str, Any]:
+    async with opened as way:
+        return await way.call("genesis", {"plan": True, "prune": prune})
+
+
+async def _genesis(called: Called, opened: Opened, *, prune: bool) -> dict[str, Any]:
+    bars = Bars(called.console, quiet=called.quiet)
+    async with opened as way:
+        try:
+            return await way.call("genesis", {"prune": prune}, bars.heard)
+        except asyncio.CancelledError:
+            bars.close()
+            kept = "The server goes on with it" if way.served else "What was pulled and made so far is kept"
+            called.console.say(f"{kept}: `batos genesis` goes on from there.")
+            raise
+        finally:
+            bars.close()
+
+
+def _tell_plan(console: Console, plan: Mapping[str, Any]) -> None:
+    if console.as_json:
+        console.document(plan)
+        return
+    if not plan["steps"]:
+        console.write("Nothing is to be done.")
+    for step in plan["steps"]:
+        optional = " (optional)" if step["optional"] else ""
+        weight = f", {size(step['size'])}" if step["kind"] in ("pull", "upload") else ""
+        console.write(f"{step['label']}{weight}{optional}: {step['reason']}")
+    console.write("\n".join(["", *plan["budget"]["lines"]]))
+    if plan["budget"]["fits"] is False:
+        console.write("The models do not fit: genesis would refuse to make them. `batos budget` says what would.")
+    _tell_stale(console, plan)
+
+
+def _tell_stale(console: Console, plan: Mapping[str, Any]) -> None:
+    """Name the models that nothing is made of any more and that are not about to be deleted."""
+    deleted = {step["name"] for step in plan["steps"] if step["kind"] == "delete"}
+    left = [name for name in plan["stale"] if name not in deleted]
+    ours, others = [name for name in left if name in plan["ours"]], [name for name in left if name not in plan["ours"]]
+    if ours:
+        console.say(f"Nothing is made any more of {_few(ours)}.")
+        console.say(
+            f"`batos genesis --prune` removes what this image made; by hand: ollama rm {' '.join(ours[:_SHOWN])}"
+        )
+    if others:
+        console.say(f"This image did not make {_few(others)}: leave them if another home uses this Ollama.")
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _tell_genesis(console: Console, report: Mapping[str, Any], *, quiet: bool) -> None:
+    if console.as_json:
+        console.document(report)
+        return
+    findings = report["audit"]
+    wrong = [finding for finding in findings if not finding["ok"]]
+    if not quiet:
+        console.write(_summary(report))
+        passed = len(findings) - len(wrong)
+        told = f"ALFRED's System Integrity Audit: {counted(passed, 'check')} passed, {len(wrong)} failed"
+        console.write(f"{told} ({len(report['found'])} before)." if report["found"] else f"{told}.")
+        _tell_stale(console, report["plan"])
+    tell_findings(console, wrong)
+
+
+def _summary(report: Mapping[str, Any]) -> str:
+    done: dict[str, int] = {}
+    for step in report["done"]:
+        done[step["kind"]] = done.get(step["kind"], 0) + 1
+    words = {"pull": "model", "upload": "adapter", "create": "model", "delete": "model"}
+    verbs = {"pull": "pulled", "upload": "handed over", "create": "made", "delete": "deleted"}
+    told = [f"{counted(done[kind], words[kind])} {verbs[kind]}" for kind in words if kind in done]
+    if report["changes"]:
+        told.append(f"{counted(len(report['changes']), 'change')} of the image")
+    return f"{', '.join(told)}." if told else "Nothing had to be done."

@@ -1,0 +1,141 @@
+"""The verbs `token` and `keys`: how a client gets in, and how it is shut out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from batos import private_files
+from batos.cli.shared_options import file_names
+from batos.cli.verb_options import Called, common
+from batos.client.wire.addresses import listening, reaching
+from batos.client.wire.keys import KeyFile, Keyring
+from batos.config import Settings
+from batos.errors import ConfigError, UsageError
+from batos.terminal.layout import table
+
+
+@click.command()
+@click.option("--new", is_flag=True, help="Make another one: whoever has the old one is shut out at once.")
+@common
+def token(called: Called, new: bool) -> int:
+    """Show the token by which a program of this machine speaks to the server, and how it uses it."""
+    settings = called.settings
+    ring = Keyring(settings.home)
+    found = ring.renew_token() if new else ring.token()
+    bound = listening(settings.bind, "bind")
+    if called.console.as_json:
+        called.console.document({"token": found, "file": str(settings.home / "token"), "bind": str(bound)})
+        return 0
+    called.console.write(found)
+    if not called.quiet:
+        called.console.say(f"It is in {settings.home / 'token'}, for its owner alone.")
+        if bound.loopback:
+            called.console.say("Programs of this home need not name it: batos.Client reads it (`batos help python`).")
+            called.console.say(
+                f"Others show it by PLAIN to {bound}, user name batos. It goes no further than loopback."
+            )
+        else:
+            called.console.say(f"It opens nothing at {bound}, which is beyond loopback: there a key is shown.")
+            called.console.say(
+                "Programs of this home need not name one (batos.Client); `batos keys new NAME` makes others'."
+            )
+    return 0
+
+
+@click.group(invoke_without_command=True)
+@common
+def keys(called: Called) -> int:
+    """List the keys of clients on other machines; make and revoke them."""
+    return _list(called) if click.get_current_context().invoked_subcommand is None else 0
+
+
+def _list(called: Called) -> int:
+    found = Keyring(called.settings.home).clients()
+    if called.console.as_json:
+        shown = [{"name": key.name, "public": key.public, "made": key.made} for key in found]
+        called.console.document({"keys": shown})
+    elif found:
+        called.console.write(table([[key.name, key.made, key.public] for key in found], ("name", "made", "public key")))
+    else:
+        called.console.say("No client has a key. `batos keys new NAME` makes one, for a server beyond loopback.")
+    return 0
+
+
+@keys.command(short_help="Make a key for a client, in a file that it takes with it.")
+@click.argument("name")
+@click.option(
+    "--address", metavar="HOST", help="How the client reaches this machine (default: where the server binds)."
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    shell_complete=file_names,
+    help="Where the key goes (default: NAME.batos-key.json here); - is stdout.",
+)
+@common
+def new(called: Called, name: str, address: str | None, out: str | None) -> int:
+    """Make a key for a client on another machine, in a file that it takes with it.
+
+    There: `batos VERB --server FILE`, BATOS_SERVER, or `server` in its batos.toml. That file alone has the secret half.
+    """
+    target = Path(out or f"{name}.batos-key.json")
+    if out != "-" and target.exists():
+        raise UsageError(f"{target} exists", field="out", remedy="Name another file with --out, or remove it.")
+    bind = _reached(called.settings, address)
+    key = Keyring(called.settings.home).new(name, bind)
+    if out == "-":
+        sys.stdout.write(key.text())
+        sys.stdout.flush()
+        return 0
+    _write(called.settings, target, key)
+    if called.console.as_json:
+        called.console.document({"name": name, "file": str(target), "bind": bind})
+    else:
+        called.console.write(str(target))
+        called.console.say(f"It leads to {bind}. There: BATOS_SERVER={target.name} batos status")
+        if reaching(bind, "address").loopback:
+            called.console.say(
+                "That is this machine: for a client on another one say how it gets here, --address HOST."
+            )
+    return 0
+
+
+def _write(settings: Settings, target: Path, key: KeyFile) -> None:
+    try:
+        private_files.write(target.absolute(), key.text(), new=True)
+    except OSError as error:
+        Keyring(settings.home).revoke(key.name)
+        raise UsageError(
+            f"{target} cannot be written: {error.strerror}", field="out", remedy="Name another file with --out."
+        ) from error
+
+
+def _reached(settings: Settings, address: str | None) -> str:
+    """Return the address at which a client elsewhere reaches the server; ConfigError if none can."""
+    bound = listening(settings.bind, "bind")
+    if bound.loopback:
+        raise ConfigError(
+            f"bind is {bound}: nobody on another machine can reach it, and here the token is enough",
+            field="bind",
+            remedy=f'Let it listen beyond loopback: bind = "tcp://0.0.0.0:{bound.port or 7717}" in batos.toml.',
+        )
+    if address is None:
+        return bound.near
+    named = f"[{address}]" if ":" in address and "[" not in address else address
+    return str(reaching(f"tcp://{named}:{bound.port}", "address"))
+
+
+@keys.command(short_help="Shut a client out, at once.")
+@click.argument("name")
+@common
+def revoke(called: Called, name: str) -> int:
+    """Shut a client out, also from a server that runs: what it asks and watches ends within a second."""
+    Keyring(called.settings.home).revoke(name)
+    if called.console.as_json:
+        called.console.document({"name": name, "revoked": True})
+    elif not called.quiet:
+        called.console.write(f"{name} is no longer let in.")
+    return 0

@@ -1,0 +1,202 @@
+"""The verbs about methods: list, show, history, make, rollback, redefine; and the tools among them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from batos.cli.doors.door import door
+from batos.cli.render import methods as telling
+from batos.cli.render.learning import after_lines
+from batos.cli.shared_options import file_names
+from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verbs.completion import method_names, object_names
+from batos.cli.verbs.show import asked
+from batos.client.wire.verb_shapes import SOURCE_LIMIT
+from batos.errors import BriefError
+
+_NAME = "OBJECT.SELECTOR"
+
+
+@click.group()
+def method() -> None:
+    """Look at what was learnt, bring a former revision back, redefine it. Every revision is kept."""
+
+
+@method.command("list", short_help="List every slot that ever had a method.")
+@click.argument("object", required=False, shell_complete=object_names)
+@reaching
+def list_(called: Called, object: str | None) -> int:
+    """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
+    found = run(asked(door(called, reads=True), "method_list", {"object": object} if object else {}))
+    if found["methods"] or called.console.as_json:
+        return _told(called, found, lambda told: telling.list_text(told["methods"]))
+    called.console.say(
+        "Nothing was learnt yet: what an answer did without is made when it is out (`batos method make`: at once)."
+    )
+    return 0
+
+
+@method.command(short_help="Show a method whole.")
+@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.option("--revision", type=click.IntRange(min=1), help="Which one; else the active one, or the last that was.")
+@click.option("--checks", is_flag=True, help="Only its checks, as a file for `batos method redefine --checks FILE`.")
+@reaching
+def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
+    """Show the method of a slot: source, verdict, checks, where it comes from, and what its ledger says."""
+    found = run(asked(door(called, reads=True), "method_show", _args(name, revision=revision)))
+    if checks and not called.console.as_json:
+        called.console.write(json.dumps(found["checks"], ensure_ascii=False, indent=2))
+        return 0
+    return _told(called, found)
+
+
+@method.command(short_help="Show every revision, and why each came and went.")
+@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@reaching
+def history(called: Called, name: str) -> int:
+    """Show every revision of a method, why each came and went, and every change of its slot."""
+    return _told(called, run(asked(door(called, reads=True), "method_history", {"method": name})), telling.history_text)
+
+
+@method.command(short_help="Make now what is to be made after answers.")
+@reaching
+def make(called: Called) -> int:
+    """Make the methods that answers did without, one after the other; a question that comes goes first.
+
+    A server and a chat make them by themselves while nobody asks. Exit 0 also where nothing acceptable was written:
+    the intent goes on being interpreted.
+    """
+
+    def hear(_event: str, keys: Mapping[str, Any]) -> None:
+        called.note(f"Making {keys['receiver']}.{keys['selector']} ...")
+
+    found = run(asked(door(called), "method_make", {}, hear))
+    return _told(called, found, lambda told: "\n".join(after_lines(told)) or "Nothing is to be made.")
+
+
+@method.command(short_help="Let a former revision be active again.")
+@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.option("--revision", type=click.IntRange(min=0), help="Which one; 0 is the intent. Else the one before.")
+@reaching
+def rollback(called: Called, name: str, revision: int | None) -> int:
+    """Let a former revision be active again, from the next mission on; nothing is lost, and it can be rolled back.
+
+    Without --revision: the one before the active, or where none is active the one that was last.
+    """
+    args = _args(name, revision=revision, user=called.settings.asker)
+    found = run(asked(door(called), "method_rollback", args))
+    if called.console.as_json:
+        called.console.document(found)
+    elif not called.quiet:
+        now = f"revision {found['active']} acts" if found["active"] else "the intent is interpreted"
+        called.console.write(f"{found['method']}: {now} from the next mission on.")
+    return 0
+
+
+@method.command(short_help="Make a new revision, of a wish or of a source.")
+@click.argument("name", metavar=_NAME, shell_complete=method_names)
+@click.option("--wish", metavar="TEXT", help="What it is to do from now on; without --file a model writes the method.")
+@click.option(
+    "--file",
+    "path",
+    metavar="PATH",
+    shell_complete=file_names,
+    help="Its source, written by you; `-` reads it from stdin.",
+)
+@click.option(
+    "--checks",
+    metavar="PATH",
+    shell_complete=file_names,
+    help="JSON: what your source has to pass, else what the method had to.",
+)
+@reaching
+def redefine(called: Called, name: str, wish: str | None, path: str | None, checks: str | None) -> int:
+    """Make a new revision of a method, of a wish or of a source: audited and tried like any other.
+
+    It acts from the next mission on. The former one is kept: `batos method rollback` brings it back.
+    """
+    if path is None and (wish is None or checks is not None):
+        raise click.UsageError("Say what it is to do (--wish), or give its source (--file).")
+    source = None if path is None else _text(path, "file")
+    args = _args(name, wish=wish, source=source, checks=_checks(checks), user=called.settings.asker)
+    found = run(asked(door(called), "method_redefine", args))
+    if called.console.as_json or not called.quiet:
+        return _told(called, found)
+    return 0
+
+
+@click.command()
+@reaching
+def tools(called: Called) -> int:
+    """List the tools: methods that go on being usable, each with how it is called."""
+    found = run(asked(door(called, reads=True), "tools", {}))
+    if found["tools"] or called.console.as_json:
+        if found["tools"] and not called.quiet:
+            called.console.say(
+                "None of them reaches a network, a file or another program: they compute, ask and recall."
+            )
+        return _told(called, found, lambda told: telling.tools_text(told["tools"]))
+    called.console.say("There are no tools yet: BRICK's Gadget Generation makes them.")
+    return 0
+
+
+def _told(called: Called, found: dict[str, Any], text: Callable[[dict[str, Any]], str] = telling.method_text) -> int:
+    """What came, as a document or in words."""
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(text(found))
+    return 0
+
+
+def _args(name: str, **more: Any) -> dict[str, Any]:
+    """What is said, without what is not."""
+    return {"method": name, **{key: value for key, value in more.items() if value is not None}}
+
+
+def _checks(path: str | None) -> Any:
+    """What a file of checks holds; BriefError: it is no list of objects."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(_text(path, "checks"))
+    except ValueError as error:
+        raise _unread(path, "checks", f"it is no JSON ({error})") from error
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise _unread(path, "checks", "it is no list of checks")
+    return found
+
+
+def _text(path: str, field: str) -> str:
+    """A file's text, `-` being stdin; BriefError: it cannot be read, is too long, or is no text."""
+    try:
+        if path == "-":
+            # Python has none when the process was started with it closed, whatever its types say.
+            stdin: TextIO | None = sys.stdin
+            data = b"" if stdin is None else stdin.buffer.read(SOURCE_LIMIT + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(SOURCE_LIMIT + 1)
+        text = data.decode("utf-8")
+    except OSError as error:
+        raise _unread(path, field, str(error.strerror)) from error
+    except ValueError as error:
+        raise _unread(path, field, "it is no UTF-8 text") from error
+    if len(data) > SOURCE_LIMIT:
+        raise _unread(path, field, f"it has more than {SOURCE_LIMIT} bytes")
+    if not text.strip():
+        raise _unread(path, field, "it is empty")
+    return text
+
+
+def _unread(path: str, field: str, why: str) -> BriefError:
+    remedy = (
+        "Name a file of one method's source." if field == "file" else "`batos help generation` shows what a check is."
+    )
+    return BriefError(f"{path!r} cannot be read: {why}", field=field, remedy=remedy)

@@ -1,0 +1,98 @@
+"""What stands at stdin: the question, a document to answer from, or nothing that was meant for a verb."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from batos.brief import TEXT_LIMIT, File, as_file
+from batos.errors import BriefError, UsageError
+from batos.terminal.console import size
+
+#: What a document from stdin is called.
+NAME = "stdin.txt"
+#: Seconds after which whoever waits for stdin is told so: an open pipe that brings nothing looks like a standstill.
+_PATIENCE = 1.0
+#: Bytes in which every question that may be asked fits.
+_QUESTION_BYTES = 4 * TEXT_LIMIT
+
+
+def piped() -> bool:
+    """Say whether stdin can be read without anybody typing: it is a pipe, a file or a socket."""
+    try:
+        kind = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):  # it is closed, or no file of the system's
+        return False
+    return stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)
+
+
+def question(text: str | None, say: Callable[[str], None]) -> str:
+    """Return the question as given; where it is `-`, or none and stdin is piped, return all of stdin.
+
+    UsageError: there is none. BriefError: stdin is closed, is too long, or is no text.
+    """
+    if text is not None and text != "-" and text.strip():
+        return text
+    if text != "-" and (text is not None or not piped()):
+        raise UsageError(
+            "there is no question", field="text", remedy='Ask one: batos ask "...", or pipe it: echo "..." | batos ask'
+        )
+    data = taken(_QUESTION_BYTES + 1, "text", say)
+    if len(data) > _QUESTION_BYTES:
+        raise BriefError(
+            f"the question on stdin has more than {TEXT_LIMIT:,} characters",
+            field="text",
+            remedy='A text to answer from is a file: batos ask "..." --file PATH, or --file - for stdin.',
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BriefError(
+            f"the question on stdin is not UTF-8 (byte {error.start})", field="text", remedy="Convert it to UTF-8."
+        ) from error
+
+
+def document(limit: int, say: Callable[[str], None]) -> list[File]:
+    """Return what is piped beside a given question, as a file to answer from; none where nothing comes.
+
+    BriefError: it has more than `limit` bytes, or is no text.
+    """
+    data = taken(limit + 1, "attachments", say) if piped() else b""
+    if not data.strip():
+        return []
+    file = as_file(NAME, data, limit)
+    say(f"What is piped ({size(len(data))}) is a document to answer from: {NAME}.")
+    return [file]
+
+
+def taken(most: int, name: str, say: Callable[[str], None]) -> bytes:
+    """Read stdin to its end, or so many bytes, and say when that waits. BriefError: it is closed."""
+    # Python has none when the process was started with it closed, whatever its types say.
+    source: TextIO | None = sys.stdin
+    if source is None:
+        raise BriefError("stdin is closed", field=name, remedy="Give it what is to be read, or leave the - out.")
+    if piped() and not select.select([source], [], [], _PATIENCE)[0]:
+        say("Waiting for what is piped to stdin; </dev/null leaves it out.")
+    return source.buffer.read(most)
+
+
+def terminal() -> int:
+    """Open the terminal for one who reads a document from stdin and then questions; UsageError without one."""
+    try:
+        return os.open("/dev/tty", os.O_RDWR)
+    except OSError as error:
+        raise UsageError(
+            "stdin is what the chat reads, and there is no terminal to read instead",
+            field="file",
+            remedy="Put the text in a file.",
+        ) from error
+
+
+def read_on(there: int) -> None:
+    """Let stdin be an opened file from here on."""
+    os.dup2(there, sys.stdin.fileno())
+    os.close(there)

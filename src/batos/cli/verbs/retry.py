@@ -1,0 +1,48 @@
+"""The verb `retry`: what a mission asked, asked once more, with its files and options, and nothing paid twice."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from batos.cli.doors.door import Opened, door
+from batos.cli.doors.errand import Errand
+from batos.cli.render.teller import Teller
+from batos.cli.shared_options import examples
+from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verbs.completion import mission_ids
+
+#: What of a brief is that one mission's alone: a moment that has passed, a key that names it, the door it came by.
+_ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "ancestor"})
+
+
+@click.command(epilog=examples("batos retry", "batos retry m-01M82CY0"))
+@click.argument("mission", default="last", shell_complete=mission_ids)
+@click.option("--voices", is_flag=True, help="Show each part beside the answer.")
+@click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
+@reaching
+def retry(called: Called, mission: str, voices: bool, stream: bool | None) -> int:
+    """Ask again what a MISSION asked, or your `last`: its question, files and options.
+
+    It is a new mission. What the first one paid for is not paid again; its deadline is not the new one's.
+    """
+    live = called.console.out.isatty() if stream is None else stream
+    errand = Errand(Teller(called.console, called.quiet, live, voices, called.verbose))
+    return run(_retry(door(called), errand, mission, called.settings.asker), errand.parting)
+
+
+async def _retry(opened: Opened, errand: Errand, mission: str, user: str) -> int:
+    async with opened as way:
+        first = await way.call("show", {"mission": mission, "user": user})
+        code = await errand.run(way, "submit", {"brief": again(first, user)})
+        if code == 0:
+            await errand.learn(way)
+        return code
+
+
+def again(first: dict[str, Any], user: str) -> dict[str, Any]:
+    """Make the brief of a mission that asks the same, by this user, and does not pay again for what was paid."""
+    asked = {name: value for name, value in first["brief"].items() if name not in _ITS_OWN}
+    origin = {"door": "cli", "client": "batos retry"}
+    return {**asked, "user": user, "origin": origin, "ancestor": first["id"]}

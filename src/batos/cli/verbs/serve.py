@@ -1,0 +1,182 @@
+"""The verb `serve`: the image held open for every client of its home, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import click
+import structlog
+
+from batos import __version__
+from batos.cli.verb_options import Called, common, run
+from batos.client.wire import server_file
+from batos.client.wire.addresses import Address, listening
+from batos.client.wire.keys import Keyring
+from batos.client.wire.server_file import Note
+from batos.config import Settings
+from batos.errors import ImageBusy, Refused
+from batos.events import Events
+from batos.image.ids import iso, utc_now
+from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.founding import Founding
+from batos.server.dispatch.uploads import Uploads
+from batos.server.zmq.server import Places, Server
+from batos.uvm import UVM, Seams, open_uvm
+
+_log = structlog.get_logger("batos")
+
+
+@click.command()
+@click.option("--bind", metavar="ADDRESS", help="Where requests are taken; beyond loopback clients need a key.")
+@click.option("--events", metavar="ADDRESS", help="Where watchers are told of events.")
+@common
+def serve(called: Called) -> int:
+    """Hold the image open, run missions and answer clients, until Ctrl-C.
+
+    What runs then goes back to the queue and goes on with the next start; a second Ctrl-C stops at once. Clients on
+    this machine find the server by its home; `batos keys new NAME` makes a key for one elsewhere.
+    """
+    return run(_serve(called))
+
+
+async def _serve(called: Called) -> int:
+    # Where nobody has named a port another one does: clients find the server by the note in its home.
+    unasked = frozenset(name for name in ("bind", "events") if called.loaded.sources.get(name) == "default")
+    async with served(called.settings, unasked=unasked) as (uvm, places):
+        _tell(called, places)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None:
+                task.uncancel()  # it was told to stop, and it does so in order
+        called.console.say("Stopping: what runs goes back to the queue. Again: stop at once.")
+        await uvm.stop()
+    _log.info("server stopped")
+    return 0
+
+
+@asynccontextmanager
+async def served(
+    settings: Settings,
+    seams: Seams | None = None,
+    told: Events | None = None,
+    unasked: Collection[str] = (),
+) -> AsyncIterator[tuple[UVM, Places]]:
+    """A server of the settings' home, which has begun what an earlier one left; it really listens.
+
+    Of the addresses that nobody asked for, `bind` or `events`, a free port is taken where the usual one is not.
+    ConfigError: it cannot listen where the settings say; ImageBusy: the home has a server, or its image an owner.
+    """
+    home = settings.home
+    bind = replace(listening(settings.bind, "bind"), or_free="bind" in unasked)
+    events = replace(listening(settings.events, "events"), or_free="events" in unasked)
+    other = server_file.running(home)
+    if other is not None:
+        remedy = "It serves this home already: ask it, as in `batos ask`, or stop it."
+        raise ImageBusy(str(home), f"the server of process {other.pid}", remedy=remedy)
+    ring = Keyring(home)
+    _make_all(ring)
+    async with open_uvm(settings, told or Events(log=True), seams) as uvm:
+        left = await uvm.recover()
+        uploads = Uploads(home / "uploads", settings.attachment_bytes)
+        await uploads.close()  # what a process that was killed has left
+        dispatcher = Dispatcher(uvm, uploads)
+        async with Server(dispatcher, ring).serving(bind, events) as places:
+            mine = _note(places)
+            dispatcher.about = _about(settings, mine)
+            await asyncio.to_thread(server_file.write, home, mine)
+            try:
+                _log.info("server started", left_behind=len(left), **dispatcher.about)
+                await go_on(uvm, left)
+                async with _founding(dispatcher):
+                    yield uvm, places
+            finally:
+                server_file.remove(home, mine)
+                await uploads.close()
+
+
+@asynccontextmanager
+async def _founding(dispatcher: Dispatcher) -> AsyncIterator[None]:
+    """Let the genesis of an empty image run beside what is served, if the settings say so."""
+    if dispatcher.uvm.settings.genesis != "auto":
+        yield
+        return
+    dispatcher.founding = Founding(dispatcher.uvm)
+    task = asyncio.create_task(dispatcher.founding.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def go_on(uvm: UVM, left: Sequence[str]) -> None:
+    """Begin what an earlier process left; what a client has ended or paused since then stays so."""
+    for mission in left:
+        with suppress(Refused):
+            await uvm.begin(mission)
+
+
+def _make_all(ring: Keyring) -> None:
+    """The first start makes what every client will need."""
+    ring.token()
+    ring.server()
+    ring.own()
+
+
+def _note(places: Places) -> Note:
+    pid = os.getpid()
+    return Note(
+        pid=pid,
+        born=server_file.born(pid) or "",
+        started=iso(utc_now()),
+        bind=places.bind.near,
+        events=places.events.near,
+        bind_by=places.bind_by,
+        events_by=places.events_by,
+        batos=__version__,
+    )
+
+
+def _about(settings: Settings, mine: Note) -> dict[str, Any]:
+    return {
+        "pid": mine.pid,
+        "started": mine.started,
+        "home": str(settings.home),
+        "bind": mine.bind,
+        "events": mine.events,
+        "user": settings.asker,
+    }
+
+
+def _tell(called: Called, places: Places) -> None:
+    home = called.settings.home
+    if called.console.as_json:
+        called.console.document(
+            {
+                "pid": os.getpid(),
+                "home": str(home),
+                "bind": str(places.bind),
+                "events": str(places.events),
+                "bind_by": places.bind_by,
+                "events_by": places.events_by,
+            }
+        )
+        return
+    if called.quiet:
+        return
+    called.console.write(f"serving {home}")
+    called.console.write(f"requests at {_guarded(places.bind, places.bind_by)}")
+    called.console.write(f"events at   {_guarded(places.events, places.events_by)}")
+    called.console.say("Clients of this home find it by itself; `batos token` and `batos keys` say how others do.")
+    called.console.say("Ctrl-C stops it: what runs goes back to the queue.")
+
+
+def _guarded(address: Address, by: str) -> str:
+    return f"{address} ({'with the token of the home' if by == 'plain' else 'with a key'})"

@@ -1,0 +1,145 @@
+"""The verbs that read: missions, show, inspect."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from batos.cli.doors.door import Opened, door
+from batos.cli.render.mission_record import calls_named, mission_text, prompts_text
+from batos.cli.render.objects import inspected_text
+from batos.cli.render.short_names import short, when
+from batos.cli.render.turns import history_text
+from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verbs.completion import mission_ids, object_names
+from batos.cli.verbs.watch import follow
+from batos.client.wire.pending import Hear
+from batos.terminal.layout import table
+
+_NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
+#: Who has the image where a server has it.
+_SERVER = "a server"
+STATUSES = ("queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone")
+
+
+@click.command()
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only those of this status.")
+@click.option("--mine", is_flag=True, help="Only those that you asked.")
+@click.option("--follow", "-f", "following", is_flag=True, help="Then every change as it happens, until Ctrl-C.")
+@reaching
+def missions(called: Called, limit: int, status: str | None, mine: bool, following: bool) -> int:
+    """List the newest missions; --follow watches the server's."""
+    args: dict[str, Any] = {"limit": limit}
+    if status is not None:
+        args["status"] = status
+    if mine:
+        args["user"] = called.settings.asker
+    if following:
+        return run(follow(called, door(called, "required"), args))
+    found, owner = run(_missions(door(called, reads=True), args))
+    tell_lines(called, found, some=status is not None or mine)
+    if any(each["status"] in ("queued", "running") for each in found):
+        if not owner:  # nobody works on these
+            told = "No server runs: what is queued or running there waits for `batos resume` or `batos serve`."
+            called.console.say(told)
+        elif owner != _SERVER:
+            called.note(f"The image is {owner}'s; what it does not run waits for `batos resume` or `batos serve`.")
+    return 0
+
+
+async def _missions(opened: Opened, args: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """Return the missions, and who has the image: a server, a process, or "" for nobody."""
+    async with opened as way:
+        return (await way.call("missions", args))["missions"], _SERVER if way.served else way.holder
+
+
+def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> None:
+    """A list of missions; `some`: not all that there are were asked for."""
+    if called.console.as_json:
+        called.console.document({"missions": found})
+    elif found:
+        names = {line["id"]: line["id"] for line in found} if called.verbose else short([line["id"] for line in found])
+        rows = [[names[line["id"]], line["status"], when(line["accepted_at"]), line["text"]] for line in found]
+        called.console.write(table(rows, ("mission", "status", "asked", "question")))
+    else:
+        called.console.say("There is no such mission." if some else _NO_MISSION)
+
+
+@click.command()
+@click.argument("mission", shell_complete=mission_ids)
+@click.option("--prompts", is_flag=True, help="Every call with the exact prompt that was sent.")
+@click.option("--call", metavar="NAME", help="Only the prompts and answers of the calls that have NAME in their path.")
+@click.option("--voices", is_flag=True, help="Each part of the answer.")
+@click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: how many turns at most.")
+@reaching
+def show(called: Called, mission: str, prompts: bool, call: str | None, voices: bool, **page: int) -> int:
+    """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
+    if mission.startswith("c-"):
+        place = {"conversation": mission, "user": called.settings.asker, **page}
+        turns = run(asked(door(called, reads=True), "turns", place))
+        if called.console.as_json:
+            called.console.document(turns)
+        else:
+            called.console.write(history_text(turns))
+        return 0
+    # People are shown a line a call in any case.
+    whole = prompts or call is not None or not called.console.as_json
+    args = {"mission": mission, "user": called.settings.asker, "prompts": whole}
+    found, served = run(_show(door(called, reads=True), args))
+    if call is not None:
+        found = {**found, "prompts": calls_named(found["prompts"], call)}
+    if called.console.as_json:
+        called.console.document(found)
+        return 0
+    if call is not None:
+        called.console.write(prompts_text(found["prompts"]).lstrip("\n"))
+        return 0
+    called.console.write(mission_text(found, voices=voices, served=served))
+    if prompts:
+        called.console.write(prompts_text(found["prompts"]))
+    return 0
+
+
+async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    async with opened as way:
+        found = await way.call("show", args)
+        return found, way.served or await way.attends(found["id"])
+
+
+@click.command()
+@click.argument("object", required=False, shell_complete=object_names)
+@reaching
+def inspect(called: Called, object: str | None) -> int:
+    """Look at OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
+
+    Without OBJECT: the names of the root. With -v every slot whole, as --json has them.
+    """
+    found = run(_inspect(door(called, reads=True), object, called.settings.asker))
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(
+            json.dumps(found, ensure_ascii=False, indent=2) if called.verbose else inspected_text(found)
+        )
+    return 0
+
+
+async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any]:
+    """What the wire knows by no user's name is named here: `last`, or a slot of it."""
+    async with opened as way:
+        word, dot, slot = (name or "").partition(".")
+        if re.fullmatch(r"last(-\d+)?", word):
+            name = str((await way.call("show", {"mission": word, "user": user}))["id"]) + dot + slot
+        return await way.call("inspect", {"object": name, "user": user} if name else {})
+
+
+async def asked(opened: Opened, verb: str, args: Mapping[str, Any], hear: Hear | None = None) -> dict[str, Any]:
+    """One thing asked at a door that is closed after it."""
+    async with opened as way:
+        return await way.call(verb, args, hear)

@@ -1,0 +1,21 @@
+"""The verb `emulator`: the stand-in for the Ollama daemon, which needs no image and no home."""
+
+from __future__ import annotations
+
+from batos.cli.verb_options import run
+from batos.errors import ConfigError
+from ollama_emulator.command import command
+from ollama_emulator.errors import OptionError
+from ollama_emulator.options import Options
+from ollama_emulator.serve import serve
+
+
+def _serve(options: Options) -> int:
+    """Serve until a signal comes; raises ConfigError for an option that cannot be."""
+    try:
+        return run(serve(options))
+    except OptionError as error:
+        raise ConfigError(error.message, field=error.field, remedy=error.remedy) from error
+
+
+emulator = command("emulator", _serve, lambda topic: f"`batos help {topic}`")

@@ -1,0 +1,198 @@
+"""The verb `status`: how things stand, with a server or without one, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from batos.cli.doors.door import door, server_of
+from batos.cli.render.bars import lasting
+from batos.cli.render.mission import placement_text, who
+from batos.cli.render.short_names import short, when
+from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verbs.show import asked
+from batos.client.wire.protocol import error_of
+from batos.server.dispatch.founding import in_words
+from batos.terminal.console import counted, size
+from batos.terminal.layout import table
+
+#: How many running missions and failures fit a screen.
+_SHOWN = 8
+
+
+@click.command()
+@click.option("--ready", is_flag=True, help="Only say whether a question would be answered now; exit 0 if it would.")
+@reaching
+def status(called: Called, ready: bool) -> int:
+    """Show how things stand: server, queue, running missions, totals, models in memory, newest failures.
+
+    Without a server the image is looked at as it was committed last. Ollama is asked as well, and has a moment to
+    answer. With --ready the exit code is 6 when no server runs, 3 when Ollama does not answer or lacks a model, and 5
+    when the image takes nothing more.
+    """
+    server = door(called, "required") if ready else server_of(called)
+    if server is not None:
+        found = run(asked(server, "status", {}))
+    else:
+        from batos.cli.doctor import alone  # a server's client loads nothing of the database
+
+        found = run(alone.found(called.settings))
+    if ready:
+        return _ready(called, found)
+    if called.console.as_json:
+        called.console.document(found)
+    else:
+        called.console.write(status_text(found, datetime.now(UTC)))
+    return 0
+
+
+def _ready(called: Called, found: Mapping[str, Any]) -> int:
+    """Say that all a question needs is there; raise the first thing that is not."""
+    if not found["ready"]:
+        raise error_of(found["reasons"][0])
+    if called.console.as_json:
+        called.console.document({"ready": True})
+    elif not called.quiet:
+        called.console.write("It is ready.")
+    return 0
+
+
+def status_text(found: Mapping[str, Any], now: datetime) -> str:
+    """The screen; what an older or newer server does not tell is left out."""
+    lines = [*_standing(found, now), *_running(found.get("running", ()), now)]
+    if found.get("genesis"):
+        lines.insert(0, f"genesis  {in_words(found['genesis'])}")
+    lines += _totals(found.get("counters") or {})
+    lines += _methods(found.get("counters") or {})
+    lines += [f"memory   {placement_text(each)}" for each in (found.get("ollama") or {}).get("loaded", ())]
+    failures = found.get("failures", ())[:_SHOWN]
+    if failures:
+        lines.append("newest failures")
+        names = short([each["mission"] for each in failures])
+        lines += [f"  {names[each['mission']]}  {_reason(each, now)}" for each in failures]
+    return "\n".join(lines)
+
+
+def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    server, image, ollama = (found.get(name) or {} for name in ("server", "image", "ollama"))
+    if "server" in found and server == {}:
+        yield f"server   {_without(found)}"
+    if server:
+        up = f", up {_since(server['started'], now)}" if "started" in server else ""
+        yield f"server   {server.get('bind', '?')}, process {server.get('pid', '?')}{up}"
+    if image:
+        known = f", {size(image['bytes'])}, and a journal of {size(image['journal_bytes'])}" if "bytes" in image else ""
+        yield f"image    {image['uri']}{known}"
+        if image.get("error"):
+            yield f"         {image['error']['message']}: {image['error']['remedy']}"
+    if ollama:
+        version, error = ollama.get("version"), ollama.get("error")
+        yield f"ollama   {ollama['host']}, " + (f"version {version}" if version else "which does not answer")
+        if error:
+            yield f"         {error['message']}: {error['remedy']}"
+    if found.get("queue"):
+        yield f"queue    {found['queue']['waiting']:,} of {found['queue']['limit']:,} wait"
+    asked = (found.get("approvals") or {}).get("waiting", 0)
+    if asked:
+        yield f"asked    {counted(asked, 'method')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
+    yield from _learning(found.get("learning") or {}, now)
+    told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)
+    yield f"missions {told or 'none yet'}"
+
+
+def _without(found: Mapping[str, Any]) -> str:
+    """Tell who has the image where no server runs, and what becomes of what waits there."""
+    if found.get("holder"):
+        return f"no server runs (batos serve); {found['holder']} has the image"
+    waits = any((found.get("missions") or {}).get(word) for word in ("queued", "running"))
+    then = "; what is queued or running waits for it, or for `batos resume`" if waits else ""
+    return f"no server runs (batos serve){then}"
+
+
+def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    """Yield a line on the methods that are to be made when nobody asks anything, and on the one being made."""
+    making, waiting = learning.get("making"), learning.get("waiting", 0)
+    if making or waiting:
+        doing = f"; {making['selector']} since {_since(making['since'], now)}" if making else ""
+        yield f"learning {counted(waiting, 'method')} to be made{doing}"
+
+
+def _running(running: Any, now: datetime) -> Iterator[str]:
+    if not running:
+        return
+    names = short([each["id"] for each in running])
+    rows = [
+        [names[each["id"]], each.get("state") or "", _who(each), _since(each.get("since"), now),
+         str(each.get("calls", "")), each.get("text", "")]
+        for each in running[:_SHOWN]
+    ]  # fmt: skip
+    yield table(rows, ("running", "state", "personas", "for", "calls", "question"))
+    if len(running) > _SHOWN:
+        yield f"and {len(running) - _SHOWN} more"
+
+
+def _who(running: Mapping[str, Any]) -> str:
+    """Who is at work on it; nobody before it is routed."""
+    return who({"personas": running.get("personas") or (), "effort": running.get("effort")})
+
+
+def _since(moment: str | None, now: datetime) -> str:
+    return lasting(max(0.0, (now - datetime.fromisoformat(moment)).total_seconds())) if moment else "?"
+
+
+def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
+    """What was spent since the image was made, how long it took, and how it went for each persona."""
+    if not counters:
+        return
+    count = {name: counters.get(name, 0) for name in ("calls", "from_journal", "embeds", "wasted", "revised", "busy")}
+    prompt, answer = counters.get("prompt_tokens", 0), counters.get("answer_tokens", 0)
+    yield f"totals   {count['calls']:,} calls, {prompt:,} prompt and {answer:,} answer tokens" + _beside(count)
+    means = [f"{what} {_mean(counters[name]):.1f} s" for name, what in _TIMED.items() if name in counters]
+    if means:
+        yield f"on average {', '.join(means)}"
+    for persona, ends in sorted((counters.get("missions") or {}).items()):
+        told = ", ".join(f"{number:,} {word}" for word, number in sorted(ends.items()))
+        yield f"{'unrouted' if persona == 'none' else persona.lower().ljust(8)} {told}"
+
+
+def _methods(counters: Mapping[str, Any]) -> Iterator[str]:
+    """What became of intents: methods installed and retired, what the guardian said, repairs, kills, mutants."""
+    verdicts, kills = counters.get("verdicts") or {}, sum((counters.get("kills") or {}).values())
+    if not (verdicts or kills or counters.get("installs")):
+        return
+    told = [f"{counters.get('installs', 0):,} installed, {counters.get('retired', 0):,} retired"]
+    told.append(f"{verdicts.get('accepted', 0):,} accepted and {verdicts.get('refused', 0):,} refused by the guardian")
+    told.append(f"{counters.get('repairs', 0):,} repairs, {kills:,} runs killed")
+    if counters.get("mutants"):
+        told.append(f"checks kill {counters.get('mutants_killed', 0) / counters['mutants']:.0%} of mutants")
+    yield f"methods  {'; '.join(told)}"
+
+
+#: Histograms that are told as their mean.
+_TIMED = {"first_token": "to the first token", "mission": "a mission"}
+#: Counts that are told where there are any.
+_BESIDE = {
+    "from_journal": "answers from the journal",
+    "embeds": "embeddings",
+    "wasted": "tokens wasted",
+    "revised": "revisions",
+    "busy": "times busy",
+}
+
+
+def _beside(count: Mapping[str, Any]) -> str:
+    return "".join(f", {count[name]:,} {what}" for name, what in _BESIDE.items() if count[name])
+
+
+def _mean(histogram: Mapping[str, Any]) -> float:
+    many: int = sum(histogram["counts"])
+    return float(histogram["seconds"]) / max(1, many)
+
+
+def _reason(failure: Mapping[str, Any], now: datetime) -> str:
+    reason = failure.get("reason") or {}
+    what = f"{reason.get('code', failure.get('status', 'failed'))}: {reason.get('message', '')}"
+    return f"{when(failure.get('at', ''), now)}  {what}"

@@ -1,0 +1,97 @@
+"""The verbs that stop missions and let them go on: cancel, pause, resume."""
+
+from __future__ import annotations
+
+from textwrap import shorten
+from typing import Any, Final
+
+import click
+
+from batos.cli.doors.door import Door, Opened, door
+from batos.cli.doors.errand import Errand
+from batos.cli.render.mission import ended_text
+from batos.cli.render.teller import Teller
+from batos.cli.verb_options import Called, reaching, run
+from batos.cli.verbs.completion import mission_ids
+from batos.cli.verbs.show import asked
+
+#: Characters of a question that say which one it is.
+_LINE: Final = 60
+
+
+@click.command()
+@click.argument("mission", shell_complete=mission_ids)
+@reaching
+def cancel(called: Called, mission: str) -> int:
+    """Cancel a MISSION, at once if it runs; `last` is your newest. What it paid for stays paid."""
+    return _steered(called, "cancel", mission)
+
+
+@click.command()
+@click.argument("mission", shell_complete=mission_ids)
+@reaching
+def pause(called: Called, mission: str) -> int:
+    """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` goes on with it."""
+    return _steered(called, "pause", mission)
+
+
+def _steered(called: Called, verb: str, mission: str) -> int:
+    told = run(asked(door(called), verb, {"mission": mission, "user": called.settings.asker}))
+    _tell(called, told)
+    return 0
+
+
+def _tell(called: Called, told: dict[str, Any]) -> None:
+    if called.console.as_json:
+        called.console.document(told)
+    elif not called.quiet:
+        called.console.write(f"{told['id']} {ended_text(told['status'])}.")
+
+
+@click.command()
+@click.argument("mission", required=False, shell_complete=mission_ids)
+@reaching
+def resume(called: Called, mission: str | None) -> int:
+    """Let a paused or parked MISSION go on; what was paid for is not paid again. `last` is your newest.
+
+    Without MISSION: run what an ended process left undone, and what `submit` queued while no server ran. A server
+    takes that up by itself. Ctrl-C puts what has no answer yet back into the queue.
+    """
+    teller = Teller(called.console, quiet=called.quiet, stream=False, voices=False, verbose=called.verbose)
+    return run(_resume(called, door(called), Errand(teller), mission))
+
+
+async def _resume(called: Called, opened: Opened, errand: Errand, only: str | None) -> int:
+    async with opened as way:
+        if only is None:
+            waiting = await way.left_behind()
+            if not waiting:
+                called.console.say("The server runs what waits." if way.served else "Nothing waits.")
+            return await _run_all(called, way, errand, waiting)
+        behind, meant = await way.left_behind(), {"mission": only, "user": called.settings.asker}
+        name = str((await way.call("show", meant))["id"])
+        if name in behind:
+            return await _run_all(called, way, errand, [name])
+        told = await way.call("resume", {"mission": name})
+        if way.served:
+            _tell(called, told)
+            return 0
+        return await _run_all(called, way, errand, [str(told["id"])])
+
+
+async def _run_all(called: Called, way: Door, errand: Errand, missions: list[str]) -> int:
+    """Run missions in this process, one after another; gives the worst exit code."""
+    codes, ended = [0], []
+    for mission in missions:
+        await way.begin(mission)
+        if called.console.as_json:
+            ended.append(await way.call("wait", {"mission": mission, "follow": True}, errand.teller.hear))
+        else:
+            if not called.quiet:
+                text = (await way.call("show", {"mission": mission}))["brief"]["text"]
+                called.console.say(f"{mission} goes on: {shorten(text, _LINE, placeholder='...')}")
+            codes.append(await errand.wait(way, {"mission": mission}))
+    if called.console.as_json:
+        called.console.document({"missions": ended})
+        return 0 if all(each["status"] == "done" for each in ended) else 1
+    return max(codes)

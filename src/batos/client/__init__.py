@@ -1,0 +1,1 @@
+"""Clients for other programs: asynchronous, and the same for synchronous ones."""

@@ -1,0 +1,306 @@
+"""AsyncClient: `async with AsyncClient() as client: print((await client.ask("Why?")).answer)`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from batos import config
+from batos.brief import File, read_file
+from batos.client.line import Find, Line, Patience
+from batos.client.results import Document, Mission, MissionLine, Token
+from batos.client.wire import place
+from batos.client.wire.keys import Credentials
+from batos.client.wire.pending import Acknowledged, Hear
+from batos.client.wire.place import Place
+from batos.client.wire.verb_shapes import PIECE_BYTES
+from batos.errors import BriefError, Busy
+
+#: A file to ask about: the path of a text file, or what `as_file` made of bytes.
+Attached: TypeAlias = str | Path | File
+#: Bytes of a file that is read at all; the server has a smaller limit of its own.
+_LARGEST = 2**30
+_Asking: TypeAlias = Callable[[Hear, Acknowledged], Coroutine[Any, Any, Mission]]
+
+
+class AsyncStream:
+    """An answer as it is written: `async for token in stream`, then `await stream.mission()`."""
+
+    def __init__(self, asking: _Asking) -> None:
+        self._tokens: asyncio.Queue[Token | None] = asyncio.Queue()
+        self._asking = asking
+        self._task: asyncio.Task[Mission] | None = None
+        self._ended = False
+        self._text = ""
+        self._id = ""
+
+    @property
+    def text(self) -> str:
+        """Return what was read of the answer so far and still stands."""
+        return self._text
+
+    @property
+    def id(self) -> str:
+        """Return the mission's id; empty before the server has accepted it."""
+        return self._id
+
+    def __aiter__(self) -> Self:
+        """Return itself; it can be gone through once."""
+        return self
+
+    async def __anext__(self) -> Token:
+        """Return the next piece. Raises the BatosError that came of asking; a mission that failed just ends."""
+        if self._task is None:
+            self._task = self._begin()
+        token = None if self._ended else await self._tokens.get()
+        if token is None:
+            if not self._ended:
+                self._ended = True
+                await self.mission()
+            raise StopAsyncIteration
+        self._text = "" if token.retracted else self._text + token
+        return token
+
+    async def mission(self) -> Mission:
+        """Wait for the end: the mission, whatever its status is then. Raises the BatosError that came of asking."""
+        if self._task is None:
+            self._task = self._begin()
+        return await asyncio.shield(self._task)
+
+    async def close(self) -> None:
+        """Listen no longer; the mission goes on at the server."""
+        self._ended = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def __aenter__(self) -> Self:
+        """Close it in the end."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Listen no longer."""
+        await self.close()
+
+    def _begin(self) -> asyncio.Task[Mission]:
+        task = asyncio.ensure_future(self._asking(self._hear, self._acknowledged))
+        task.add_done_callback(lambda _: self._tokens.put_nowait(None))
+        return task
+
+    def _acknowledged(self, told: Mapping[str, Any]) -> None:
+        self._id = str(told["mission"])
+
+    def _hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        if event == "mission.token":
+            self._tokens.put_nowait(Token(keys["text"]))
+        elif event == "mission.retracted":
+            self._tokens.put_nowait(Token(retracted=True))
+
+
+class AsyncClient:
+    """A client of a BAT OS server, which outlives the server's restarts. Calls may be made concurrently.
+
+    AsyncClient() speaks to the server of the default home (or to the one that the setting `server` names),
+    AsyncClient(home) to that home's, AsyncClient(server=...) to tcp://127.0.0.1:PORT (with the home's token) or to the
+    one that a key file is for (docs/protocol.md). It connects when it is first asked; `async with` connects at once.
+
+    Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
+    nothing twice, and a mission is found again by its idempotency key. A listener (`hear`) is then told
+    `connection.lost` and `connection.restored`, and `mission.retracted` where tokens had come.
+    """
+
+    def __init__(
+        self, home: Path | str | None = None, *, server: str | None = None, patience: Patience | None = None
+    ) -> None:
+        self._line = Line(_finding(home, server), patience)
+
+    @classmethod
+    def by(cls, endpoint: str, credentials: Credentials, patience: Patience | None = None) -> Self:
+        """Make a client of the server at an address, with these credentials."""
+        made = cls.__new__(cls)
+        made._line = Line(lambda: Place(endpoint, "", credentials, credentials), patience)
+        return made
+
+    async def __aenter__(self) -> Self:
+        """Connect. NoServer: none runs or answers; Unauthorised: it does not know this client."""
+        try:
+            await self._line.open()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close; what was accepted goes on at the server."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; calls under way fail with NoServer."""
+        await self._line.close()
+
+    # -- asking
+
+    async def ask(
+        self,
+        text: str,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+        *,
+        files: Sequence[Attached] = (),
+        **brief: Any,
+    ) -> Mission:
+        """Ask and wait for the end: the mission, whatever its status is then; `answer` where it is done.
+
+        `brief` has further fields of a brief: conversation="last", persona="BRICK", effort="reflex" (docs/protocol.md
+        has them all). `hear` is told every event of it, `acknowledged` its id once it is durable.
+        """
+        whole = {**brief, "text": text, "attachments": await self.attach(files)}
+        return Mission(await self.call("submit", {"brief": whole, "follow": True}, hear, acknowledged))
+
+    def stream(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> AsyncStream:
+        """Ask and read the answer as it is written, token by token."""
+
+        async def asking(hear: Hear, acknowledged: Acknowledged) -> Mission:
+            return await self.ask(text, hear, acknowledged, files=files, **brief)
+
+        return AsyncStream(asking)
+
+    async def submit(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> str:
+        """Give it a question and go: the id of a mission that is durable by then."""
+        whole = {**brief, "text": text, "attachments": await self.attach(files)}
+        return str((await self.call("submit", {"brief": whole}))["mission"])
+
+    async def wait(self, mission: str, hear: Hear | None = None, seconds: float | None = None) -> Mission:
+        """Wait for a mission's end; TimedOut after `seconds`, and the mission goes on."""
+        args = {"mission": mission, "follow": hear is not None}
+        return Mission(await self.call("wait", args if seconds is None else {**args, "seconds": seconds}, hear))
+
+    async def send(
+        self, receiver: str, selector: str, arguments: Sequence[Any] = (), hear: Hear | None = None
+    ) -> Mission:
+        """Send a message to an object and wait for the mission that delivers it."""
+        message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
+        return Mission(await self.call("send", {**message, "follow": True}, hear))
+
+    async def attach(self, files: Sequence[Attached]) -> list[Document]:
+        """Hand over the bytes of files; gives the references that a brief carries. What is there is not sent."""
+        found = [
+            each if isinstance(each, File) else await asyncio.to_thread(read_file, Path(each), _LARGEST)
+            for each in files
+        ]
+        for file in found:
+            for tries in range(3):
+                if await self._sent(file, again=tries > 0):
+                    break
+            else:
+                raise BriefError(f"{file.ref.name} does not arrive whole", field="attachments", remedy="Send it again.")
+        return [file.ref.model_dump() for file in found]
+
+    async def _sent(self, file: File, *, again: bool) -> bool:
+        """Send a file from where the server has it, or `again` from its beginning; whether it is whole there."""
+        told = await self._piece(file, 0, b"")
+        at = 0 if again else int(told["have"])
+        while "size" not in told and at < len(file.data):
+            piece = file.data[at : at + PIECE_BYTES]
+            try:
+                told = await self._piece(file, at, piece)
+            except BriefError as error:
+                if error.field == "attachments" and "agree" in error.message:
+                    return False
+                raise
+            at += len(piece)
+        return "size" in told
+
+    async def _piece(self, file: File, offset: int, piece: bytes) -> Document:
+        args = {"sha256": file.ref.sha256, "offset": offset, "data": base64.b64encode(piece).decode()}
+        for pause in (0.1, 0.5, 2.0):
+            try:
+                return await self.call("attach", args)
+            except Busy:
+                await asyncio.sleep(pause)
+        return await self.call("attach", args)
+
+    # -- looking
+
+    async def missions(self, limit: int = 20, **which: str) -> list[MissionLine]:
+        """List the newest missions, a line each; `status` and `user` pick."""
+        return [MissionLine(each) for each in (await self.call("missions", {"limit": limit, **which}))["missions"]]
+
+    async def show(self, mission: str = "last", *, prompts: bool = False) -> Mission:
+        """Show a mission whole, with the exact text of every prompt if asked for."""
+        return Mission(await self.call("show", {"mission": mission, "prompts": prompts}))
+
+    async def turns(self, conversation: str, start: int = 1, limit: int = 20) -> Document:
+        """Show a conversation's turns by position."""
+        return await self.call("turns", {"conversation": conversation, "start": start, "limit": limit})
+
+    async def inspect(self, reference: str | None = None) -> Document:
+        """Show an object or a slot of the image; without a reference, the names of its root."""
+        return await self.call("inspect", {} if reference is None else {"object": reference})
+
+    async def status(self) -> Document:
+        """Tell how the server is doing."""
+        return await self.call("status")
+
+    async def hello(self) -> Document:
+        """Tell which server is there, and what it accepts."""
+        return await self.call("hello")
+
+    async def watch(self, topics: Sequence[str] = ("",)) -> AsyncGenerator[Document, None]:
+        """Yield notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
+
+        Raises NoServer when the server is lost, or this client closed.
+        """
+        async for notice in self._line.watch(topics):
+            yield notice
+
+    # -- steering
+
+    async def cancel(self, mission: str) -> Mission:
+        """End a mission at once."""
+        return Mission(await self.call("cancel", {"mission": mission}))
+
+    async def pause(self, mission: str) -> Mission:
+        """Let a mission stand still when the calls under way are paid for."""
+        return Mission(await self.call("pause", {"mission": mission}))
+
+    async def resume(self, mission: str) -> Mission:
+        """Let a mission go on; what was paid for is not paid again."""
+        return Mission(await self.call("resume", {"mission": mission}))
+
+    async def genesis(self, hear: Hear | None = None, *, plan: bool = False, prune: bool = False) -> Document:
+        """Bring models and image to what the codex says; `plan`: only say what would be done."""
+        return await self.call("genesis", {"plan": plan, "prune": prune}, hear)
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+        *,
+        seconds: float | None = None,
+    ) -> Document:
+        """Ask any verb of docs/protocol.md and give its result.
+
+        Raises the BatosError that the server told, by its code; NoServer: it was lost and did not come back;
+        TimedOut: nothing came for too long, or the result not within `seconds`.
+        """
+        return await self._line.call(verb, args, hear, acknowledged, seconds=seconds)
+
+
+def _finding(home: Path | str | None, server: str | None) -> Find:
+    """Return a function that finds the server each time anew: it may have been restarted elsewhere."""
+    if home is None:
+        settings = config.load().settings
+        home, server = settings.home, server or settings.server
+    folder, named = Path(home), server
+    return (lambda: place.named(named, folder)) if named else (lambda: place.of_home(folder))

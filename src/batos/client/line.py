@@ -1,0 +1,290 @@
+"""A connection to a server that outlives the server's restarts: requests, their replies, and what is watched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import zmq
+import zmq.asyncio
+
+from batos.client.wire.connection import PASSING, Connection
+from batos.client.wire.pending import Acknowledged, Call, Hear
+from batos.client.wire.place import Place
+from batos.client.wire.protocol import MESSAGE_BYTES, VERSION, encoded
+from batos.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut
+
+Find: TypeAlias = Callable[[], Place]
+
+#: Requests that one client has under way: fewer than a server takes of it (64), so that it is never told `busy` for
+#: their number. Those that wait for an end leave room for the others: a mission can always be cancelled.
+UNDER_WAY, WAITING = 60, 44
+#: Verbs that wait for an end whatever their arguments are.
+_LONG = frozenset({"wait", "genesis", "method_redefine"})
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a client waits, in seconds."""
+
+    #: For a connection, and for a refused one to be taken (a server that is just starting).
+    connect: float = 5.0
+    refused: float = 1.0
+    #: For a server that was lost to come back, before what is under way fails.
+    reconnect: float = 60.0
+    #: For any sign of life while something is asked; a server gives one every few seconds.
+    silence: float = 60.0
+
+
+class Line:
+    """A connection to a server that outlives the server's restarts. Calls may be made concurrently, on one event loop.
+
+    Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
+    nothing twice, and a mission is found again by its idempotency key. `hear` is then told `connection.lost` and
+    `connection.restored`, and `mission.retracted` where tokens had come, since they do not go on where they broke off.
+    """
+
+    def __init__(self, find: Find, patience: Patience | None = None) -> None:
+        self._find = find
+        self._patience = patience or Patience()
+        self._made: zmq.asyncio.Context | None = None
+        self._connection: Connection | None = None
+        self._watching: set[Connection] = set()
+        self._reader: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._calls: dict[str, Call] = {}
+        self._count = 0
+        self._heard = 0.0
+        self._closed = False
+        self._room = asyncio.Semaphore(UNDER_WAY)
+        self._room_to_wait = asyncio.Semaphore(WAITING)
+
+    async def open(self) -> None:
+        """Connect. NoServer: none runs or answers; Unauthorised: it does not know this client."""
+        await self._connected()
+
+    async def close(self) -> None:
+        """Close the connection; calls under way fail, and later ones."""
+        self._closed = True
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+        self._drop()
+        for watching in self._watching:
+            watching.close()
+        self._fail(NoServer("this client was closed"))
+        # In a thread, since it waits for the network's; for ever, if a socket were left open.
+        if self._made is not None:
+            await asyncio.to_thread(self._made.term)
+
+    # -- asking
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+        *,
+        seconds: float | None = None,
+    ) -> dict[str, Any]:
+        """Ask one thing and give its result (docs/protocol.md has the verbs).
+
+        Raises the BatosError that the server told, by its code; NoServer: it was lost and did not come back;
+        TimedOut: nothing came for too long, or the result not within `seconds`.
+        """
+        self._count += 1
+        name = str(self._count)
+        given = _keyed(verb, dict(args or {}))
+        data = encoded({"v": VERSION, "id": name, "verb": verb, "args": given})
+        if len(data) > MESSAGE_BYTES:
+            raise ProtocolError(f"a message has at most {MESSAGE_BYTES} bytes, and this one {len(data)}")
+        call = Call(data, hear, acknowledged)
+        try:
+            async with asyncio.timeout(seconds), self._place(verb in _LONG or bool(given.get("follow"))):
+                return await self._asked(name, call)
+        except TimeoutError:
+            raise TimedOut(f"no result of {verb} after {seconds:g} s", remedy="Ask again, or wait longer.") from None
+
+    @asynccontextmanager
+    async def _place(self, waits: bool) -> AsyncGenerator[None, None]:
+        """Have one of the places that a server gives a client, in the order in which they were wanted."""
+        async with AsyncExitStack() as places:
+            if waits:
+                await places.enter_async_context(self._room_to_wait)
+            await places.enter_async_context(self._room)
+            yield
+
+    async def _asked(self, name: str, call: Call) -> dict[str, Any]:
+        with self._under_way(name, call):
+            # Where the connection is lost just now, it is sent when that is back.
+            if (connection := await self._connected()) is not None:
+                if len(self._calls) == 1:  # a server says nothing to a client that asks nothing
+                    self._heard = asyncio.get_running_loop().time()
+                connection.send(call.data)
+            return await self._result(call)
+
+    @contextmanager
+    def _under_way(self, name: str, call: Call) -> Iterator[None]:
+        self._calls[name] = call
+        try:
+            yield
+        finally:
+            del self._calls[name]
+            call.leave()
+
+    async def _result(self, call: Call) -> dict[str, Any]:
+        silence = self._patience.silence
+        while not call.done.done():
+            now = asyncio.get_running_loop().time()
+            left = self._heard + silence - now
+            if left <= 0 and self._connection is not None:
+                raise TimedOut(f"the server has given no sign of life for {silence:g} s", remedy="See its log.")
+            await asyncio.wait({call.done}, timeout=max(left, 0.5))
+        return call.done.result()
+
+    # -- the connection
+
+    @property
+    def _context(self) -> zmq.asyncio.Context:
+        """Return the library's threads, started at the first connection: a client that never asks closes none."""
+        if self._made is None:
+            self._made = zmq.asyncio.Context()
+        return self._made
+
+    async def _connected(self) -> Connection | None:
+        """The connection, opened if there is none; None while one that was lost is being restored."""
+        async with self._turn:
+            if self._closed:
+                raise NoServer("this client was closed")
+            if self._connection is None and (self._reader is None or self._reader.done()):
+                self._find()  # where there is none, nobody waits for one
+                self._connection = await self._reach(self._patience.refused)
+                self._reader = asyncio.create_task(self._read())
+            return self._connection
+
+    async def _reach(self, seconds: float) -> Connection:
+        """Connect, and try again for so long where nothing listens."""
+        loop = asyncio.get_running_loop()
+        deadline, pause = loop.time() + seconds, 0.05
+        while True:
+            try:
+                found = self._find()
+                connection = await Connection.opened(
+                    self._context, zmq.DEALER, found.endpoint, found.credentials, self._patience.connect
+                )
+                self._heard = loop.time()
+                return connection
+            except PASSING:
+                if loop.time() + pause >= deadline:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+    async def _read(self) -> None:
+        """Read until the connection is lost with nothing under way, or is not restored."""
+        while self._connection is not None:
+            await self._converse(self._connection)
+            endpoint = self._connection.endpoint
+            self._drop()
+            if not self._calls:
+                return
+            for call in tuple(self._calls.values()):
+                call.lost(endpoint)
+            try:
+                connection = await self._reach(self._patience.reconnect)
+                for call in tuple(self._calls.values()):
+                    call.restored(connection.endpoint)
+                    connection.send(call.data)
+            except BatosError as error:
+                self._fail(error)
+                return
+            self._connection = connection
+
+    async def _converse(self, connection: Connection) -> None:
+        lost = asyncio.ensure_future(connection.lost())
+        try:
+            while not lost.done():
+                got = asyncio.ensure_future(connection.receive())
+                await asyncio.wait({got, lost}, return_when=asyncio.FIRST_COMPLETED)
+                if not got.done():
+                    got.cancel()
+                    break
+                self._take(got.result())
+            for frames in connection.rest():
+                self._take(frames)
+        finally:
+            lost.cancel()
+
+    def _take(self, frames: Sequence[bytes]) -> None:
+        self._heard = asyncio.get_running_loop().time()
+        try:
+            reply = json.loads(frames[-1])
+            call = self._calls.get(reply["id"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return  # nothing that a server of ours says
+        if call is not None:
+            call.take(reply)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _fail(self, error: BatosError) -> None:
+        for call in self._calls.values():
+            call.fail(error)
+
+    # -- watching
+
+    async def watch(self, topics: Sequence[str] = ("",)) -> AsyncIterator[dict[str, Any]]:
+        """Notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
+
+        Raises NoServer when the server is lost, or this client closed. Refused: a guest follows its own missions.
+        """
+        found = self._find()
+        if found.watching is None:
+            raise Refused(
+                "what happens to everybody's missions is told to the home, and a key is a guest's",
+                remedy="Follow a mission of yours: `batos wait MISSION`, or `wait` with something that hears.",
+            )
+        events = found.events or str((await self.call("hello")).get("events", ""))
+
+        def subscribe(socket: zmq.asyncio.Socket) -> None:
+            for topic in topics:
+                socket.subscribe(topic.encode())
+
+        connection = await Connection.opened(
+            self._context, zmq.SUB, events, found.watching, self._patience.connect, subscribe
+        )
+        self._watching.add(connection)
+        lost = asyncio.ensure_future(connection.lost())
+        try:
+            while not lost.done():
+                got = asyncio.ensure_future(connection.receive())
+                await asyncio.wait({got, lost}, return_when=asyncio.FIRST_COMPLETED)
+                if connection.closed:
+                    raise NoServer("this client was closed")
+                if not got.done():
+                    got.cancel()
+                    break
+                yield json.loads(got.result()[-1])
+            raise NoServer(f"the server at {events} has stopped")
+        finally:
+            lost.cancel()
+            self._watching.discard(connection)
+            connection.close()
+
+
+def _keyed(verb: str, args: dict[str, Any]) -> dict[str, Any]:
+    """What begins a mission has a key, by which the server knows it when it is asked again."""
+    if verb == "submit" and isinstance(args.get("brief"), Mapping):
+        args["brief"] = {"idempotency_key": secrets.token_hex(16), **args["brief"]}
+    elif verb == "send":
+        args.setdefault("idempotency_key", secrets.token_hex(16))
+    return args

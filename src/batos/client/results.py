@@ -1,0 +1,161 @@
+"""Results as a client gives them: the documents of `--json`, with names and types for what is read most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from batos.brief import Effort, PersonaName
+
+Document: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """The cost of methods made for a mission, before its answer and after it."""
+
+    calls: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of a mission, in all of its runs. `calls` asked a model to write, `embeds` to embed.
+
+    `seconds` is what Ollama thought, `waited` what calls waited there for a turn and for `loads` of a model.
+    """
+
+    calls: int = 0
+    embeds: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+    loads: int = 0
+    from_journal: int = 0
+    wasted: int = 0
+    #: Beside all that.
+    learning: Learning = field(default_factory=Learning)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A verbatim quote of a file that an answer rests on; `start` is its first character there."""
+
+    name: str
+    quote: str
+    start: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The personas that think, with how much effort, and the reason."""
+
+    personas: tuple[PersonaName, ...]
+    effort: Effort
+    confidence: float
+    reason: str
+
+
+class _Named(Document):
+    """A mission by its id, and how it stands."""
+
+    @property
+    def id(self) -> str:
+        """Return its id, which stays valid."""
+        return str(self["id"])
+
+    @property
+    def status(self) -> str:
+        """Return one of queued, running, waiting, paused, done, failed, cancelled and parked."""
+        return str(self["status"])
+
+
+class Mission(_Named):
+    """A mission whole. It is the document itself (`mission["provenance"]`), with names for what most programs read."""
+
+    @property
+    def done(self) -> bool:
+        """Say whether it was answered."""
+        return self.status == "done"
+
+    @property
+    def text(self) -> str:
+        """Return the question that was asked."""
+        return str(self["brief"]["text"])
+
+    @property
+    def conversation(self) -> str | None:
+        """Return the conversation that it is a turn of."""
+        named = self["brief"].get("conversation")
+        return None if named is None else str(named)
+
+    @property
+    def answer(self) -> Any:
+        """Return the answer: a text, or for a message any JSON that a method gave; None while there is none."""
+        return self.get("answer")
+
+    @property
+    def reason(self) -> Document | None:
+        """Tell why it failed or waits: code, message, remedy, retry; None where nothing is wrong."""
+        return self.get("reason")
+
+    @property
+    def cost(self) -> Cost:
+        """Return its cost so far."""
+        told = _known(Cost.__match_args__, self.get("cost", {}))
+        learning = _known(Learning.__match_args__, told.pop("learning", {}))
+        return Cost(**told, learning=Learning(**learning))
+
+    @property
+    def route(self) -> Route | None:
+        """Return the personas and the effort; None before they are known, and for a message."""
+        told = self.get("route")
+        if not told or "personas" not in told:
+            return None
+        return Route(tuple(told["personas"]), told["effort"], float(told["confidence"]), str(told["reason"]))
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Return the sentences that the answer quotes, in the order of its footnotes."""
+        told = self.get("provenance", {}).get("citations", ())
+        return tuple(Source(**_known(Source.__match_args__, each)) for each in told)
+
+
+class MissionLine(_Named):
+    """A mission in a list."""
+
+    @property
+    def text(self) -> str:
+        """Return the beginning of the question."""
+        return str(self["text"])
+
+    @property
+    def user(self) -> str:
+        """Return the user who asked."""
+        return str(self["user"])
+
+
+class Token(str):
+    """A piece of an answer as it is written.
+
+    Where `retracted` is true it is empty, and everything that came before it no longer stands: the answer is written
+    anew, because a check found a fault in it, or because the server was restarted.
+    """
+
+    __slots__ = ("retracted",)
+
+    def __new__(cls, text: str = "", *, retracted: bool = False) -> Token:
+        """Make a piece; the last argument is keyword-only."""
+        made = super().__new__(cls, text)
+        made.retracted = retracted
+        return made
+
+    retracted: bool
+
+
+def _known(names: Iterable[str], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that this version knows; a newer server may tell more."""
+    return {name: told[name] for name in names if name in told}

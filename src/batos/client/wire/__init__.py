@@ -1,0 +1,1 @@
+"""The wire between client and server: addresses, keys, messages and their shapes."""

@@ -1,0 +1,93 @@
+"""A request under way at a client: what its replies do, and what happens to it when the server is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from batos.client.wire.protocol import error_of
+from batos.errors import BatosError
+
+Hear: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+Acknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]
+
+
+def _nobody(*_told: Any) -> None:
+    """Who asks need not listen."""
+
+
+class Call:
+    """A request and who waits for it. What its listeners raise is told to the one who waits."""
+
+    def __init__(self, data: bytes, hear: Hear | None, acknowledged: Acknowledged | None) -> None:
+        self.data = data
+        self.done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._hear = hear or _nobody
+        self._acknowledged = acknowledged or _nobody
+        self._mission: str | None = None
+        self._streamed = False
+        self._lost = False
+
+    def take(self, reply: Mapping[str, Any]) -> None:
+        """A reply to it."""
+        if self.done.done():
+            return
+        try:
+            self._take(str(reply.get("kind")), reply, reply.get("data") or {})
+        except Exception as error:  # the listener's: it is for who waits, and no other call is harmed
+            self.done.set_exception(error)
+
+    def _take(self, kind: str, reply: Mapping[str, Any], data: dict[str, Any]) -> None:
+        if kind == "ack":
+            if self._mission is None:
+                self._mission = str(data.get("mission"))
+                self._acknowledged(data)
+        elif kind == "event":
+            self._event(str(reply.get("event")), data)
+        elif kind == "result":
+            self.done.set_result(data)
+        elif kind == "error":
+            told = reply.get("error") or {}
+            if told.get("code") != "no_server":  # a server that stops: it is asked again where it is back
+                self.done.set_exception(error_of(told))
+
+    def _event(self, event: str, keys: Mapping[str, Any]) -> None:
+        if event == "beat":
+            return
+        if event in ("mission.token", "mission.retracted"):
+            self._streamed = event == "mission.token"
+        self._hear(event, keys)
+
+    def lost(self, endpoint: str) -> None:
+        """The server is gone."""
+        self._lost = True
+        self._say("connection.lost", endpoint)
+
+    def restored(self, endpoint: str) -> None:
+        """It is back, and this is asked again: what was streamed does not go on where it broke off."""
+        if self._lost:
+            self._lost = False
+            self._say("connection.restored", endpoint)
+
+    def _say(self, event: str, endpoint: str) -> None:
+        if self.done.done():
+            return
+        try:
+            if event == "connection.lost" and self._streamed:
+                self._streamed = False
+                self._hear("mission.retracted", {"mission": self._mission})
+            self._hear(event, {"endpoint": endpoint})
+        except Exception as error:  # the listener's, as above
+            self.done.set_exception(error)
+
+    def fail(self, error: BatosError) -> None:
+        """Nothing more will come."""
+        if not self.done.done():
+            self.done.set_exception(error)
+
+    def leave(self) -> None:
+        """Nobody waits any more."""
+        if self.done.done() and not self.done.cancelled():
+            self.done.exception()  # it was told, or nobody was there to be told
+        self.done.cancel()

@@ -1,0 +1,53 @@
+"""Where a client finds its server, and what it shows there: by the home, by an address, or by a key file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from batos.client.wire import server_file
+from batos.client.wire.addresses import reaching
+from batos.client.wire.keys import Credentials, Keyring, read_key_file
+from batos.errors import ConfigError, NoServer
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server's two addresses and what is shown there; `events` is empty where it is not known.
+
+    `watching` is None for a guest: what happens to everybody's missions is told to the home alone.
+    """
+
+    endpoint: str
+    events: str
+    credentials: Credentials
+    watching: Credentials | None
+
+
+def of_home(home: Path) -> Place:
+    """The home's own server; NoServer: none runs."""
+    running = server_file.running(home)
+    if running is None:
+        raise NoServer(f"no server runs for the home {home}")
+    ring = Keyring(home)
+    by = {
+        "plain": lambda: Credentials(token=ring.token()),
+        "curve": lambda: Credentials(pair=ring.own(), server=ring.server().public),
+    }
+    return Place(running.bind, running.events, by[running.bind_by](), by[running.events_by]())
+
+
+def named(server: str, home: Path) -> Place:
+    """What the setting `server` names: tcp://HOST:PORT on this machine, or a key file. ConfigError: neither."""
+    if not server.startswith("tcp://"):
+        file = read_key_file(Path(server).expanduser())
+        return Place(str(reaching(file.endpoint, "server")), "", file.credentials, None)
+    address = reaching(server, "server")
+    if not address.loopback:
+        raise ConfigError(
+            f"server: {server} is on another machine, where the home's token may not go",
+            field="server",
+            remedy="Run `batos keys new NAME` there, and name the file that it makes here.",
+        )
+    token = Credentials(token=Keyring(home).token())
+    return Place(str(address), "", token, token)

@@ -1,0 +1,197 @@
+"""The messages of the wire: requests, replies and events, how they are read, and the limits of a message."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+from pydantic import ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import from_json
+
+from batos import errors
+from batos.client.wire.verb_shapes import ARGS, Shape
+from batos.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
+
+#: The version of the protocol: in every request, reply and event.
+VERSION: Final = 1
+#: Longest request, in bytes.
+MESSAGE_BYTES: Final = 2**20
+#: How deep a request may nest arrays and objects.
+DEPTH: Final = 32
+#: Most values and fields of a request: reading that many takes a few milliseconds.
+VALUES: Final = 20_000
+#: Characters of a wrong value or name that an error repeats.
+_SHOWN = 80
+
+Kind: TypeAlias = Literal["ack", "event", "result", "error"]
+
+
+class Request(Shape):
+    """What a client sends."""
+
+    v: Literal[1] = Field(description="The version of the protocol.")
+    id: str = Field(min_length=1, max_length=128, description="The client's name for this request; replies carry it.")
+    verb: str = Field(min_length=1, max_length=64, description="What is to be done.")
+    args: dict[str, JsonValue] = Field(default_factory=dict, description="What the verb takes.")
+
+
+class Reply(Shape):
+    """What comes back: any number of `ack` and `event`, then one `result` or `error`."""
+
+    v: Literal[1] = Field(description="The version of the protocol.")
+    id: str | None = Field(description="The request's; null where it could not be read.")
+    kind: Kind = Field(description="What this is: the last one is a `result` or an `error`.")
+    seq: int = Field(ge=1, description="Counts the replies to a request from 1; a gap means that events were lost.")
+    attempt: int = Field(ge=1, description="Which run of the mission this tells of; above 1 it is a replayed one.")
+    event: str | None = Field(default=None, description="The event's name (docs/events.md); of kind `event`.")
+    data: dict[str, JsonValue] | None = Field(
+        default=None, description="The acknowledgement, the event's keys or the result."
+    )
+    error: dict[str, JsonValue] | None = Field(
+        default=None, description="code, message, remedy, retry, and field where one is meant; of kind `error`."
+    )
+
+
+class Notice(Shape):
+    """What watchers are sent: the second frame, after the topic."""
+
+    model_config = ConfigDict(extra="allow")
+
+    v: Literal[1] = Field(description="The version of the protocol.")
+    seq: int = Field(ge=1, description="Counts a mission's notices, and those of the system, from 1; gaps are visible.")
+    at: str = Field(description="When, ISO 8601 in UTC.")
+    event: str = Field(description="The event's name; its keys stand beside it.")
+    mission: str | None = Field(default=None, description="The mission that it concerns, if one.")
+
+
+S = TypeVar("S", bound=Shape)
+
+
+# -- reading
+
+
+def parsed(data: bytes) -> Any:
+    """The JSON of a message; raises ProtocolError for what is too long, too deep, has too many values or is none."""
+    if len(data) > MESSAGE_BYTES:
+        raise ProtocolError(
+            f"the message has {len(data)} bytes, at most {MESSAGE_BYTES} are taken",
+            remedy="Send files by `attach`, in pieces.",
+        )
+    # Counted before it is read, so that no message keeps a server busy; in texts these signs may stand in masses.
+    if sum(map(data.count, (b"[", b"{", b","))) > VALUES and _values(data) > VALUES:
+        raise ProtocolError(f"the message has more than {VALUES} values", remedy="Send less at once.")
+    try:
+        value = from_json(data, allow_inf_nan=False)
+    except ValueError as error:
+        why = str(error)
+        if why.startswith("recursion"):
+            raise _too_deep() from None
+        raise ProtocolError(f"the message is no JSON: {why}") from None
+    _check(value)
+    return value
+
+
+def _values(data: bytes) -> int:
+    """How many values a message has about, not counting the signs inside its texts (every odd part between quotes)."""
+    outside = b"".join(data.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    return sum(map(outside.count, (b"[", b"{", b",")))
+
+
+def _check(value: Any) -> None:
+    """Raise ProtocolError for what nests too deep, and for a number that is none."""
+    level: list[Any] = [value]
+    for _ in range(DEPTH + 1):
+        if any(isinstance(each, float) and not math.isfinite(each) for each in level):
+            raise ProtocolError("the message holds a number that is too large")
+        nested = [each for each in level if isinstance(each, dict | list)]
+        if not nested:
+            return
+        level = [one for each in nested for one in (each.values() if isinstance(each, dict) else each)]
+    raise _too_deep()
+
+
+def _too_deep() -> ProtocolError:
+    return ProtocolError(f"the message nests deeper than {DEPTH}", remedy="Send it flatter.")
+
+
+def request_id(value: Any) -> str | None:
+    """The id of what may be no valid request, so that its sender can be told so."""
+    found = value.get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, str) and 0 < len(found) <= 128 else None
+
+
+def read_request(value: Any) -> Request:
+    """Parsed JSON as a request; raises ProtocolError naming the field."""
+    if not isinstance(value, dict):
+        raise ProtocolError("a request is a JSON object")
+    if "v" in value and (type(value["v"]) is not int or value["v"] != VERSION):
+        raise ProtocolError(
+            f"this is version {VERSION} of the protocol", field="v", remedy="Use a client of the server's version."
+        )
+    return _valid(Request, value)
+
+
+def read_args(verb: str, args: Mapping[str, Any]) -> Shape:
+    """What a verb was given; raises ProtocolError naming the verb or the field."""
+    if verb not in ARGS:
+        near = difflib.get_close_matches(verb[:_SHOWN], ARGS, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ProtocolError(
+            f"there is no verb {verb[:_SHOWN]!r}{hint}", field="verb", remedy=f"There are {', '.join(ARGS)}."
+        )
+    return _valid(ARGS[verb], args, "args.")
+
+
+def _valid(shape: type[S], value: Mapping[str, Any], under: str = "") -> S:
+    try:
+        return shape.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])[:_SHOWN]
+        raise ProtocolError(f"{under}{place}: {first['msg']}", field=f"{under}{place}") from None
+
+
+def encoded(value: Mapping[str, Any]) -> bytes:
+    """A message as it goes over the wire; what is no Unicode text becomes question marks."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace")
+
+
+# -- errors that came over the wire
+
+
+class ForeignError(BatosError):
+    """An error of a kind that this version does not know, told by a server of another one."""
+
+    def __init__(self, code: str, message: str, **more: Any) -> None:
+        super().__init__(message, **more)
+        self.__dict__["code"] = code  # the kind's own is its class's
+
+
+_KINDS: Final = {
+    kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, BatosError)
+}
+
+
+def error_of(told: Mapping[str, Any]) -> BatosError:
+    """The error that a server told, rebuilt by its code: what `as_dict` says of it is what was told."""
+    code, message = str(told.get("code", "error")), str(told.get("message", ""))
+    kind = _KINDS.get(code)
+    if kind is None:
+        error: BatosError = ForeignError(code, message)
+    else:
+        # Kinds differ in what they are made of, and all that is known of one is what it told.
+        error = kind.__new__(kind, message)
+        BatosError.__init__(error, message)
+    error.remedy = str(told.get("remedy", ""))
+    error.field = None if told.get("field") is None else str(told["field"])
+    error.also = tuple(str(each) for each in told.get("also") or ())
+    error.__dict__["retry"] = bool(told.get("retry", False))
+    if isinstance(error, BudgetExceeded):
+        error.table, error.largest = told.get("budget") or {}, told.get("largest_num_ctx")
+    if isinstance(error, ApprovalNeeded):
+        error.approval, *others = (str(each) for each in told.get("approvals") or (told.get("approval", ""),))
+        error.others = tuple(others)
+    return error

@@ -1,0 +1,109 @@
+"""The note that a server leaves in its home while it runs: who it is and where it is reached."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from batos import private_files
+from batos.client.wire.addresses import reaching
+from batos.errors import ConfigError
+
+NAME = "server.json"
+
+_log = structlog.get_logger("batos")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A server: its process, when that was born (a reused number is told apart by it) and where it is reached."""
+
+    pid: int
+    born: str
+    started: str
+    #: Where this machine reaches it: requests, events.
+    bind: str
+    events: str
+    #: How each is guarded: `plain` (the home's token) or `curve` (a key).
+    bind_by: str
+    events_by: str
+    batos: str
+
+
+def write(home: Path, note: Note) -> None:
+    """Leave the note, whole or not at all, for its owner's eyes."""
+    private_files.write(home / NAME, json.dumps({"v": 1, **asdict(note)}, indent=2) + "\n")
+
+
+def remove(home: Path, note: Note) -> None:
+    """Take the note away, if it is still this one."""
+    if read(home) == note:
+        (home / NAME).unlink(missing_ok=True)
+
+
+def read(home: Path) -> Note | None:
+    """What is noted; None where there is no note, or none that can be understood."""
+    try:
+        found = json.loads(private_files.read(home / NAME))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    found.pop("v", None)
+    with suppress(TypeError):
+        note = Note(**found)
+        if _sound(note):
+            return note
+    return None
+
+
+def _sound(note: Note) -> bool:
+    kinds: dict[str, Any] = {"pid": int}
+    if not all(type(value) is kinds.get(name, str) for name, value in asdict(note).items()):
+        return False
+    return _guarded(note.bind, note.bind_by) and _guarded(note.events, note.events_by)
+
+
+def _guarded(address: str, by: str) -> bool:
+    """Whether this is how a server guards such an address: the token goes to no other machine."""
+    try:
+        return by == "curve" or (by == "plain" and reaching(address, "server").loopback)
+    except ConfigError:
+        return False
+
+
+def running(home: Path) -> Note | None:
+    """The home's server, if it runs; a note that an ended process left is ignored, and the log says so."""
+    note = read(home)
+    if note is None:
+        return None
+    now = born(note.pid)
+    if now is None or note.born not in ("", now):
+        _log.info("stale server note", file=str(home / NAME), pid=note.pid)
+        return None
+    return note
+
+
+def born(pid: int) -> str | None:
+    """When a process was born, by the kernel's count ("" where it does not tell); None where there is no such one."""
+    if pid <= 0:
+        return None
+    with suppress(OSError, ValueError, IndexError):
+        # The fields after the program's name, which may hold any sign; the 22nd of all is the start.
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        return None if fields[0] == "Z" else fields[19]
+    if Path("/proc/self/stat").exists():
+        return None
+    try:
+        os.kill(pid, 0)
+    except PermissionError:  # it runs, as somebody else
+        return ""
+    except (ProcessLookupError, OverflowError):
+        return None
+    return ""

@@ -1,0 +1,265 @@
+"""What every verb of the protocol takes: one shape a verb, held to strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from batos.brief import ARGUMENTS_LIMIT, Policy
+
+#: Longest piece of an attachment, in bytes before base64.
+PIECE_BYTES: Final = 512 * 1024
+#: Longest wish and longest source of a method, in characters.
+WISH_LIMIT: Final = 4_000
+SOURCE_LIMIT: Final = 64 * 1024
+
+_Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class Shape(BaseModel):
+    """What every message holds to: nothing is converted, nothing is left over."""
+
+    # Each is built when its verb is first called: a command calls two or three of all these.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, defer_build=True)
+
+
+class OfMission(Shape):
+    """One mission."""
+
+    mission: _Name = Field(
+        description="Its id or the beginning of it; `last`: the user's newest, `last-1`: the one before."
+    )
+    user: _Name | None = Field(
+        default=None,
+        description="Whose newest `last` means, and whose it has to be; absent: the server's own user, and anybody's.",
+    )
+
+
+class Hello(Shape):
+    """Nothing: who is there, and what it takes."""
+
+
+class Submit(Shape):
+    """A mission to be accepted; acknowledged once it is durable."""
+
+    brief: dict[str, JsonValue] = Field(
+        description="As in the table of the brief; `conversation` may also be `new` or `last`, `ancestor` and "
+        "`in_reply_to` `last`, `last-1`, or the beginning of an id; what its attachments name was sent by `attach`."
+    )
+    follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
+    user: _Name | None = Field(default=None, description="Whose files alone it may name; absent: any that are here.")
+
+
+class Wait(OfMission):
+    """For a mission's end; its events too, if told to follow."""
+
+    follow: bool = Field(default=False, description="Tell its events from now on.")
+    seconds: float | None = Field(default=None, ge=0, le=86_400, allow_inf_nan=False, description="At most so long.")
+
+
+class Attach(Shape):
+    """A piece of a file that a brief is going to name; the result says how much of it is there."""
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of the whole file.")
+    offset: int = Field(default=0, ge=0, description="Where the piece begins: where what is there ends.")
+    data: str = Field(
+        default="", max_length=4 * (PIECE_BYTES // 3 + 1), description="The piece in base64; empty: just ask."
+    )
+    user: _Name | None = Field(default=None, description="Whose it is, and who alone may name it; absent: the home's.")
+
+
+class Missions(Shape):
+    """The newest missions, a line each."""
+
+    limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
+    status: _Name | None = Field(default=None, description="Only those of this status.")
+    user: _Name | None = Field(default=None, description="Only those of this user.")
+
+
+class Show(OfMission):
+    """A mission whole."""
+
+    prompts: bool = Field(default=False, description="Also every call with the exact prompt.")
+
+
+class Turns(Shape):
+    """A conversation's turns, verbatim, by position."""
+
+    conversation: _Name = Field(description="Its id or the beginning of it, `last`, `last-1`.")
+    start: int = Field(default=1, description="The first one's position; negative counts from the end.")
+    limit: int = Field(default=20, ge=1, le=1_000, description="How many at most; long ones come in pages.")
+    user: _Name | None = Field(default=None, description="Only if it is this user's.")
+
+
+class DropFiles(Shape):
+    """Files of a conversation that are not at hand for its next question any more."""
+
+    conversation: _Name = Field(description="Its id, or `last`.")
+    names: list[Annotated[str, Field(min_length=1, max_length=255)]] = Field(
+        min_length=1, max_length=32, description="The files' names; all or none of them."
+    )
+    user: _Name | None = Field(default=None, description="Only if it is this user's; absent: the server's own user's.")
+
+
+class Inspect(Shape):
+    """An object or a slot of the image; without one the names of its root."""
+
+    object: _Name | None = Field(
+        default=None, description="A root name, oid:0x2a, a mission, or one of these and .SLOT."
+    )
+    user: _Name | None = Field(default=None, description="Only what this user may see of it.")
+
+
+class Send(Shape):
+    """A message to an object of the image: delivering it is a mission."""
+
+    receiver: _Name = Field(description="The object, as `inspect` takes it.")
+    selector: _Name = Field(description="The slot that answers.")
+    arguments: list[JsonValue] = Field(
+        default_factory=list, max_length=ARGUMENTS_LIMIT, description="What it is given, any JSON."
+    )
+    policy: Policy | None = Field(default=None, description="As a brief's: what is to become of intents.")
+    user: _Name | None = Field(default=None, description="Who sends it; absent: the server's own user.")
+    idempotency_key: _Name | None = Field(default=None, description="A second one with it is the first one's mission.")
+    follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
+
+
+class Steer(OfMission):
+    """A mission to cancel, to pause or to resume."""
+
+
+class Status(Shape):
+    """The status of the server, in one screen."""
+
+    user: _Name | None = Field(default=None, description="Show only this user's missions; absent: everybody's.")
+
+
+class Genesis(Shape):
+    """Bring models and image to what codex and adapters say."""
+
+    plan: bool = Field(default=False, description="Only say what would be done.")
+    prune: bool = Field(default=False, description="Also delete models of ours that nothing is made of any more.")
+
+
+class AdaptersUse(Shape):
+    """Choose the adapter that a persona thinks with."""
+
+    persona: _Name = Field(description="Whose.")
+    name: _Name = Field(description="One of its adapters, or `none`.")
+
+
+class Approvals(Shape):
+    """The methods that wait for a person, then what was answered; or one whole."""
+
+    approval: _Name | None = Field(
+        default=None,
+        description="One with its source and what is known of it: its id, a beginning of it, `last`, `last-1`.",
+    )
+    limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
+    status: Literal["asked", "approved", "rejected", "expired", "outdated"] | None = Field(
+        default=None, description="Only those of this status."
+    )
+    user: _Name | None = Field(default=None, description="Only those that nobody else's mission waits for.")
+
+
+class Approve(Shape):
+    """Let methods be installed, exactly as they were asked about."""
+
+    approvals: list[_Name] | None = Field(
+        default=None, min_length=1, max_length=1_000, description="Their ids, beginnings of them, `last`, `last-1`."
+    )
+    matching: _Name | None = Field(
+        default=None, description="Or all that wait for an OBJECT.SELECTOR like this: `*.*`."
+    )
+    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+    mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
+
+
+class Reject(Shape):
+    """Let a method not be installed."""
+
+    approval: _Name = Field(description="Its id, a beginning of it, `last` or `last-1`.")
+    why: str = Field(min_length=1, max_length=1_000, description="What its missions are told.")
+    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+    mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
+
+
+class MethodList(Shape):
+    """Every slot that ever had a method, a line each."""
+
+    object: _Name | None = Field(default=None, description="Only those of this object, as `inspect` takes it.")
+
+
+class OfMethod(Shape):
+    """One slot that has a method, or had one."""
+
+    method: str = Field(min_length=1, max_length=256, description="OBJECT.SELECTOR, split at the last dot.")
+
+
+class MethodShow(OfMethod):
+    """A method whole: source, verdict, checks, provenance, what its ledger says."""
+
+    revision: int | None = Field(default=None, ge=1, description="Which one; absent: the active, else the last.")
+
+
+class MethodHistory(OfMethod):
+    """Every revision of a method, why each came and went, and every change of its slot."""
+
+
+class MethodMake(Shape):
+    """A request for methods that answered missions did without; making them stops when somebody asks something."""
+
+
+class MethodRollback(OfMethod):
+    """Let a former revision be active again."""
+
+    revision: int | None = Field(default=None, ge=0, description="Which one; 0: the intent; absent: the one before.")
+    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+
+
+class MethodRedefine(OfMethod):
+    """Make a new revision of a method: of a wish, of a source, or of both. It is audited and tried like any other."""
+
+    wish: str | None = Field(default=None, min_length=1, max_length=WISH_LIMIT, description="What it is to do now.")
+    source: str | None = Field(default=None, min_length=1, max_length=SOURCE_LIMIT, description="Its text.")
+    checks: list[dict[str, JsonValue]] | None = Field(
+        default=None, min_length=1, max_length=16, description="What the source has to pass; absent: what it had to."
+    )
+    user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
+
+
+class Tools(Shape):
+    """Nothing: the methods that are tools and can be called."""
+
+
+#: What every verb takes.
+ARGS: Final[Mapping[str, type[Shape]]] = {
+    "hello": Hello,
+    "submit": Submit,
+    "wait": Wait,
+    "attach": Attach,
+    "missions": Missions,
+    "show": Show,
+    "turns": Turns,
+    "drop_files": DropFiles,
+    "inspect": Inspect,
+    "send": Send,
+    "cancel": Steer,
+    "pause": Steer,
+    "resume": Steer,
+    "status": Status,
+    "genesis": Genesis,
+    "adapters_use": AdaptersUse,
+    "approvals": Approvals,
+    "approve": Approve,
+    "reject": Reject,
+    "method_list": MethodList,
+    "method_show": MethodShow,
+    "method_history": MethodHistory,
+    "method_rollback": MethodRollback,
+    "method_make": MethodMake,
+    "method_redefine": MethodRedefine,
+    "tools": Tools,
+}

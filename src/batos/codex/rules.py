@@ -1,0 +1,195 @@
+"""Rules over several keys of a codex: phrases of two personas, runners that would reload, windows without room."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batos.codex import meta_prompts, model_names, model_options, when
+from batos.codex.reader import Source, Table
+
+_SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
+_PROFILE = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_GROUPS = {"_facet_": ("pillars", "a facet's"), "_protocol_": ("protocols", "a protocol's")}
+
+#: The most characters of a signature; Python's own parser reads it.
+_SIGNATURE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """The phrases of one key (`triggers`) of one persona, and the file that they stand in."""
+
+    persona: str
+    source: Source
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A persona's base and complete options in a profile, with the file in which they are written."""
+
+    persona: str
+    source: Source
+    base: str
+    options: Mapping[str, Any]
+
+
+def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
+    """Refuse a phrase that stands for two personas, or twice for one; each fault names both places."""
+    owners: dict[str, tuple[str, Source, int]] = {}
+    for mine in personas:
+        for place, phrase in enumerate(mine.texts):
+            owner, source, other = owners.setdefault(when.folded(phrase), (mine.persona, mine.source, place))
+            if (source, other) == (mine.source, place):
+                continue
+            line = source.line((key, other))
+            if owner == mine.persona:
+                message, remedy = f"{phrase!r} is {what} twice (line {line} too)", "Remove one of them."
+            else:
+                message = f"{phrase!r} is {what} of {owner} too ({Path(source.file).name}:{line})"
+                remedy = "Keep it where it belongs, and only there."
+            mine.source.fault((key, place), message, remedy)
+
+
+def refuse_reloads(runners: Iterable[Runner], profile: str) -> bool:
+    """Refuse different runner options of personas on one base: every switch would reload it. Return True if any was
+    refused.
+    """
+    first: dict[str, Runner] = {}
+    refused = False
+    for mine in runners:
+        other = first.setdefault(model_names.with_tag(mine.base).casefold(), mine)
+        for name in model_options.RUNNER:
+            value, theirs = mine.options.get(name), other.options.get(name)
+            if value != theirs:
+                where = Path(other.source.file).name
+                line = other.source.line(("options", name))
+                message = (
+                    f"`{name}` is {_said(value)}, but {_said(theirs)} for {other.persona} ({where}:{line or 1}), "
+                    f"who shares its model{_in(profile)}"
+                )
+                remedy = "Use one value for both: the daemon reloads the model at every switch otherwise."
+                mine.source.fault(("options", name), message, remedy)
+                refused = True
+    return refused
+
+
+def refuse_no_room(runners: Iterable[Runner], profile: str) -> bool:
+    """Refuse an answer as long as the window, which leaves nothing for the question. Return True if any was refused."""
+    refused = False
+    for mine in runners:
+        window, answer = mine.options["num_ctx"], mine.options["num_predict"]
+        if answer >= window:
+            message = f"`num_predict` is {answer} of a window of {window}{_in(profile)}: no room for a question"
+            remedy = f"Write at most {window // 2}, or raise num_ctx for all personas."
+            mine.source.fault(("options", "num_predict"), message, remedy)
+            refused = True
+    return refused
+
+
+def homes(*, in_mind: bool) -> dict[str, str]:
+    """Return the right place of each key: after a line with brackets all keys belong to that table."""
+    top = "at the top of the file, above the first line with brackets"
+    mind, persona = (top, "in a persona's file") if in_mind else ("in mind.toml", top)
+    places = (
+        (("core_identity", "core_method", "triggers", "exemplars"), persona),
+        (("charter", "house_rules", "default_model", "coder", "embedder"), mind),
+        (("model",), top if not in_mind else "as `default_model` at the top of the file, or under a profile"),
+        (
+            (*model_options.OLLAMA, *model_options.OURS),
+            "under [options]" if not in_mind else "in the `options` of a profile",
+        ),
+        (tuple(meta_prompts.SHAPES), "under [prompts] of a persona's file"),
+        (tuple(when.CONDITIONS), "in a protocol's `when`"),
+        (("slot", "inspiration", "intent", "signature", "may_learn", "when"), "under its [[pillars]] or [[protocols]]"),
+        (("makes", "given"), "under its [[protocols]]"),
+    )
+    return {key: place for keys, place in places for key in keys}
+
+
+def refuse_profile(profile: Table, name: str) -> None:
+    """Refuse a profile's name that a command line cannot hold, and keys in `default`, which is the top of the file."""
+    if name == "default" and profile.names():
+        what = f"`{profile.names()[0]}` in the profile `default`, which is the keys at the top of the file"
+        profile.fault(profile.names()[0], what, "Write it at the top, or give the profile another name.")
+    elif not _PROFILE.fullmatch(name):
+        profile.source.fault(
+            profile.path, f"{name!r} cannot be a profile's name", "Write letters, digits, `_` and `-`."
+        )
+
+
+def refuse_embedder(table: Table, model: str, embedder: str) -> None:
+    """Refuse an embedder that also answers: the daemon would load it whole and then refuse to embed."""
+    if model and embedder and model_names.same(model, embedder):
+        what = f"the embedder is the model that answers, {model!r}: the daemon embeds only with models made for it"
+        table.fault("embedder", what, "Name an embedding model, such as all-minilm:latest.")
+
+
+def refuse_twice(table: Table, key: str, part: str, names: Sequence[str]) -> None:
+    """Refuse two tables of an array with one name; `part` is the key that names them."""
+    for place, name in enumerate(names):
+        if name and name in names[:place]:
+            table.source.fault((key, place, part), f"`{name}` is declared twice", f"Give one of them another {part}.")
+
+
+def refuse_slot(table: Table, slot: str, suffix: str, other: str) -> None:
+    """Refuse a slot that is not lower case or lacks its group's ending; `other` is the ending of the other group."""
+    if _SLOT.fullmatch(slot) and slot.endswith(suffix) and slot != suffix:
+        return
+    remedy = f"Write lower case letters, digits and `_`, ending in `{suffix}`."
+    if slot.endswith(other):
+        remedy += f" A slot that ends in `{other}` stands under [[{_GROUPS[other][0]}]]."
+    table.fault("slot", f"`{slot}` is not {_GROUPS[suffix][1]} slot", remedy)
+
+
+def refuse_makes(table: Table, makes: str, *, protocol: bool) -> None:
+    """Refuse anything but a tool as a protocol's product beside its answer."""
+    if makes and not protocol:
+        table.fault("makes", "a facet makes nothing but its answer", "Write it under a [[protocols]].")
+    elif makes and makes != "tool":
+        table.fault("makes", f"`makes` is {makes[:40]!r}", 'Write makes = "tool", or leave it out.')
+
+
+def refuse_given(table: Table, given: str, *, protocol: bool) -> None:
+    """Refuse a protocol that is to be told more than the last audit, what the thought cost, or nothing."""
+    if given and not protocol:
+        table.fault("given", "a facet is given its sub-query alone", "Write it under a [[protocols]].")
+    elif given and given not in ("audit", "cost"):
+        table.fault("given", f"`given` is {given[:40]!r}", 'Write given = "audit" or "cost", or leave it out.')
+
+
+def refuse_quotes(table: Table, key: str, text: str) -> None:
+    """Refuse a SYSTEM text that a Modelfile cannot hold."""
+    if '"""' in text:
+        message = f"`{key}` holds three double quotes in a row, which no Modelfile can hold"
+        table.fault(key, message, "Write single quotes there.")
+
+
+def refuse_signature(table: Table, slot: str, signature: str) -> None:
+    """Refuse a signature that is not that of a method of its slot: `SLOT(self, query)`."""
+    try:
+        parsed = ast.parse(f"def {signature}: ...").body if len(signature) <= _SIGNATURE else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        parsed = []
+    made = parsed[0] if len(parsed) == 1 else None
+    if not isinstance(made, ast.FunctionDef) or len(made.body) != 1 or made.returns is not None:
+        message = f"`{signature[:_SIGNATURE]}` is not a method's signature"
+        table.fault("signature", message, f"Write it as `{slot}(self, query)`, or leave it out.")
+    elif made.name != slot:
+        message = f"the signature is that of `{made.name}`, and the slot is `{slot}`"
+        table.fault("signature", message, f"Write it as `{slot}(self, query)`, or leave it out.")
+    elif not made.args.args or made.args.args[0].arg != "self":
+        table.fault("signature", "a method's first parameter is `self`", f"Write it as `{slot}(self, query)`.")
+
+
+def _said(value: Any) -> str:
+    return "left to the daemon" if value is None else str(value)
+
+
+def _in(profile: str) -> str:
+    return "" if profile == "default" else f" in the profile `{profile}`"

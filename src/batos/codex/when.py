@@ -1,0 +1,109 @@
+"""Conditions of key protocols: they are computed, so that no model call is spent on the choice."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from batos.codex.reader import Table
+
+EFFORTS = ("reflex", "cycle", "council")
+
+#: Each condition and what it must be.
+CONDITIONS: Mapping[str, str] = {
+    "efforts": f"a list of {', '.join(EFFORTS)}",
+    "words": "a list of words or phrases",
+    "without": "a list of words or phrases",
+    "min_words": "a whole number",
+    "max_words": "a whole number",
+    "min_parts": "a whole number",
+    "evidence": "true or false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The facts with which a protocol's conditions are compared, known once there is an answer.
+
+    `parts` counts the parts that answered.
+    """
+
+    query: str
+    effort: str
+    parts: int
+    evidence: bool
+
+
+def read(table: Table) -> dict[str, Any] | None:
+    """Read and check the conditions of a `when` table; return None if there are none. Faults are added to its file."""
+    found: dict[str, Any] = {}
+    for name in table.names():
+        value = table.raw(name)
+        if name not in CONDITIONS:
+            table.unknown(name, "condition", CONDITIONS)
+        elif not _is_right(name, value):
+            table.fault(name, f"`{name}` must be {CONDITIONS[name]}", f"Write `{name}` as {CONDITIONS[name]}.")
+        else:
+            found[name] = tuple(value) if isinstance(value, list) else value
+    _refuse_contradictions(table, found)
+    return found or None
+
+
+def _refuse_contradictions(table: Table, found: Mapping[str, Any]) -> None:
+    """Refuse conditions that can never hold together."""
+    least, most = found.get("min_words", 0), found.get("max_words")
+    if most is not None and least > most:
+        message = f"`min_words` is {least} and `max_words` {most}: no question is both"
+        table.fault("max_words", message, "Raise `max_words`, or lower `min_words`.")
+    without = {folded(phrase) for phrase in found.get("without", ())}
+    for place, phrase in enumerate(found.get("words", ())):
+        if folded(phrase) in without:
+            table.fault("words", f"{phrase!r} stands in `words` and in `without`", "Remove it from one of them.", place)
+
+
+def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:
+    """Test if every condition holds. A protocol without conditions never applies."""
+    if not when:
+        return False
+    text = folded(situation.query)
+    words = len(text.split())
+    return (
+        ("efforts" not in when or situation.effort in when["efforts"])
+        and ("words" not in when or mentions(text, when["words"]))
+        and not mentions(text, when.get("without", ()))
+        and words >= when.get("min_words", 0)
+        and ("max_words" not in when or words <= when["max_words"])
+        and situation.parts >= when.get("min_parts", 0)
+        and ("evidence" not in when or situation.evidence is when["evidence"])
+    )
+
+
+def folded(text: str) -> str:
+    """Return the form in which words are compared: NFKC, no case, one kind of apostrophe, single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", text).replace("\u2019", "'").casefold().split())
+
+
+def mentions(text: str, phrases: Iterable[str]) -> bool:
+    """Test if a folded text has one of the phrases as whole words (CJK phrases: anywhere)."""
+    return any(_pattern(phrase).search(text) for phrase in phrases)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(phrase: str) -> re.Pattern[str]:
+    phrase = folded(phrase)
+    before = r"(?<!\w)" if phrase[:1].isascii() else ""
+    after = r"(?!\w)" if phrase[-1:].isascii() else ""
+    return re.compile(before + re.escape(phrase) + after)
+
+
+def _is_right(name: str, value: Any) -> bool:
+    if name == "evidence":
+        return isinstance(value, bool)
+    if CONDITIONS[name] == "a whole number":
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    texts = isinstance(value, list) and bool(value) and all(isinstance(item, str) and item.strip() for item in value)
+    return texts and (name != "efforts" or set(value) <= set(EFFORTS))

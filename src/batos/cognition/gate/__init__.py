@@ -1,1 +1,0 @@
-"""The quality gate: what an answer may rest on, and the pure checks that hold it against that."""

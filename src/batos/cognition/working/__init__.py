@@ -1,1 +1,0 @@
-"""Working: missions accepted, queued, begun, held, settled after a crash, folded in and counted."""

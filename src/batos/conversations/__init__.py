@@ -1,0 +1,1 @@
+"""Conversations: their turns, the files that belong to them, and summaries of the older ones."""

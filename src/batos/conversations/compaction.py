@@ -1,0 +1,365 @@
+"""Compaction: the older turns of a conversation summarised piece by piece into a view, each piece paid and kept alone.
+
+The view is derived: a row of summaries over the turns from the first on, each an object in the conversation's slot
+`view`. When FANOUT + 1 of a level stand there, the oldest FANOUT become one of the next level: a tree, in which a turn
+is told anew log(turns) times. docs/conversations.md says when it runs and what bounds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol
+
+from batos.conversations import conversations, summaries
+from batos.conversations.summaries import Piece, Recorded
+from batos.errors import NotFound, ObjectError
+from batos.image import roots
+from batos.image.ids import iso
+from batos.image.records import least_trusted
+from batos.image.roots import Root
+from batos.inference.cost import LEAST_RATIO
+from batos.inference.session import Session
+from batos.memory.evidence import Turn
+from batos.minds import context_building
+from batos.minds.context import Running
+from batos.objects.prototype import UvmObject, own_slots
+
+#: Turns are compacted when those before the newest make more than the difference of these marks: the window's HIGHth
+#: part, which a cycle has room for beside a view, and its LOWth, which stays verbatim.
+HIGH: Final = 5
+LOW: Final = 12
+#: Summaries of one level that become one of the next, once there is another behind them.
+FANOUT: Final = 3
+#: Pieces of one mission; what is left is the next one's.
+MOST_PIECES: Final = 16
+#: The share of a mission's seconds after which it begins no further piece: one in so many.
+_TIME: Final = 2
+
+SELECTOR: Final = "compact_"
+#: Who asked for a compaction that nobody asked for; what comes through these doors never makes one due.
+DOOR: Final = "kernel"
+_BACKGROUND: Final = frozenset({DOOR, "event"})
+#: A compaction that will come to something by itself.
+UNENDED: Final = frozenset({"queued", "running", "waiting"})
+#: The journal note of a compaction's beginning has the turn up to which it goes under this name.
+_NOTE: Final = "compacting"
+
+
+class Derives(Protocol):
+    """What a compaction needs of its mission's interpreter."""
+
+    running: Running
+
+    async def derive(self, change: Callable[[Any], Any]) -> Any:
+        """Change what is derived from the image's truth in a short commit of its own; what the change answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Bytes of turns: more than `high` are compacted until no more than `low` are verbatim."""
+
+    high: int
+    low: int
+
+    @classmethod
+    def of(cls, window: int, tokens: float) -> Marks:
+        """The marks of a window of so many tokens, with so many tokens a byte."""
+        size = window / max(tokens, LEAST_RATIO)
+        return cls(int(size / HIGH), int(size / LOW))
+
+    def target(self, newest: Iterable[Turn], *, eager: bool = False) -> int:
+        """The last turn to be compacted of those that are not yet, given newest first; 0 if none is due.
+
+        The newest turn stays verbatim whatever its size. `eager` is for who asks: then the least is due.
+        """
+        tail = older = upto = 0
+        for turn in newest:
+            if not upto and (not tail or tail + turn.size <= self.low):
+                tail += turn.size
+                continue
+            upto = upto or turn.position
+            older += turn.size
+            if eager or older > self.high - self.low:
+                return upto
+        return 0
+
+
+def due(root: Root, mission: str) -> dict[str, Any] | str | None:
+    """What an answered mission makes due: the brief of a compaction, or the id of one that was left behind; else None.
+
+    Only a person's turn does: neither what happens inside the mind nor a message. Loads no more turns than the high
+    mark holds.
+    """
+    record = roots.find_record(root, mission)
+    if record is None:
+        return None
+    asked, slots = record.brief.value, own_slots(record.thought)
+    name = asked.get("conversation")
+    if name is None or "message" in asked or "answer" not in slots or asked["origin"]["door"] in _BACKGROUND:
+        return None
+    conversation = conversations.mine(root, name, asked["user"])
+    persona = str(slots["route"]["personas"][0])
+    marks = _marks(root, persona)
+    if not marks.target(conversations.backwards(root, conversation, _covered(conversation))):
+        return None
+    before = own_slots(conversation).get("compacting")
+    word = roots.mission_record(root, before).status.word if before else None
+    if word in UNENDED:
+        return str(before)
+    # One that was accepted and never ran has left nothing at the conversation yet.
+    waiting = next(
+        (each for each in left(root) if roots.mission_record(root, each).brief.value["message"]["receiver"] == name), ""
+    )
+    if waiting:
+        return waiting
+    brief = {
+        # The same words every time: then what an interrupted one paid for is found by its ancestor's clock.
+        "text": f"Compact the older turns of {name}.",
+        "user": asked["user"],
+        "persona": persona,
+        "priority": -9,
+        "message": {"receiver": name, "selector": SELECTOR},
+        "origin": {"door": DOOR, "client": "compaction"},
+    }
+    return {**brief, "ancestor": before} if word in ("failed", "cancelled") else brief
+
+
+def left(root: Root) -> list[str]:
+    """List the compactions that were accepted and have not ended."""
+    found = []
+    for mission in root[roots.UNFOLDED]:
+        brief = roots.mission_record(root, mission).brief.value
+        if brief["origin"]["door"] == DOOR and (brief.get("message") or {}).get("selector") == SELECTOR:
+            found.append(mission)
+    return found
+
+
+def _marks(root: Root, persona: str) -> Marks:
+    """The marks for a persona's window, by what was measured with its model."""
+    thinking = context_building.thinking_of(context_building.persona_of(root, persona))
+    return Marks.of(thinking.window, context_building.ratio_of(root, thinking.model))
+
+
+def _covered(conversation: UvmObject) -> int:
+    view = conversations.nodes(conversation)
+    return int(view[-1].last) if view else 0
+
+
+async def compact(interpreter: Derives, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
+    """Compact a conversation's older turns: `compact_`."""
+    return await _Compaction(interpreter, receiver).run(afresh=False)
+
+
+async def recompact(interpreter: Derives, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
+    """Drop the view and make it anew: `recompact_`. The turns are not touched."""
+    return await _Compaction(interpreter, receiver).run(afresh=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A summary of the view with its place in the tree."""
+
+    level: int
+    piece: Piece
+
+    @property
+    def first(self) -> int:
+        """The first turn that it stands for."""
+        return self.piece.first
+
+    @property
+    def last(self) -> int:
+        """The last one."""
+        return self.piece.last
+
+
+def crowded(view: Sequence[Kept]) -> Sequence[Kept] | None:
+    """The summaries that are to become one: the oldest of the lowest level of which there are too many."""
+    for level in sorted({kept.level for kept in view}):
+        alike = [kept for kept in view if kept.level == level]
+        if len(alike) > FANOUT:
+            return alike[:FANOUT]
+    return None
+
+
+class _Compaction:
+    """One mission's work on one conversation."""
+
+    def __init__(self, interpreter: Derives, receiver: UvmObject) -> None:
+        self._interpreter = interpreter
+        self._running: Running = summaries.recorder(interpreter.running)
+        self._name = _name_of(self._running, receiver)
+        self._conversation = receiver
+        self._view: list[Kept] = []
+        self._made: list[Kept] = []
+        self._interrupted = ""
+
+    async def run(self, *, afresh: bool) -> dict[str, Any]:
+        """All pieces that are due, as far as the mission's bounds allow; what was done, and what is left."""
+        session = self._running.session
+        holder, resumed = await self._interpreter.derive(partial(_claim, self._name, self._running.id, afresh))
+        if holder:
+            return self._told(0, f"{holder} is at it already; if its process has ended, `batos resume {holder}`.")
+        if resumed or not afresh:
+            self._view = [_kept(node) for node in conversations.nodes(self._conversation)]
+        targets = self._targets(afresh=afresh)
+        leave = self._running.events.subscribe(self._hear)
+        began = session.ticks()
+        try:
+            while len(self._made) < MOST_PIECES and not self._interrupted and await self._next(targets):
+                if session.ticks() - began > session.limits.seconds / _TIME or _is_spent(session, self._running):
+                    self._interrupted = "this mission's budget"
+        finally:
+            leave()
+        return self._told(targets[-1] if targets else 0, "")
+
+    def _hear(self, event: str, keys: Any) -> None:
+        """Somebody asks something: no further piece is begun, so that the answer is not kept waiting."""
+        if event == "mission.accepted" and keys["mission"] != self._running.id:
+            self._interrupted = "a question came"
+
+    def _targets(self, *, afresh: bool) -> list[int]:
+        """Up to which turns, ascending: as noted by this mission's first attempt and by those that it continues.
+
+        So that pieces are cut where they were, and what was paid for is found again.
+        """
+        running, decided = self._running, self._running.decided
+        found = {int(note[_NOTE]) for note in decided.notes() if _NOTE in note}
+        if decided.own(_NOTE) is None:
+            marks = Marks.of(running.thinking.window, running.ratio)
+            turns = conversations.backwards(running.root, self._conversation, self._reached)
+            target = marks.target(turns, eager=afresh or running.brief.origin.door != DOOR)
+            if target:
+                decided.note(**{_NOTE: target})
+                found.add(target)
+        return sorted(target for target in found if target > self._reached)
+
+    @property
+    def _reached(self) -> int:
+        """The last turn that the view stands for."""
+        return self._view[-1].last if self._view else 0
+
+    async def _next(self, targets: Sequence[int]) -> bool:
+        """Make and keep one piece, if there is one to be made and nobody else changed the view."""
+        merging = crowded(self._view)
+        if merging is not None:
+            level = merging[0].level + 1
+            recorded = await summaries.of_pieces(self._running, _pieces(merging), level)
+        else:
+            upto = next((target for target in targets if target > self._reached), 0)
+            if not upto:
+                return False
+            turns = conversations.forwards(self._running.root, self._conversation, self._reached + 1, upto)
+            level, recorded = 0, await summaries.of_turns(self._running, turns)
+        made = Kept(level, recorded.piece)
+        kept = await self._interpreter.derive(partial(_keep, self._name, self._node(made, recorded), merging or ()))
+        if kept:
+            place = self._view.index(merging[0]) if merging else len(self._view)
+            self._view[place : place + len(merging or ())] = [made]
+            self._made.append(made)
+        return bool(kept)
+
+    def _node(self, made: Kept, recorded: Recorded) -> dict[str, Any]:
+        piece, running = made.piece, self._running
+        return {
+            "first": piece.first,
+            "last": piece.last,
+            "level": made.level,
+            "text": piece.text,
+            "trust": piece.trust,
+            "by_model": piece.by_model,
+            "why": recorded.why,
+            "shortened": recorded.shortened,
+            "mission": running.id,
+            "at": iso(running.session.clock()),
+        }
+
+    def _told(self, target: int, note: str) -> dict[str, Any]:
+        """The result of the message: what was made, what stands there, what is left and why."""
+        left = max(0, target - self._reached)
+        if left and not note:
+            note = f"{left} more turns wait for the next time: {self._interrupted or 'so many pieces at once'}."
+        return {
+            "conversation": self._name,
+            "turns": conversations.count(self._conversation),
+            "covered": self._reached,
+            "made": [
+                {
+                    "turns": [each.first, each.last],
+                    "level": each.level,
+                    "by": "model" if each.piece.by_model else "first sentences",
+                }
+                for each in self._made
+            ],
+            "summaries": len(self._view),
+            "left": left,
+            "note": note or ("" if self._made else "Nothing is to be compacted: the turns are short enough."),
+            "trust": least_trusted("user", *(each.piece.trust for each in self._made)),
+        }
+
+
+def _name_of(running: Running, receiver: UvmObject) -> str:
+    """The conversation's id; ObjectError if it is none, or another user's."""
+    name = own_slots(receiver).get("name")
+    try:
+        found = conversations.mine(running.root, str(name), running.brief.user)
+    except NotFound:
+        found = None
+    if found is not receiver:
+        raise ObjectError("only a conversation has turns", remedy="Send it to one: c- and its number.")
+    return str(name)
+
+
+def _is_spent(session: Session, running: Running) -> bool:
+    """Whether the budget may not hold another piece: at worst two calls, of a window each, each repaired."""
+    spent = session.cost.prompt_tokens + session.cost.answer_tokens
+    worst = summaries.MOST_CALLS
+    return (
+        session.cost.calls + worst > session.limits.calls or spent + 2 * running.thinking.window > session.limits.tokens
+    )
+
+
+def _kept(node: UvmObject) -> Kept:
+    return Kept(node.level, Piece(node.first, node.last, node.text, node.trust, node.by_model))
+
+
+def _pieces(kept: Sequence[Kept]) -> Iterator[Piece]:
+    return (each.piece for each in kept)
+
+
+# -- changes of the image, each in a short commit of its own; they may be made twice
+
+
+def _claim(name: str, mission: str, afresh: bool, root: Root) -> tuple[str, bool]:
+    """Take the conversation for this mission: who has it instead, if somebody does, and whether it was ours before."""
+    conversation = root[roots.CONVERSATIONS][name]
+    holder = own_slots(conversation).get("compacting")
+    if holder is not None and holder != mission and roots.mission_record(root, holder).status.word == "running":
+        return str(holder), False
+    if holder != mission:
+        conversation.compacting = mission
+        if afresh:
+            conversation.view = ()
+    return "", holder == mission
+
+
+def _keep(name: str, slots: dict[str, Any], merged: Sequence[Kept], root: Root) -> bool:
+    """Put a summary into the view, in the place of those that it was made of; False if the view is another by now."""
+    conversation = root[roots.CONVERSATIONS][name]
+    view = conversations.nodes(conversation)
+    if own_slots(conversation).get("compacting") != slots["mission"]:
+        return False
+    if not merged:
+        if slots["first"] != (view[-1].last + 1 if view else 1):
+            return False
+        conversation.view = (*view, UvmObject({**slots, "parts": ()}))
+        return True
+    spans = [(each.first, each.last) for each in merged]
+    place = next((at for at, node in enumerate(view) if node.first == spans[0][0]), 0)
+    parts = view[place : place + len(spans)]
+    if [(node.first, node.last) for node in parts] != spans:
+        return False
+    conversation.view = (*view[:place], UvmObject({**slots, "parts": parts}), *view[place + len(spans) :])
+    return True

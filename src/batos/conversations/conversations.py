@@ -1,0 +1,271 @@
+"""Conversations: their turns kept for ever, read by position one by one, and the view of the older ones beside them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, replace
+from itertools import islice
+from typing import Any
+
+from ZODB.POSException import POSKeyError
+
+from batos.brief import MissionBrief
+from batos.errors import BriefError, MessageNotUnderstood, NotFound
+from batos.image import keeping, naming, roots, whose
+from batos.image.roots import Root, connection_of
+from batos.inference.journal import canonical
+from batos.memory.evidence import Past, Summary, Turn
+from batos.objects.prototype import UvmObject, own_slots
+
+#: Characters of questions and answers that one page of turns holds at most, beside its first turn.
+PAGE = 256 * 1024
+#: The journal note of an attempt's beginning has how far it looked back under this name.
+REACH_NOTE = "past"
+#: Positions that are looked at in one step on the way back.
+_STEP = 64
+
+#: What to do where there is no such conversation.
+_BEGIN = 'Begin one: batos ask --conversation new "..."'
+
+
+def mine(root: Root, name: str, user: str | None) -> UvmObject:
+    """Return the conversation of that name; `user` None asks for nobody.
+
+    Raises: NotFound: there is none, or it is another user's: who asks is not told which.
+    """
+    found = root[roots.CONVERSATIONS].get(name)
+    if not isinstance(found, UvmObject) or (user is not None and found.user != user):
+        of = "" if user is None else f" of {user}'s"
+        raise NotFound(f"there is no conversation {name!r}{of}", field="conversation", remedy=_BEGIN)
+    return found
+
+
+def newest(root: Root, user: str, before: int = 0) -> str | None:
+    """Return the user's newest conversation, or the one so many before it, if any; older ones are not loaded."""
+    kept = root[roots.CONVERSATIONS]
+    own = (name for name in naming.descending(kept) if kept[name].user == user)
+    return next(islice(own, before, None), None)
+
+
+def count(conversation: UvmObject) -> int:
+    """How many turns it has: the position of the last."""
+    turns = conversation.turns
+    return int(turns.maxKey()) if turns else 0
+
+
+def turn(root: Root, position: int, mission: str) -> Turn:
+    """One turn, verbatim."""
+    record, _, thought = root[roots.MISSIONS][mission]
+    return Turn(mission, record.value["text"], thought.answer, thought.lineage_trust, position)
+
+
+def backwards(root: Root, conversation: UvmObject, after: int = 0, last: int | None = None) -> Iterator[Turn]:
+    """The turns from the newest, or `last`, down to the one after that position, each loaded when it is its turn."""
+    return (turn(root, position, mission) for position, mission in _places(conversation, after, last))
+
+
+def forwards(root: Root, conversation: UvmObject, first: int, last: int) -> Iterator[Turn]:
+    """The turns of these positions, each loaded when it is its turn."""
+    return (turn(root, *place) for place in conversation.turns.items(min=first, max=last))
+
+
+def _places(conversation: UvmObject, after: int, last: int | None = None) -> Iterator[tuple[int, str]]:
+    """Position and mission of each turn, the newest first; a B-tree only walks forwards, so by steps."""
+    turns, last = conversation.turns, count(conversation) if last is None else last
+    while last > after:
+        first = max(after + 1, last - _STEP + 1)
+        yield from reversed(list(turns.items(min=first, max=last)))
+        last = first - 1
+
+
+def lead(root: Root, conversation: UvmObject) -> str | None:
+    """The persona that led its newest turn, if there is one."""
+    last = count(conversation)
+    return str(roots.mission_record(root, conversation.turns[last]).thought.route["personas"][0]) if last else None
+
+
+def nodes(conversation: UvmObject) -> tuple[UvmObject, ...]:
+    """Its view: what stands for its older turns, oldest first; each has what it was made of in its slot `parts`."""
+    found: tuple[UvmObject, ...] = own_slots(conversation).get("view", ())
+    return found
+
+
+def summary(node: UvmObject) -> Summary:
+    """An object of the view as a value."""
+    return Summary(node.first, node.last, node.text, node.trust, node.by_model)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a mission looks back: a conversation up to the turn `last`, with these summaries of its older turns."""
+
+    conversation: str
+    last: int
+    view: tuple[UvmObject, ...]
+
+    def as_note(self) -> dict[str, Any]:
+        """For the journal: a summary by its object and a digest, since it may be in no view any more later on."""
+        view = [[(node._p_oid or b"").hex(), _digest(node)] for node in self.view]
+        return {"conversation": self.conversation, "last": self.last, "view": view}
+
+
+def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = ()) -> Reach | None:
+    """How far a mission looks back; None outside a conversation. Raises what `mine` raises.
+
+    `notes` are of earlier attempts at the same question, nearest first: as far as the first of them in this
+    conversation did, so that the same prompts are made, whatever was said or compacted since; if what it was shown is
+    gone from the image, as far as the next one, else to the newest turn.
+    """
+    name = brief.conversation
+    if name is None:
+        return None
+    conversation = mine(root, name, brief.user)
+    for note in notes:
+        noted = note.get(REACH_NOTE)
+        if noted is not None and noted["conversation"] == name and noted["last"] <= count(conversation):
+            kept = _kept(root, noted["view"])
+            if kept is not None:
+                return Reach(name, noted["last"], kept)
+    return Reach(name, count(conversation), nodes(conversation))
+
+
+def _kept(root: Root, noted: Iterable[tuple[str, str]]) -> tuple[UvmObject, ...] | None:
+    """The summaries that were noted; None if one is gone: what no view leads to is removed when the image is packed."""
+    try:
+        found = [(connection_of(root).get(bytes.fromhex(oid)), digest) for oid, digest in noted]
+        whole = all(isinstance(node, UvmObject) and _digest(node) == digest for node, digest in found)
+    except (POSKeyError, MessageNotUnderstood):  # gone, or its place has been given to something else
+        return None
+    return tuple(node for node, _ in found if isinstance(node, UvmObject)) if whole else None
+
+
+def _digest(node: UvmObject) -> str:
+    return hashlib.sha256(canonical(astuple(summary(node)))).hexdigest()
+
+
+def past(root: Root, brief: MissionBrief, reached: Reach | None) -> Past:
+    """What was said before a mission, as far as it looks back, and the exchange that it replies to.
+
+    NotFound: either is another user's. BriefError: what is replied to has no answer.
+    """
+    if reached is None:
+        return Past(meant=_meant(root, brief, None))
+    conversation = mine(root, reached.conversation, brief.user)
+    found = tuple(map(summary, reached.view))
+    covered = found[-1].last if found else 0
+    return Past(
+        count=reached.last,
+        newest=lambda: backwards(root, conversation, covered, reached.last),
+        view=found,
+        meant=_meant(root, brief, reached),
+    )
+
+
+def check_reply(root: Root, mission: str, user: str) -> None:
+    """Raise NotFound if this user has no such mission to reply to, BriefError if it will never answer."""
+    found = roots.find_record(root, mission)
+    if found is None or found.brief.value["user"] != user:
+        raise whose.no_mission(mission, user, "in_reply_to")
+    if found.status.word in ("failed", "cancelled"):
+        raise BriefError(
+            f"{mission} is {found.status.word}: it has no answer to reply to",
+            field="in_reply_to",
+            remedy="Reply to one that is done (`batos missions --status done --mine`), or ask without it.",
+        )
+
+
+def _meant(root: Root, brief: MissionBrief, reached: Reach | None) -> Turn | None:
+    """The exchange that is replied to, with its position if it is one of the turns that are looked back to."""
+    name = brief.in_reply_to
+    if name is None:
+        return None
+    check_reply(root, name, brief.user)
+    record, status, thought = root[roots.MISSIONS][name]
+    if "answer" not in own_slots(thought):
+        raise BriefError(
+            f"{name} is {status.word}: it has no answer to reply to",
+            field="in_reply_to",
+            remedy=f"Wait for it (`batos wait {name}`), or ask without it.",
+        )
+    found = turn(root, 0, name)
+    if reached is None or record.value.get("conversation") != reached.conversation:
+        return found
+    conversation = mine(root, reached.conversation, brief.user)
+    position = next((place for place, mission in _places(conversation, 0, reached.last) if mission == name), 0)
+    return replace(found, position=position)
+
+
+def named(root: Root, name: str, user: str) -> str:
+    """Return the id that a name means: `last` and `last-1` are the user's; NotFound if there are not so many.
+
+    BriefError: it is the beginning of several.
+    """
+    before = naming.back(name)
+    kept = root[roots.CONVERSATIONS]
+    if before is None:
+        return naming.begun(kept, name, lambda each: bool(kept[each].user == user))
+    found = newest(root, user, before)
+    if found is None:
+        have = "yet" if before == 0 else f"{name}: you had fewer"
+        raise NotFound(f"there is no conversation {have}", field="conversation", remedy=_BEGIN)
+    return found
+
+
+def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+    """Turns verbatim by position, for doors: `start` from 1, or from the end if it is negative.
+
+    `next` is the position after the page, None at the end: a page of long turns ends early. `files` are at hand for
+    the next question; `compactions` are what stands for older turns in prompts. Raises what `mine` raises.
+    """
+    conversation = mine(root, name, user)
+    whole = count(conversation)
+    first = max(1, whole + start + 1 if start < 0 else start)
+    shown: list[dict[str, Any]] = []
+    size = 0
+    for each in forwards(root, conversation, first, first + limit - 1):
+        size += len(each.question) + len(each.answer)
+        if shown and size > PAGE:
+            break
+        shown.append(_shown(root, each))
+    after = first + len(shown)
+    return {
+        "conversation": name,
+        "user": conversation.user,
+        "count": whole,
+        "turns": shown,
+        "files": [dict(each) for each in keeping.kept(conversation)],
+        "next": after if shown and after <= whole else None,
+        "compactions": [_compaction(node) for node in nodes(conversation)],
+    }
+
+
+def _shown(root: Root, each: Turn) -> dict[str, Any]:
+    record, _, thought = root[roots.MISSIONS][each.mission]
+    return {
+        "position": each.position,
+        "mission": each.mission,
+        "at": record.accepted_at,
+        "question": each.question,
+        "answer": each.answer,
+        "personas": _answered(thought.route),
+        "trust": each.trust,
+    }
+
+
+def _answered(route: Mapping[str, Any]) -> list[str]:
+    """Who thought about a turn: those who were only near it did not."""
+    return list(route["personas"][: None if route["effort"] == "council" else 1])
+
+
+def _compaction(node: UvmObject) -> dict[str, Any]:
+    """A summary for doors: which turns, how and when it was made, and its text."""
+    return {
+        "turns": [node.first, node.last],
+        "level": node.level,
+        "by": "model" if node.by_model else "first sentences",
+        "text": node.text,
+        "trust": node.trust,
+        "mission": node.mission,
+        "at": node.at,
+    }

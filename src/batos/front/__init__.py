@@ -1,1 +1,0 @@
-"""How people and programs speak to BAT OS: the command line."""

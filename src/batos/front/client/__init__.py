@@ -1,1 +1,0 @@
-"""The client for other programs: AsyncClient, and Client, which is generated from it for synchronous programs."""

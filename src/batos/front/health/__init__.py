@@ -1,1 +1,0 @@
-"""What is looked at to say whether all is well, and where each finding is explained."""

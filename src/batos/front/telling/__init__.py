@@ -1,1 +1,0 @@
-"""What people and programs are told: the console, the log, progress, missions."""

@@ -1,1 +1,0 @@
-"""What client and server share: the messages, the addresses, the keys, and a connection from end to end."""

@@ -1,0 +1,1 @@
+"""The gate: checks of an answer that are computed, not asked for."""

@@ -1,0 +1,140 @@
+"""The quality gate: named pure checks of an answer, computed and no model's opinion."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from batos.gate import languages
+from batos.gate.ground import Draft
+from batos.gate.occurring import days, names, numbers
+from batos.gate.quoting import citation_exists, citation_verbatim, marked, quotations, without_quotations
+
+#: Shortest and longest answer that can be one, in characters.
+SHORTEST, LONGEST = 2, 4_000
+
+#: What belongs to a prompt or to the grammar around an answer, and never to an answer.
+_MARKUP = re.compile(
+    r"<\|[a-z_]{2,24}\|>|</?think>|\[/?INST\]|</?s>|<(?:start|end)_of_turn>|</?document\b[^>\n]{0,80}>", re.IGNORECASE
+)
+_ENDED = re.compile(r"[.!?…:;。！？\"”»›」』)\]}`*_|~’']\s*\Z")
+_ASKS_FOR_DATA = re.compile(r"json|yaml|\bcode\b|\bapi\b|script|schema|dict|program", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A concrete fault: which check, and what to mend, as the model is told it."""
+
+    check: str
+    what: str
+
+    def as_dict(self) -> dict[str, str]:
+        """For provenance."""
+        return {"check": self.check, "what": self.what}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which checks were made and every fault that they found."""
+
+    checked: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.faults
+
+    def as_dict(self) -> dict[str, Any]:
+        """For provenance."""
+        return {"ok": self.ok, "checked": list(self.checked), "faults": [fault.as_dict() for fault in self.faults]}
+
+
+Check: TypeAlias = Callable[[Draft], Iterator[str]]
+
+
+def length(draft: Draft) -> Iterator[str]:
+    """An answer says something, and not too much."""
+    size = len(draft.answer.strip())
+    if size < SHORTEST:
+        yield "The answer is empty."
+    elif size > LONGEST:
+        yield f"The answer has {size} characters; keep it under {LONGEST}."
+
+
+def answered(draft: Draft) -> Iterator[str]:
+    """Every sub-query is answered or named as unanswered, and no other is named."""
+    for number in sorted(draft.open_queries - draft.unanswered):
+        yield f"Sub-question {number} got no answer; name it as unanswered."
+    for number in sorted(draft.unanswered):
+        if number > draft.queries:
+            yield f"There is no sub-question {number} to be unanswered."
+
+
+def schema(draft: Draft) -> Iterator[str]:
+    """The answer is text and whole: no JSON of its own, nothing of a prompt's marks, not cut where its schema ends."""
+    text = draft.answer.strip()
+    if _is_data(text) and not _ASKS_FOR_DATA.search(draft.ground.question):
+        yield "The answer is JSON; write it as text."
+    found = _MARKUP.search(languages.prose(text))
+    if found and found[0] not in draft.ground.text:
+        yield f"The answer has the mark {found[0]!r} in it; leave it out."
+    if draft.cut and not _ENDED.search(text):
+        yield "The answer stops in the middle; say it in fewer words."
+
+
+def _is_data(text: str) -> bool:
+    if not (text[:1] in "{[" and text[-1:] in "}]"):
+        return False
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def cited(draft: Draft) -> Iterator[str]:
+    """An answer given beside documents cites them, unless it names every sub-query as unanswered."""
+    if draft.ground.passages and not draft.citations and len(draft.unanswered) < max(1, draft.queries):
+        yield "Nothing is cited; quote the documents that the answer rests on, or name what is unanswered."
+
+
+def language(draft: Draft) -> Iterator[str]:
+    """The answer is written in the language of the question, as far as scripts and small words tell."""
+    question, answer = draft.ground.question, languages.prose(without_quotations(draft.answer))
+    if languages.names_language(question):
+        return
+    asked, said = languages.main_scripts(question), languages.main_scripts(answer)
+    strange = said - asked - draft.ground.scripts - {"LATIN"}
+    if strange and strange == said:
+        yield "The answer is in another script than the question; answer in the question's language."
+    elif asked and "LATIN" not in asked and said == {"LATIN"} and languages.scripts(answer).total() >= 20:
+        yield "The answer is not in the question's language; answer in the language of the question."
+    else:
+        asked_in, said_in = languages.guess(question), languages.guess(answer)
+        if asked_in and said_in and asked_in != said_in:
+            yield f"The answer is in {said_in}; answer in {asked_in}, the language of the question."
+
+
+CHECKS: tuple[Check, ...] = (
+    length,
+    schema,
+    answered,
+    citation_exists,
+    citation_verbatim,
+    quotations,
+    cited,
+    marked,
+    numbers,
+    days,
+    names,
+    language,
+)
+
+
+def judge(draft: Draft, checks: tuple[Check, ...] = CHECKS) -> Verdict:
+    """All faults of all checks."""
+    faults = tuple(Fault(check.__name__, what) for check in checks for what in check(draft))
+    return Verdict(tuple(check.__name__ for check in checks), faults)

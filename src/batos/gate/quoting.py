@@ -1,0 +1,126 @@
+"""Checks that what an answer cites, quotes or takes from a document stands there, and is marked as taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from batos.gate import languages, occurring
+from batos.gate.citing import locate, stands
+from batos.gate.ground import Draft, Ground, unspaced
+from batos.memory.terms import words
+
+#: So many words in a row that stand in a document are taken from it; letters where words have no blanks between them.
+TAKEN, TAKEN_LETTERS = 8, 24
+#: Words from which on what stands in quotation marks is a quotation and not a way of speaking; letters where words
+#: have no blanks between them.
+QUOTED_WORDS, QUOTED_LETTERS = 4, 10
+
+
+def _between(opening: str, closing: str, marks: str) -> str:
+    """What stands between two marks, without these: its lines may be broken, but no blank line is in it."""
+    return rf"{opening}((?:[^{marks}\n]|\n(?!\s*\n)){{0,600}}?){closing}"
+
+
+_QUOTATION = re.compile(
+    "|".join(
+        (
+            _between(r"(?<![\w\"])\"(?=\S)", r"\"(?![\w\"])", '"'),
+            _between("“", "”", "“”"),
+            _between("„", '[“”"]', '„“”"'),
+            _between("«", "»", "«»"),
+            _between("»", "«", "«»"),
+            _between("‹", "›", "‹›"),
+            _between("「", "」", "「」"),
+            _between("『", "』", "『』"),
+            r"‘((?:[^‘’\n]|(?<=\w)’(?=\w)|\n(?!\s*\n)){0,600}?)’(?!\w)",
+            r"(?<![\w'])'(?=\S)((?:[^'\n]|(?<=\w)'(?=\w)){0,400}?)'(?![\w'])",
+        )
+    )
+)
+_BLOCK = re.compile(r"(?:^[^\S\n]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_BLOCK_MARK = re.compile(r"^[^\S\n]*>+[^\S\n]?", re.MULTILINE)
+#: Characters of a quotation that are looked for; a longer one is told by its beginning.
+_LOOKED_AT = 600
+#: Who said it or where, at the end of a quotation.
+_TAIL = 160
+_SOURCE = re.compile(
+    r"(?:\s[—–-]\s?[^\n]{0,120}|\s?[(\[][^()\[\]\n]{0,80}[)\]])\s*\Z|^\s*[—–-]\s?[^\n]{0,120}\Z", re.MULTILINE
+)
+#: What a quotation leaves out, or puts in: the spans between are each said word for word.
+_LEFT_OUT = re.compile(r"\[(?:…|\.\.\.)\]|\((?:…|\.\.\.)\)|…|\.\.\.|\[[^\[\]\n]{0,40}\]")
+_EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
+
+
+def citation_exists(draft: Draft) -> Iterator[str]:
+    """Every citation, and every document that the text names by its number, is one that was there."""
+    named = [citation.document for citation in draft.citations]
+    if draft.ground.passages:
+        # A document or the question may speak of documents of its own.
+        others = set(occurring.references(draft.ground.text))
+        named += [number for number in occurring.references(draft.answer) if number not in others]
+    for number in dict.fromkeys(named):
+        if draft.ground.evidence.find(number) is None:
+            yield f"There is no document {number}."
+
+
+def citation_verbatim(draft: Draft) -> Iterator[str]:
+    """Every citation stands word for word in the document that it names."""
+    for citation in draft.citations:
+        if draft.ground.evidence.find(citation.document) and not stands(citation, draft.ground.evidence):
+            yield f"Document {citation.document} does not say {citation.quote!r}; quote it word for word."
+
+
+def quotations(draft: Draft) -> Iterator[str]:
+    """What stands in quotation marks inside the answer is said word for word by a document, a turn or the question."""
+    if not draft.ground.passages:
+        return
+    for quoted in quoted_in(languages.prose(draft.answer)):
+        for span in _LEFT_OUT.split(_EMPHASIS.sub("", quoted)):
+            span = span.strip()[:_LOOKED_AT]
+            if _is_quotation(span) and not _said(span, draft.ground):
+                yield f"No document says {span!r}; quote word for word or drop the quotation marks."
+
+
+def quoted_in(text: str) -> Iterator[str]:
+    """What a text quotes: between quotation marks of any kind, and in blocks of lines that begin with `>`."""
+    for block in _BLOCK.findall(text):
+        bare = _BLOCK_MARK.sub("", block).strip()
+        yield f"{bare[:-_TAIL]}{_SOURCE.sub('', bare[-_TAIL:])}"
+    for found in _QUOTATION.finditer(_BLOCK.sub("\n", text)):
+        yield next(filter(None, found.groups()), "")
+
+
+def without_quotations(text: str) -> str:
+    """A text without what it quotes."""
+    return _QUOTATION.sub(" ", _BLOCK.sub("\n", text))
+
+
+def marked(draft: Draft) -> Iterator[str]:
+    """What the answer takes from a document word for word is marked by a citation of it: documents are not trusted."""
+    citing = {citation.document for citation in draft.citations}
+    if citing.issuperset(draft.ground.lines):
+        return
+    said, letters = words(draft.answer), unspaced(draft.answer)
+    runs = [f" {' '.join(said[at : at + TAKEN])} " for at in range(len(said) - TAKEN + 1)]
+    spans = [letters[at : at + TAKEN_LETTERS] for at in range(len(letters) - TAKEN_LETTERS + 1)]
+    told: set[int] = set()
+    for taken, lines in ((runs, {0: draft.ground.said_line, **draft.ground.lines}), (spans, draft.ground.letters)):
+        for run in taken:
+            holding = [number for number, line in lines.items() if run in line]
+            if holding and not told.intersection(holding) and not citing.union((0,)).intersection(holding):
+                told.add(holding[0])
+                yield f"{run.strip()!r} is taken from document {holding[0]}; cite that document."
+
+
+def _is_quotation(span: str) -> bool:
+    return len(span.split()) >= QUOTED_WORDS or len(unspaced(span)) >= QUOTED_LETTERS
+
+
+def _said(span: str, ground: Ground) -> bool:
+    """Whether it is said somewhere; a quotation within a sentence may begin small where the sentence begins large."""
+    texts = (*(passage.text for passage in ground.passages), ground.said)
+    bare = span.strip("“”„«»‹›‘’\"'「」『』 ").rstrip(".,;:!?。，！？、；：")
+    first = bare[:1]
+    forms = {bare, first.swapcase() + bare[1:]} if len(first.swapcase()) == 1 else {bare}
+    return any(locate(form, text) is not None for form in forms for text in texts)

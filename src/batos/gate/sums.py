@@ -1,0 +1,212 @@
+"""Sums that an answer shows: written out with signs or words, or made of numbers that stand beside their result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, DivisionByZero, InvalidOperation, Overflow
+from itertools import islice, pairwise, product
+
+from batos.gate.figures import Figure, is_about
+
+_OPERATORS = {
+    "+": "+ plus più mais plús",
+    "-": "- − – minus menos meno moins",
+    "*": "* × x · ⋅ ∙ \\times \\cdot times mal fois por veces volte keer",
+    "/": "/ ÷ : \\div",
+    "^": "^ **",
+    "of": "of von de di van af",
+}
+_MEANT = {sign: operator for operator, signs in _OPERATORS.items() for sign in signs.split()}
+_MEANT |= dict.fromkeys(("divided by", "geteilt durch", "divisé par", "dividido por", "diviso per"), "/")
+_MEANT |= dict.fromkeys(("multiplied by", "multipliziert mit", "multiplié par", "multiplicado por"), "*")
+_SIGNS = "|".join(re.escape(sign) for sign in sorted(_MEANT, key=len, reverse=True) if sign not in "-–")
+_UNIT = r"(?:[%‰°€$£]|°[CF]|[^\W\d_]{1,12}\.?(?:/[^\W\d_]{1,8})?)?"
+#: What stands between two numbers that are reckoned with. A hyphen needs room, else it is a range or a date.
+_GAP = re.compile(
+    rf"(?P<power>[²³]?)\s?{_UNIT}\s?(?P<shut>\)*)(?:\s?(?P<sign>{_SIGNS})|\s(?P<dash>[-–])(?=\s))\s?(?P<open>\(*)[€$£]?"
+)
+_POWERS = {"²": 2, "³": 3}
+
+#: What a sum may be worked out with although nobody gave it: how many of a unit make another one.
+_CONSTANTS = frozenset(map(Decimal, (12, 24, 30, 31, 52, 60, 100, 360, 365, 366, 1000, 3600)))
+#: Ways to read one sum that are tried, numbers that one has, and numbers on each side of a result that are tried.
+_READINGS, _TERMS, _NEAR = 64, 40, 12
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？\n]")
+_RANK = {"+": 1, "-": 1, "*": 2, "/": 2, "of": 2, "^": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    value: Decimal
+    percent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What the written sums of a text make, and the places of numbers that only serve to reckon with."""
+
+    results: frozenset[Decimal]
+    constants: frozenset[int]
+    operands: frozenset[int]
+
+    def shows(self, figure: Figure) -> bool:
+        """Whether the number is the result of one of them, rounded to its digits; as a percentage if it is one."""
+        return any(
+            is_about(result * (100 if percent else 1), value)
+            for result in self.results
+            for value in figure.values
+            for percent in {False, figure.percent}
+        )
+
+
+def worked(text: str, figures: Sequence[Figure]) -> Worked:
+    """What the sums make that are written out in a text, such as `3 × 40 km`, `(120 + 25) / 2` or `25 % of 120`."""
+    results: set[Decimal] = set()
+    operands: dict[int, Figure] = {}
+    for run in _runs(text, figures):
+        results.update(islice(_values(run), _READINGS))
+        operands.update((each.start, each) for each in run if isinstance(each, Figure))
+    constants = frozenset(start for start, each in operands.items() if _is_constant(each))
+    return Worked(frozenset(results), constants, frozenset(operands))
+
+
+def implied(figures: Sequence[Figure], place: int, sure: Container[int], text: str) -> bool:
+    """Whether the number at a place is made of sure ones beside it: a total of those before it, or a sum, difference,
+    product, share or change of two of its sentence.
+    """
+    target = figures[place]
+    before = [
+        figures[each] for each in range(max(0, place - 2 * _NEAR), place) if each in sure and figures[each].values
+    ]
+    total = Decimal(0)
+    for count, figure in enumerate(reversed(before), start=1):
+        total += min(figure.values)
+        if count > 1 and total in target.values:
+            return True
+    start, end = _sentence(text, target)
+    window = range(max(0, place - _NEAR), min(len(figures), place + _NEAR + 1))
+    near = [figures[each] for each in window if each != place and each in sure]
+    values = [value for each in near if start <= each.start < end for value in each.values]
+    return any(_made_of(one, other, target) for one, other in product(values, repeat=2) if one != other)
+
+
+def _made_of(one: Decimal, other: Decimal, target: Figure) -> bool:
+    if {one + other, one - other, one * other} & target.values:
+        return True
+    if not other:
+        return False
+    shares = (100 * one / other, 100 * (one - other) / other, 100 * (other - one) / other) if target.percent else ()
+    return any(is_about(share, value) for share in (*shares, one / other) for value in target.values if value > 1)
+
+
+def _sentence(text: str, figure: Figure) -> tuple[int, int]:
+    """Where the sentence begins and ends that a number stands in, at most some hundred characters off."""
+    first = max(0, figure.start - 400)
+    begins = [found.end() for found in _SENTENCE_END.finditer(text, first, figure.start)]
+    after = _SENTENCE_END.search(text, figure.end, figure.end + 400)
+    return (begins[-1] if begins else first), (after.start() if after else figure.end + 400)
+
+
+def _runs(text: str, figures: Sequence[Figure]) -> Iterator[list[Figure | str]]:
+    """Each written sum: its numbers with signs, powers and brackets between them, brackets balanced."""
+    run: list[Figure | str] = []
+    terms = 0
+    for figure, after in pairwise((*figures, None)):
+        assert figure is not None
+        if not run:
+            run = ["("] * _opening(text, figure.start)
+        run.append(figure)
+        terms += 1
+        gap = _GAP.fullmatch(text, figure.end, after.start) if after and after.start - figure.end < 48 else None
+        if gap is not None and terms < _TERMS:
+            run += _power(gap["power"])
+            run += [")"] * len(gap["shut"])
+            run += [_MEANT[gap["sign"]] if gap["sign"] else "-", *["("] * len(gap["open"])]
+            continue
+        run += _power(text[figure.end : figure.end + 1])
+        if terms > 1 or "^" in run:
+            yield _balanced(run)
+        run, terms = [], 0
+
+
+def _is_constant(figure: Figure) -> bool:
+    return bool(figure.values & _CONSTANTS) or any(value < 10 and value % 1 == 0 for value in figure.values)
+
+
+def _opening(text: str, start: int) -> int:
+    before = text[max(0, start - 4) : start].rstrip("€$£ ")
+    return len(before) - len(before.rstrip("("))
+
+
+def _power(sign: str) -> list[Figure | str]:
+    return ["^", f"{_POWERS[sign]}"] if sign in _POWERS and sign else []
+
+
+def _balanced(run: list[Figure | str]) -> list[Figure | str]:
+    """Without brackets that open before it and close after it; one that closes at its end may be missing."""
+    depth, kept = 0, []
+    for each in run:
+        depth += (each == "(") - (each == ")")
+        if depth < 0:
+            depth = 0
+            continue
+        kept.append(each)
+    return [*kept, *[")"] * depth]
+
+
+def _values(run: Sequence[Figure | str]) -> Iterator[Decimal]:
+    """What a sum makes, for every way to read its numbers."""
+    figures = [each for each in run if isinstance(each, Figure)]
+    if not all(each.values for each in figures):
+        return
+    for chosen in islice(product(*(sorted(each.values) for each in figures)), _READINGS):
+        left = iter(chosen)
+        terms = [_Term(next(left), each.percent) if isinstance(each, Figure) else each for each in run]
+        try:
+            yield _worked_out(terms)
+        except (DivisionByZero, InvalidOperation, Overflow, IndexError):
+            continue  # a sum that divides by zero, or is none, shows nothing
+
+
+def _worked_out(run: Sequence[_Term | str]) -> Decimal:
+    """The value, by the order of operations (Dijkstra's shunting yard)."""
+    terms: list[_Term] = []
+    signs: list[str] = []
+    for each in run:
+        if isinstance(each, _Term):
+            terms.append(_Term(each.value / 100 if each.percent else each.value, each.percent))
+        elif each.isdigit():
+            terms.append(_Term(Decimal(each)))
+        elif each == "(":
+            signs.append(each)
+        elif each == ")":
+            while signs[-1] != "(":
+                _reduce(terms, signs.pop())
+            signs.pop()
+        else:
+            while signs and signs[-1] != "(" and _RANK[signs[-1]] >= _RANK[each]:
+                _reduce(terms, signs.pop())
+            signs.append(each)
+    while signs:
+        _reduce(terms, signs.pop())
+    return terms[-1].value
+
+
+def _reduce(terms: list[_Term], sign: str) -> None:
+    other, one = terms.pop(), terms.pop()
+    if sign in "+-":
+        amount = one.value * other.value if other.percent and not one.percent else other.value
+        value = one.value + amount if sign == "+" else one.value - amount
+    elif sign == "/":
+        value = one.value / other.value
+    elif sign == "^":
+        if not 0 <= other.value <= 10:
+            raise InvalidOperation
+        value = one.value**other.value
+    elif sign == "of" and not one.percent:
+        raise InvalidOperation
+    else:
+        value = one.value * other.value
+    terms.append(_Term(value))

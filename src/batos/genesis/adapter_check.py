@@ -1,0 +1,177 @@
+"""Compares adapters with their bases: refuses a misfit before anything is made of it, and reports to the audit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from batos.codex import model_names
+from batos.codex.codex import Codex
+from batos.errors import AdapterError, ModelMissing
+from batos.genesis.adapters import compatibility
+from batos.genesis.adapters.inventory import NONE, Adapter, Fault, Shelf
+from batos.genesis.daemon_listing import Listed
+from batos.genesis.integrity import Finding
+from batos.genesis.modelfile import family
+from batos.genesis.plan import Plan, in_words
+from batos.inference.ollama.catalogue import ModelCard
+
+#: The last version of Ollama whose create takes adapters.
+LAST = (0, 34, 0)
+
+
+class Shows(Protocol):
+    """The part of the bridge that the checks need."""
+
+    async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
+        """Return a model's card, with its tensors if `verbose`."""
+        ...
+
+
+async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[Fault, ...]:
+    """Return the reasons why adapters would not load on the bases they are paired with; one request for each base.
+
+    A missing base is no fault of its adapters: nothing is made of it either.
+    """
+    cards: dict[str, ModelCard | None] = {}
+    faults: list[Fault] = []
+    for adapter, base in wanted:
+        if base not in cards:
+            cards[base] = await _card(base, daemon)
+        card = cards[base]
+        if card is not None:
+            faults.extend(compatibility.misfits(adapter, card))
+    return tuple(faults)
+
+
+def unmade(wanted: Iterable[Adapter], version: str) -> tuple[Fault, ...]:
+    """Return a fault for each adapter if this version of Ollama makes no models with adapters. Existing models still
+    work.
+    """
+    numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
+    if numbers is None or (int(numbers[1]), int(numbers[2]), int(numbers[3])) <= LAST:
+        return ()
+    what = f"Ollama {version} makes no model with an adapter: {'.'.join(map(str, LAST))} is the last that does"
+    remedy = (
+        "Make it once with that version or an older one (models that are made stay usable), or merge the adapter into "
+        "its base (PEFT: merge_and_unload), convert that to GGUF, and name it in the codex."
+    )
+    return tuple(Fault(each.persona, each.name, what, remedy, "") for each in wanted)
+
+
+async def held(shelf: Shelf, codex: Codex, profile: str, listed: Listed, daemon: Shows) -> Shelf:
+    """Add to the shelf's faults the adapters of which no model can be made; one request for each base that is there."""
+    there = [model_names.key(row.name) for row in listed.rows]
+    families = [f"{family(each.persona, each.name)}:" for each in shelf.adapters]
+    made = [any(name.startswith(each) for name in there) for each in families]
+    new = (each for each, is_made in zip(shelf.adapters, made, strict=True) if not is_made)
+    pairs = [(each, codex.model_for(each.persona, profile)) for each in shelf.adapters]
+    known = [pair for pair in pairs if listed.row(pair[1]) is not None]
+    return shelf.without((*unmade(new, listed.version), *await unfit(known, daemon)))
+
+
+async def _card(base: str, daemon: Shows) -> ModelCard | None:
+    try:
+        return await daemon.show(base, verbose=True)
+    except ModelMissing:
+        return None
+
+
+def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
+    """Return a check that refuses a plan's unfit adapters. Call it when all bases are there, before anything is sent.
+
+    Only adapters of which a model is to be made are checked: the others were checked when theirs was made. The check
+    raises AdapterError with the first fault, and the other faults in `also`.
+    """
+
+    async def refuse(todo: Plan) -> None:
+        recipes = [todo.recipes[step.name] for step in todo.steps if step.kind == "create" and step.name is not None]
+        pairs = [(made.adapter, made.base) for made in recipes if made.adapter is not None]
+        faults = unmade((adapter for adapter, _ in pairs), todo.version) or await unfit(pairs, daemon)
+        if faults:
+            raise refusal(faults)
+
+    return refuse
+
+
+def refusal(faults: Sequence[Fault]) -> AdapterError:
+    """Return the error for adapters that are not used; at least one fault is needed."""
+    first, *others = faults
+    told = tuple(fault.as_dict() for fault in faults)
+    error = AdapterError(str(first), faults=told, remedy=f"{first.remedy} Or take it out of its folder.")
+    error.also = tuple(f"{fault}. {fault.remedy}" for fault in others)
+    return error
+
+
+class Unfit:
+    """Adapters that were found not to fit, remembered for as long as they and their bases stay what they are."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, str], list[Fault]] = {}
+
+    def learn(self, refused: AdapterError, shelf: Shelf, bases: Mapping[str, str]) -> None:
+        """Remember what a gate refused; `bases` says by persona what it was held against."""
+        for told in refused.faults:
+            adapter = shelf.find(told["persona"], told["name"])
+            if adapter is not None:
+                self._known.setdefault(_key(adapter, bases), []).append(Fault(**told))
+
+    def apart(self, shelf: Shelf, bases: Mapping[str, str]) -> Shelf:
+        """Move the adapters that are known not to fit to the shelf's faults."""
+        known = (self._known.get(_key(adapter, bases), ()) for adapter in shelf.adapters)
+        return shelf.without(fault for found in known for fault in found)
+
+
+def _key(adapter: Adapter, bases: Mapping[str, str]) -> tuple[str, str, str]:
+    return adapter.label, adapter.digest, bases.get(adapter.persona, "")
+
+
+def findings(
+    shelf: Shelf, choices: Mapping[str, str | None], used: Mapping[str, Adapter], codex: Codex, profile: str = "default"
+) -> list[Finding]:
+    """Return the audit's findings on adapters: faults, the choice of each persona, missing choices, doubts and
+    costs.
+    """
+    found = [Finding("adapters.files", False, str(fault), fault.remedy) for fault in shelf.faults]
+    if not shelf.faults and shelf.adapters:
+        count = len(shelf.adapters)
+        found.append(Finding("adapters.files", True, f"the files of {count} adapter{'s' * (count != 1)} are sound"))
+    for persona, choice in choices.items():
+        if choice not in (None, NONE) and persona not in used:
+            what = f"{persona}'s adapter {choice!r} is gone or refused, so {persona} thinks with its bare base"
+            remedy = f"Put it back, or choose: `batos adapters use {persona} NAME`, or `none`."
+            found.append(Finding("adapters.choice", False, what, remedy))
+    for persona, adapter in used.items():
+        found.append(Finding("adapters.choice", True, f"{persona} thinks with the adapter {adapter.name}"))
+    for adapter in shelf.adapters:
+        found += [
+            Finding("adapters.doubt", True, f"{adapter.label}: {doubt}")
+            for doubt in compatibility.doubts(adapter, codex.model_for(adapter.persona, profile))
+        ]
+    cost = reloading(used, codex, profile)
+    if cost:
+        found.append(Finding("adapters.reload", True, cost))
+    return found
+
+
+def reloading(used: Mapping[str, Adapter], codex: Codex, profile: str = "default") -> str:
+    """Describe the cost of different adapters on one base; "" if there is none.
+
+    The daemon holds one runner for a base: a persona with another adapter, or with none, makes the daemon load it
+    again.
+    """
+    by_base: dict[str, list[str]] = {}
+    for persona in codex.personas:
+        by_base.setdefault(codex.model_for(persona, profile), []).append(persona)
+    split = [
+        f"{in_words(personas)} share {base}"
+        for base, personas in by_base.items()
+        if len({used[persona].digest if persona in used else "" for persona in personas}) > 1
+    ]
+    if not split:
+        return ""
+    return (
+        f"{'; '.join(split)}, and not one adapter: Ollama holds one runner for a base and loads it again each time "
+        "another adapter is needed"
+    )

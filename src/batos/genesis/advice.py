@@ -1,0 +1,89 @@
+"""Remedies for failed steps of genesis: the place of a model's name in the codex, and the command to help by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from batos.codex import model_names
+from batos.codex.codex import Codex
+from batos.codex.lines import KeyLines, KeyPath
+from batos.codex.origins import SHARED, Entry, entries
+from batos.errors import ModelMissing, OllamaError, OllamaTimeout, PullFailed
+from batos.genesis.plan import Step
+
+T = TypeVar("T", bound=OllamaError)
+
+_FULL = ("no space left", "disk quota", "not enough space")
+_NO_WAY = ("dial tcp", "no such host", "network is unreachable", "tls:", "i/o timeout", "max retries exceeded")
+
+
+#: Told where nothing answers and there was no genesis: somebody is here for the first time.
+FIRST_RUN = """\
+1. Install Ollama: https://ollama.com/download
+2. Start it with `ollama serve`, or set OLLAMA_HOST to where it listens.
+3. Run `batos genesis`: it pulls the models, about 5 GB, once.
+To look around without it, run `batos emulator` in another terminal: it answers, and is not a model."""
+
+
+def of_pull(error: T, step: Step, codex: Codex, profile: str) -> T:
+    """Return the error of a failed pull with the step's name and a remedy."""
+    name, low = step.name or "", error.message.lower()
+    _name(error, step)
+    if isinstance(error, ModelMissing):
+        named = " and ".join(named_in(codex, profile, name))
+        error.remedy = f"Correct the name in {named}, or make a model of that name yourself, then run `batos genesis`."
+    elif any(sign in low for sign in _FULL):
+        error.remedy = _room("what was pulled so far is kept")
+    elif any(sign in low for sign in _NO_WAY):
+        error.remedy = (
+            f"The daemon has no way to the registry, or too slow a one: when there is a network, run `batos genesis` "
+            f"again (what was pulled so far is kept), or pull by hand: `ollama pull {name}`."
+        )
+    elif isinstance(error, OllamaTimeout):
+        error.remedy = (
+            "Nothing more came of it: run `batos genesis` again (what was pulled so far is kept), pull by hand "
+            f"(`ollama pull {name}`), or raise progress_seconds in batos.toml for a slow line."
+        )
+    elif isinstance(error, PullFailed) or not error.retry:
+        error.remedy = f"See whether `ollama pull {name}` works by hand, then run `batos genesis` again."
+    return error
+
+
+def of_create(error: T, step: Step) -> T:
+    """Return the error of a model that could not be made, with a remedy; a missing base is reported unchanged."""
+    if isinstance(error, ModelMissing):
+        return error
+    low = error.message.lower()
+    _name(error, step)
+    if any(sign in low for sign in _FULL):
+        error.remedy = _room("what was made so far is kept")
+    elif not error.retry and error.remedy == type(error).remedy:  # the daemon said nothing that is known
+        error.remedy = "Run `batos genesis` again; if it repeats, the daemon's log has the cause."
+    return error
+
+
+def _name(error: OllamaError, step: Step) -> None:
+    """Put the step's name before the message."""
+    error.message = f"{step.label}: {error.message}"
+    error.args = (error.message,)
+
+
+def _room(kept: str) -> str:
+    return f"Free space on the disk where Ollama keeps its models (OLLAMA_MODELS), then run `batos genesis`: {kept}."
+
+
+def named_in(codex: Codex, profile: str, name: str) -> list[str]:
+    """List the places of the codex from which a model's name comes: `default_model (mind.toml:12)`."""
+    own = "" if profile == "default" else f"profiles.{profile}."
+    keys = {"model", "coder", "embedder"} if own else {"default_model", "coder", "embedder"}
+    models = {f"{SHARED}.{own}{key}" for key in keys} | {f"{persona}.model" for persona in codex.personas}
+    named = (each for each in entries(codex, profile) if each.name in models and model_names.same(each.value, name))
+    lines = {file: KeyLines(text).keys for file, text in codex.texts.items()}
+    return list(dict.fromkeys(_place(each, lines) for each in named)) or ["the codex"]
+
+
+def _place(entry: Entry, lines: Mapping[str, Mapping[KeyPath, int]]) -> str:
+    """Return the first of an entry's places that is written."""
+    file, path, _ = next(place for place in entry.places if place[1] in lines[place[0]])
+    return f"`{path[-1]}` ({file}:{lines[file][path]})"

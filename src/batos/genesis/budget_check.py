@@ -1,0 +1,258 @@
+"""Checks if the models that the codex names fit the card: a table of their runners, and the refusal of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from batos.codex import model_names, model_options
+from batos.codex.codex import PILLARS
+from batos.config import Settings
+from batos.errors import BudgetExceeded
+from batos.genesis.daemon_listing import Daemon, Listed
+from batos.genesis.integrity import Finding
+from batos.genesis.plan import Plan
+from batos.genesis.provision import OnProgress, Progress
+from batos.inference.vram import budget
+from batos.inference.vram.budget import ELEMENT, STEP, Cache, Resident, Runner, Table, Terms
+from batos.notation import bytes_of
+
+
+def terms_of(settings: Settings) -> Terms:
+    """Return the memory that can be used according to the settings."""
+    found = "as set"
+    usable = bytes_of(settings.usable) if settings.usable else None
+    if usable is None:
+        card = bytes_of(settings.vram)
+        usable = budget.usable_of(card)
+        found = f"a card of {card / budget.GIB:g} GiB less 1.0 for the runner's margin and 0.5 for the desktop"
+    return Terms(usable, bytes_of(settings.reserve), settings.parallel, settings.kv_type, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A use of a base by `who`, with options and adapter; `made` is the model made of the base, "" if there is none."""
+
+    who: str
+    base: str
+    options: Mapping[str, Any]
+    made: str = ""
+    adapter: str = ""
+    adapter_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The daemon's description of a model that it has."""
+
+    weights: int
+    cache: Cache | None
+    blob: str
+
+
+class _Cards:
+    """The daemon's models, each shown once."""
+
+    def __init__(self, daemon: Daemon, listed: Listed) -> None:
+        self._daemon = daemon
+        self._listed = listed
+        self._shown: dict[str, _Known] = {}
+
+    async def of(self, use: _Use) -> _Known | None:
+        """Return the description of a base, or of a model made of it if the base is gone; None if neither is there."""
+        row = self._listed.row(use.base) or (self._listed.row(use.made) if use.made else None)
+        if row is None:
+            return None
+        if row.digest not in self._shown:
+            card = await self._daemon.show(row.name)
+            if budget.lacks_arrays(card.info):
+                card = await self._daemon.show(row.name, verbose=True)
+            self._shown[row.digest] = _Known(row.size, budget.cache_of(card.info), card.blob)
+        return self._shown[row.digest]
+
+
+async def table_of(plan: Plan, settings: Settings, daemon: Daemon) -> Table:
+    """Return the memory table of a plan's models; one request for each base that is there."""
+    return await _tabled(plan, plan.profile, terms_of(settings), _Cards(daemon, plan.listed))
+
+
+async def _tabled(plan: Plan, profile: str, terms: Terms, cards: _Cards) -> Table:
+    return budget.rows(_joined([await _resident(use, cards) for use in _uses(plan, profile)]), terms)
+
+
+def _uses(plan: Plan, profile: str) -> list[_Use]:
+    """List the uses of models: by the personas, by the coder, and by the embedder, which is kept off the card."""
+    codex, found = plan.codex, []
+    for persona in PILLARS:
+        use = _Use(persona, codex.model_for(persona, profile), codex.options_for(persona, profile))
+        made = plan.used(persona) if profile == plan.profile else None
+        if made is not None:
+            use = replace(use, made=made.name)
+            if made.adapter is not None:
+                use = replace(use, adapter=made.adapter.digest, adapter_bytes=made.adapter.size)
+        found.append(use)
+    chosen = codex.profile(profile)
+    beside = next((use.options for use in found if model_names.same(use.base, chosen.coder)), None)
+    found.append(_Use("the coder", chosen.coder, beside or {**model_options.DEFAULTS, **chosen.options}))
+    found.append(_Use("the embedder", chosen.embedder, {"num_ctx": STEP, "num_gpu": 0}))
+    return found
+
+
+async def _resident(use: _Use, cards: _Cards) -> Resident:
+    known = None if use.options.get("num_gpu") == 0 else await cards.of(use)
+    made = Resident(use.base, (use.who,), use.options["num_ctx"], adapter=use.adapter_bytes, share=_share(use, known))
+    if known is None:
+        return replace(made, blob=f"{model_names.key(use.base)} {use.adapter}")
+    blob = f"{known.blob or model_names.key(use.base)}"
+    untold = "its metadata does not tell"
+    return replace(
+        made, weights=known.weights, cache=known.cache, blob=blob, adapter_digest=use.adapter, unknown=untold
+    )
+
+
+def _share(use: _Use, known: _Known | None) -> Fraction:
+    """Return the part of a model that its users want on the card: num_gpu counts layers, and without it the
+    part is 1.
+    """
+    asked = use.options.get("num_gpu", -1)
+    if asked < 0:
+        return Fraction(1)
+    layers = known.cache.layers if known and known.cache else 0
+    return min(Fraction(1), Fraction(asked, layers + 1)) if layers or not asked else Fraction(1)
+
+
+def _joined(residents: Sequence[Resident]) -> list[Resident]:
+    """Join the entries of one blob with equal options: they are one runner."""
+    joined: dict[tuple[object, ...], Resident] = {}
+    for each in residents:
+        key = (each.blob, each.adapter_digest, each.num_ctx, each.share)
+        before = joined.get(key)
+        joined[key] = replace(before, uses=before.uses + each.uses) if before else each
+    return list(joined.values())
+
+
+def gate(settings: Settings, daemon: Daemon) -> Callable[[Plan], Awaitable[None]]:
+    """Return a check that refuses a plan that does not fit. Call it when all bases are there, before anything is made.
+
+    The check raises BudgetExceeded with the table, the largest num_ctx that fits, and other ways to fit.
+    """
+
+    async def refuse(plan: Plan) -> None:
+        cards = _Cards(daemon, plan.listed)
+        table = await _tabled(plan, plan.profile, terms_of(settings), cards)
+        if table.fits is False:
+            raise exceeded(table, await _ways(plan, table, cards))
+
+    return refuse
+
+
+def heeding(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
+    """Wrap `tell` so that a pull is refused as soon as its size is known, if the weights alone exceed the usable
+    memory.
+
+    Ollama reports the size of a model when its pull begins. The report then raises BudgetExceeded.
+    """
+    terms, uses = terms_of(settings), _uses(plan, plan.profile)
+    whole = {model_names.key(use.base) for use in uses if use.options.get("num_gpu", -1) < 0}
+    pulls = {
+        step.label: step.name for step in plan.of_kind("pull") if step.name and model_names.key(step.name) in whole
+    }
+
+    def hear(progress: Progress) -> None:
+        tell(progress)
+        name = pulls.get(progress.step)
+        if name is not None and progress.total is not None and progress.total + terms.reserve > terms.usable:
+            weighed = [_weighed(use, name, progress.total) for use in uses]
+            others = [
+                f'set profile = "{other}" ({each.model}, to be pulled first)'
+                for other, each in plan.codex.profiles.items()
+                if not model_names.same(each.model, name)
+            ]
+            raise exceeded(budget.rows(_joined(weighed), terms), others)
+
+    return hear
+
+
+def _weighed(use: _Use, name: str, weights: int) -> Resident:
+    """Return the runner of a model that is not pulled yet, of which perhaps only the size is known."""
+    known = weights if model_names.same(use.base, name) else None
+    blob = f"{model_names.key(use.base)} {use.adapter}"
+    return Resident(use.base, (use.who,), use.options["num_ctx"], known, blob=blob, share=_share(use, None))
+
+
+async def refusal(plan: Plan, settings: Settings, daemon: Daemon) -> BudgetExceeded | None:
+    """Return the error that `gate` would raise, or None."""
+    try:
+        await gate(settings, daemon)(plan)
+    except BudgetExceeded as error:
+        return error
+    return None
+
+
+def exceeded(table: Table, ways: Sequence[str] = ()) -> BudgetExceeded:
+    """Return the error for a table that does not fit; `ways` are further remedies, each the beginning of a sentence."""
+    over = [runner for runner in table.runners if runner.fits is False]
+    largest = table.largest
+    needs = "; ".join(map(_needs, over)) or "other programs alone take more than that"
+    hopeless = "; not even a window of 256 tokens fits" if over and largest == 0 else ""
+    first = [f"write num_ctx = {largest} for every persona in the codex"] if largest else []
+    card = "what card it is" if table.terms.usable else "what card it is, or what memory models may have without one"
+    remedy = "; or ".join([*first, *ways, f"say {card} (vram, usable or reserve in batos.toml)"])
+    said = f"the models do not fit the card, of which {_gib(table.terms.usable)} are usable: {needs}{hopeless}"
+    error = BudgetExceeded(said, table.as_dict(), largest, remedy=f"{remedy[0].upper()}{remedy[1:]}.")
+    error.also = tuple(table.lines())
+    return error
+
+
+async def findings(plan: Plan, settings: Settings, daemon: Daemon) -> list[Finding]:
+    """Return the audit's findings on memory: if the plan fits, and windows longer than a model was trained for."""
+    table = await table_of(plan, settings, daemon)
+    found = [_budget(table, await refusal(plan, settings, daemon) if table.fits is False else None)]
+    windows = dict.fromkeys((each.resident.model, each.resident.num_ctx, each.resident.cache) for each in table.runners)
+    for model, asked, cache in windows:
+        longest = cache.longest if cache is not None else None
+        if cache is not None and longest is not None and asked > longest:
+            what = f"{model} was trained for {cache.trained} tokens, and the codex asks for {asked}"
+            remedy = f"Write num_ctx = {longest} in the codex: the daemon gives no more."
+            found.append(Finding("models.trained", False, what, remedy))
+    return found
+
+
+def _budget(table: Table, over: BudgetExceeded | None) -> Finding:
+    if over is not None:
+        return Finding("vram.budget", False, over.message, over.remedy)
+    told = f"{_gib(table.needed)} of the {_gib(table.terms.usable)} that are usable"
+    if table.fits is None:
+        return Finding("vram.budget", True, f"the models need at least {told}; not all of them are known yet")
+    turns = "; they take turns, and every change loads" if table.together > table.terms.usable else ""
+    return Finding("vram.budget", True, f"the models need {told}{turns}")
+
+
+def _needs(runner: Runner) -> str:
+    beside = " beside other programs" if runner.terms.reserve else ""
+    needed = f"{'' if runner.known else 'more than '}{_gib(runner.size + runner.terms.reserve)}"
+    return f"{runner.resident.model} needs {needed} at num_ctx = {runner.resident.num_ctx}{beside}"
+
+
+def _gib(size: int) -> str:
+    return f"{size / budget.GIB:.2f} GiB"
+
+
+async def _ways(plan: Plan, table: Table, cards: _Cards) -> list[str]:
+    """List changes with which the window would fit as it is: a smaller cache, or another profile."""
+    found = []
+    residents = [runner.resident for runner in table.runners]
+    for kind in sorted(ELEMENT, key=lambda kind: -ELEMENT[kind]):
+        smaller = ELEMENT[kind] < ELEMENT[table.terms.kv_type]
+        if smaller and budget.rows(residents, replace(table.terms, kv_type=kind)).fits:
+            found.append(f'set OLLAMA_KV_CACHE_TYPE={kind} for the daemon and kv_type = "{kind}" in batos.toml')
+            break
+    for name, profile in plan.codex.profiles.items():
+        if name != plan.profile:
+            fits = (await _tabled(plan, name, table.terms, cards)).fits
+            if fits is not False:
+                pulled = "" if fits else ", to be pulled first"
+                found.append(f'set profile = "{name}" ({profile.model}{pulled})')
+    return found

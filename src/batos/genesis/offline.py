@@ -1,0 +1,56 @@
+"""Genesis without holding the image, which may be open elsewhere or absent: adapters and plan."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from batos.codex.codex import Codex
+from batos.config import Settings
+from batos.errors import ImageError
+from batos.genesis import adapter_check, register
+from batos.genesis.adapters import repository
+from batos.genesis.adapters.digests import Digests
+from batos.genesis.adapters.folder import discover
+from batos.genesis.adapters.inventory import Shelf
+from batos.genesis.daemon_listing import Listed
+from batos.genesis.plan import Plan, compare
+from batos.image.looking import exists, looking
+from batos.image.roots import Root
+
+T = TypeVar("T")
+
+
+def laid(settings: Settings) -> Shelf:
+    """Read the adapters folder by its files alone."""
+    return discover(settings.place / "adapters", Digests(settings.digests))
+
+
+async def held(settings: Settings, codex: Codex, listed: Listed, daemon: adapter_check.Shows) -> Shelf:
+    """Read the adapters folder, with the adapters that fit no base among its faults; one request for each base."""
+    shelf = await asyncio.to_thread(laid, settings)
+    return await adapter_check.held(shelf, codex, settings.profile, listed, daemon)
+
+
+def planned(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf) -> Plan:
+    """Return the plan by codex, adapters and the image's choices, if the image can be read. Nothing is changed."""
+    return read(settings, lambda root: compared(settings, codex, listed, shelf, root))
+
+
+def compared(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf, root: Root | None) -> Plan:
+    """Return the plan by an image's root, or by None if there is no image."""
+    known = None if root is None else register.known(root)
+    chosen = {} if root is None else repository.choices(root)
+    return compare(codex, settings.profile, listed, shelf, chosen, known)
+
+
+def read(settings: Settings, reader: Callable[[Root | None], T]) -> T:
+    """Return the reader's result for the image's root as of its last commit, or for None if it cannot be read."""
+    if exists(settings.image_uri):
+        try:
+            with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:
+                return reader(root)
+        except ImageError:  # whoever needs the image says so
+            pass
+    return reader(None)

@@ -1,0 +1,387 @@
+"""Genesis over an open image: compares codex, adapters, Ollama and image, and updates Ollama and the image."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from batos.codex import codex as codices
+from batos.codex.codex import PILLARS, Codex
+from batos.config import Settings
+from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, RequestRejected
+from batos.events import Events
+from batos.genesis import adapter_check, advice, budget_check, graph, modelfile, provision, register, stamps
+from batos.genesis.adapters import repository, staging
+from batos.genesis.adapters.digests import Digests
+from batos.genesis.adapters.folder import discover
+from batos.genesis.adapters.inventory import Fault, Shelf
+from batos.genesis.auditing import Auditing
+from batos.genesis.daemon_listing import Daemon, Listed, look
+from batos.genesis.integrity import Finding
+from batos.genesis.measuring import measured
+from batos.genesis.plan import Plan, Step, compare, in_words, pruned
+from batos.genesis.provision import OnProgress, Progress, Pull
+from batos.genesis.register import Made
+from batos.genesis.stamps import Stamp
+from batos.image import methods, roots
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+from batos.image.roots import Root
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject
+
+
+@dataclass(frozen=True, slots=True)
+class GenesisReport:
+    """The result of genesis: `plan` is the plan at its beginning, `done` the steps of the plan that were
+    carried out.
+    """
+
+    plan: Plan
+    done: tuple[Step, ...]
+    changes: tuple[str, ...]
+    #: What was wrong with codex and image before anything was written; `findings` are all of the audit afterwards.
+    faults: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
+    audited_at: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as `genesis --json` prints it."""
+        return {
+            "plan": self.plan.as_dict(),
+            "done": [step.as_dict() for step in self.done],
+            "changes": list(self.changes),
+            "found": [finding.as_dict() for finding in self.faults],
+            "audit": [finding.as_dict() for finding in self.findings],
+            "audited_at": self.audited_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """The state that a mission begins with and keeps: the codex, the digests of all models, and the personas'
+    models.
+    """
+
+    codex: Codex
+    digests: Mapping[str, str]
+    models: frozenset[str]
+
+
+#: Lets missions begin on a footing.
+Begin: TypeAlias = Callable[[Footing], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The contents of the files, and their marks when they were read."""
+
+    stamp: Stamp
+    codex: Codex
+    shelf: Shelf
+
+
+@dataclass(slots=True)
+class Convergence:
+    """Genesis for one open image and one daemon; `in_use` names the models that missions think with just now."""
+
+    settings: Settings
+    image: LivingImage
+    daemon: Daemon
+    events: Events
+    clock: Callable[[], datetime]
+    auditing: Auditing
+    in_use: Callable[[], frozenset[str]] = frozenset
+    #: Whoever looks and acts on what it saw holds it: codex and image change for one at a time. Not while pulling.
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _last: _Read | None = field(default=None)
+    _compared_last: tuple[tuple[object, ...], Plan] | None = field(default=None)
+    _version: str | None = field(default=None)
+    _unfit: adapter_check.Unfit = field(default_factory=adapter_check.Unfit)
+
+    # -- reading
+
+    def lost(self) -> None:
+        """Forget the daemon's version after a failed call: another daemon may answer next."""
+        self._version = None
+
+    def codex(self) -> Codex:
+        """Return the home's codex, read again if a file changed. Missing files are copied from the shipped ones.
+
+        Raises: CodexError: a file is wrong. The codex that was read before is not used any more.
+        """
+        return self._read().codex
+
+    def _read(self) -> _Read:
+        folders = (self.settings.home / "codex", self.settings.place / "adapters")
+        if self._last is None or not stamps.stamp(*folders).covers(self._last.stamp):
+            codices.install(folders[0])
+            seen = stamps.stamp(*folders)
+            self._last = _Read(seen, codices.load(folders[0]), self.shelf())
+        return self._last
+
+    def shelf(self) -> Shelf:
+        """Read the adapters folder."""
+        digests = Digests(self.settings.digests)
+        found = discover(self.settings.place / "adapters", digests)
+        digests.save()
+        return found
+
+    async def plan(self, *, prune: bool = False) -> Plan:
+        """Return the steps that genesis would do, and change nothing but missing files of the codex.
+
+        An adapter that fits no base stands among the faults of the plan's shelf.
+        """
+        found = await self._compared()
+        try:
+            await adapter_check.gate(self.daemon)(found)
+        except AdapterError as unfit:
+            found = self._apart(found, unfit)
+        return pruned(found, self.in_use()) if prune else found
+
+    async def _compared(self) -> Plan:
+        read = await asyncio.to_thread(self._read)
+        try:
+            listed = await look(self.daemon, self._version)
+        except OllamaError as error:
+            self.lost()
+            if isinstance(error, OllamaUnreachable) and self.remembered() is None:
+                error.remedy = advice.FIRST_RUN
+            raise
+        self._version = listed.version
+        with self.image.snapshot() as root:
+            chosen, known = repository.choices(root), register.known(root)
+        shelf = self._unfit.apart(read.shelf, _bases(read.codex, self.settings.profile, listed))
+        # Every mission looks, and hardly ever finds anything else than the last one did.
+        seen = (read.codex, listed, shelf, chosen, known)
+        if self._compared_last is None or self._compared_last[0] != seen:
+            self._compared_last = (seen, compare(read.codex, self.settings.profile, listed, shelf, chosen, known))
+        return self._compared_last[1]
+
+    # -- bringing about
+
+    async def run(
+        self, on_progress: OnProgress | None = None, *, prune: bool = False, begin: Begin | None = None
+    ) -> GenesisReport:
+        """Audit, bring models and image to what is wanted, verify, and audit again; a second run changes nothing.
+
+        `begin` is called with the footing of missions, while nobody else looks, where nothing is wrong.
+        """
+        self._version = None
+        before = await self._compared()
+        before = pruned(before, self.in_use()) if prune else before
+        faults = self.auditing.opening(before)
+        tell = self.telling(on_progress)
+        if before.needs_pull:
+            heed = budget_check.heeding(before, self.settings, tell)
+            await provision.fetch(before, self.daemon, heed, patience=self.settings.progress_seconds)
+        outdated = before.needs_pull or self.turn.locked()
+        async with self.turn:
+            todo = await self._compared() if outdated else before
+            after = await self._carry_out(todo, tell, pull="needed")
+            changes = await self._record(after, tell)
+            if prune and await self._prune(after, tell):
+                after = await self._again(after)
+                changes += await self._record(after, None)
+            await measured(after, self.daemon, self.image, tell)
+            findings, at = await self.auditing.closing(after)
+            if begin is not None and all(finding.ok for finding in findings):
+                await begin(_footing(after))
+        return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), faults, findings, at)
+
+    async def check(self) -> Footing:
+        """Bring models and image up to date at a mission's start, as far as nothing must be pulled.
+
+        Makes at most two requests if nothing changed, because the version is asked for once.
+
+        Raises: AdapterError: the adapter chosen for a persona is broken. ModelMissing: a base must be pulled first.
+        """
+        found = await self._compared()
+        broken = _broken(found)
+        if broken:
+            refused = adapter_check.refusal(broken)
+            refused.remedy += f" Until then: `batos adapters use {broken[0].persona} none`."
+            raise refused
+        waiting = [persona for persona in PILLARS if persona not in found.models]
+        if waiting:
+            raise _base_missing(found, waiting)
+        if any(step.name for step in found.of_kind("create")):
+            found = await self._carry_out(found, self.telling(None), pull="none")
+            await self._record(found, None)
+        elif found.of_kind("graph"):
+            await self._record(found, None)
+        return _footing(found)
+
+    def remembered(self) -> Footing | None:
+        """Return the state that the image knows without Ollama, enough for answers that are paid; None before a
+        genesis.
+        """
+        codex = self.codex()
+        with self.image.snapshot() as root:
+            models = register.known(root).models
+        if not models:
+            return None
+        return Footing(codex, {name: made.digest for name, made in models.items()}, frozenset())
+
+    async def _carry_out(self, todo: Plan, tell: OnProgress, *, pull: Pull) -> Plan:
+        gates = (adapter_check.gate(self.daemon), budget_check.gate(self.settings, self.daemon))
+        patience = self.settings.progress_seconds
+        while True:
+            try:
+                done = await provision.carry_out(todo, self.daemon, tell, gates=gates, pull=pull, patience=patience)
+                break
+            except AdapterError as unfit:
+                todo = await self._without(todo, unfit, tell)
+            except RequestRejected as refused:
+                if refused.field == "digest":  # a file has changed and its stat did not tell: look at all of them anew
+                    self._last = None
+                    self.settings.digests.unlink(missing_ok=True)
+                raise
+        await asyncio.to_thread(self._write_modelfiles, done)
+        return done
+
+    async def _without(self, todo: Plan, unfit: AdapterError, tell: OnProgress) -> Plan:
+        """Return the plan without adapters that do not fit; the audit reports them.
+
+        Raises: AdapterError: such an adapter was chosen for a persona, which would be another persona without it.
+        """
+        again = await self._again(todo)
+        found = self._apart(again, unfit)
+        if found.shelf == again.shelf or _broken(found):
+            raise unfit
+        for fault in unfit.faults:
+            tell(Progress(f"leave out {fault['persona'].lower()}/{fault['name']}", fault["what"]))
+        return found
+
+    def _apart(self, todo: Plan, unfit: AdapterError) -> Plan:
+        """Return the plan without the adapters that were just found not to fit, and store that they do not."""
+        bases = _bases(todo.codex, todo.profile, todo.listed)
+        self._unfit.learn(unfit, todo.shelf, bases)
+        shelf = self._unfit.apart(todo.shelf, bases)
+        return compare(todo.codex, todo.profile, todo.listed, shelf, todo.chosen, todo.known)
+
+    async def _again(self, todo: Plan) -> Plan:
+        """Return the plan for the models that the daemon lists now, with the files as they were read."""
+        listed = await look(self.daemon, self._version)
+        return compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, todo.known)
+
+    def telling(self, on_progress: OnProgress | None) -> OnProgress:
+        """Return who is told of progress: `genesis.step` for each new status of a step, and `on_progress` of all."""
+        statuses: dict[str, str] = {}
+
+        def tell(progress: Progress) -> None:
+            # Bytes come many times a second; an event is another status of a step.
+            if statuses.get(progress.step) != progress.status:
+                statuses[progress.step] = progress.status
+                self.events.emit("genesis.step", step=progress.step, status=progress.status)
+            if on_progress is not None:
+                on_progress(progress)
+
+        return tell
+
+    def _write_modelfiles(self, done: Plan) -> None:
+        folder = self.settings.place / "modelfiles"
+        texts = {}
+        for made in done.recipes.values():
+            adapter = "" if made.adapter is None else staging.named(folder, staging.stage(folder, made.adapter))
+            texts[modelfile.file_name(made)] = modelfile.text(made, adapter)
+        modelfile.write(folder, texts)
+        staging.tidy(folder, done.shelf.adapters)
+
+    async def _record(self, done: Plan, tell: OnProgress | None) -> list[str]:
+        """Write codex, graph and models into the image, where they differ from what is there."""
+        at = iso(self.clock())
+
+        def change(root: Root) -> tuple[list[str], list[dict[str, Any]]]:
+            gone: list[dict[str, Any]] = []
+
+            def declared(holder: UvmObject, selector: str, intent: Intent | None) -> int:
+                revision = methods.declared(root, holder, selector, intent, at)
+                if revision:
+                    reason = methods.NO_MORE if intent is None else methods.ANEW
+                    what = {"receiver": roots.named(root, holder), "selector": selector}
+                    gone.append({**what, "revision": revision, "reason": reason})
+                return revision
+
+            changes = graph.build(root, done.codex, done.profile, declared)
+            changes += graph.record_models(root, done.models)
+            changes += register.record(root, _made(done, register.known(root).models, at))
+            made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
+            return changes + repository.record(root, done.shelf, made, done.adapters.values()), gone
+
+        changes, gone = await self.image.writer.apply(change)
+        for each in gone:
+            self.events.emit("method.retired", **each)
+        if changes and tell is not None:
+            many = "change" if len(changes) == 1 else "changes"
+            tell(Progress("graph the image", f"{len(changes)} {many} written"))
+        return changes
+
+    async def _prune(self, done: Plan, tell: OnProgress) -> bool:
+        """Delete the models that nothing needs; return True if any was deleted. A model that is answering stays until
+        later.
+        """
+        deleted = False
+        for step in pruned(done, self.in_use()).of_kind("delete"):
+            name = step.name or ""
+            with suppress(ModelMissing):  # somebody else was quicker
+                if name in {row.name for row in await self.daemon.ps()} and not await self.daemon.unload(name):
+                    tell(Progress(step.label, "left: it is answering just now"))
+                    continue
+                await self.daemon.delete(name)
+            deleted = True
+            tell(Progress(step.label, "success"))
+        return deleted
+
+
+def _footing(found: Plan) -> Footing:
+    return Footing(found.codex, found.digests(), frozenset(found.models.values()))
+
+
+def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
+    """Return the models to be recorded in the image: all wanted ones, and older ones of ours that Ollama still has."""
+    listed = {row.name: row for row in done.listed.rows}
+    wanted = {name: register.made_of(recipe, row, at) for name, recipe in done.recipes.items()
+              if (row := done.listed.row(name)) is not None}  # fmt: skip
+    older = {name: made for name, made in before.items() if name in listed and name not in wanted}
+    return {**older, **wanted}
+
+
+def _done(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[Step]:
+    """Yield the steps of a plan that were carried out, by comparison with the plan afterwards and the image's
+    changes.
+    """
+    made = {(recipe.persona, recipe.adapter and recipe.adapter.name) for recipe in after.recipes.values()}
+    made -= {(step.persona, step.adapter) for step in after.of_kind("create")}
+    for step in before.steps:
+        there = step.name is not None and after.listed.row(step.name) is not None
+        done = {"pull": there, "delete": not there, "graph": bool(changes)}
+        if done.get(step.kind, (step.persona, step.adapter) in made):
+            yield step
+
+
+def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:
+    """Return what each persona's adapters are compared with: the digest of its base, if there, and the daemon's
+    version.
+    """
+    rows = {persona: listed.row(codex.model_for(persona, profile)) for persona in PILLARS}
+    return {persona: f"{row.digest} {listed.version}" for persona, row in rows.items() if row is not None}
+
+
+def _broken(found: Plan) -> list[Fault]:
+    """List the faults of adapters that were chosen for personas."""
+    given = {(persona, name.casefold()) for persona, name in found.chosen.items() if name is not None}
+    return [each for each in found.shelf.faults if (each.persona, each.name.casefold()) in given]
+
+
+def _base_missing(found: Plan, waiting: Sequence[str]) -> ModelMissing:
+    base = found.codex.model_for(waiting[0], found.profile)
+    who = [persona for persona in waiting if found.codex.model_for(persona, found.profile) == base]
+    thinks = "think" if len(who) > 1 else "thinks"
+    missing = ModelMissing(base, f"Ollama has no model {base!r}, with which {in_words(who)} {thinks}")
+    missing.remedy = "Run `batos genesis`: it pulls what is missing. That may be gigabytes, so a question does not."
+    return missing

@@ -1,0 +1,1 @@
+"""Ollama: the bridge to the daemon, the transport under it, and what it may answer."""

@@ -1,0 +1,215 @@
+"""Converts every failure of the client, the transport or the daemon into our error tree; the functions are pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pydantic
+
+from batos.errors import (
+    AnswerError,
+    BatosError,
+    ContextOverflow,
+    ModelLoadFailed,
+    ModelMissing,
+    OllamaBusy,
+    OllamaError,
+    OllamaTimeout,
+    OllamaUnfit,
+    OllamaUnreachable,
+    RequestRejected,
+    StreamCut,
+    UsageError,
+    WireError,
+)
+from batos.inference.ollama.checked import MOST
+from batos.inference.ollama.client import ResponseError
+from batos.inference.ollama.error_patterns import Saying, field_in, saying_in
+
+_TEXT_LIMIT = 600
+
+_BY_STATUS: dict[int, type[OllamaError]] = {
+    499: ModelLoadFailed,
+    501: OllamaUnfit,
+    502: OllamaUnreachable,
+    503: OllamaBusy,
+    504: OllamaUnreachable,
+}
+
+_NOT_OLLAMA = "Check that OLLAMA_HOST names an Ollama daemon, 0.30 or newer, and that no proxy stands between."
+_TRUSTED = "Set SSL_CERT_FILE to the certificates that the daemon's is signed by, or use http:// in OLLAMA_HOST."
+_PLAIN_HTTP = "Write http:// instead of https:// in OLLAMA_HOST: what listens there speaks no TLS."
+_GOES_ON = "Run `batos genesis` again: what came so far is kept, and it goes on from there."
+_OTHER_HOST = "Use the daemon's IP address in OLLAMA_HOST, or a name that it knows as its own."
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The daemon of a call: its address, and the seconds that a connection to it may take."""
+
+    url: str
+    connect: float
+
+
+def translate(raw: Exception, peer: Peer, *, model: str = "", began: bool = False) -> BatosError:
+    """Convert an exception of the client library; `began` says that a line of the answer had been received.
+
+    Anything unknown becomes WireError: the daemon, or a proxy before it, did not speak the protocol.
+    """
+    if isinstance(raw, BatosError):
+        return raw
+    if _of_request(raw):
+        return UsageError(f"this cannot be sent to Ollama: {_fact(raw)}", remedy="Correct the request or its options.")
+    if isinstance(raw, ResponseError):
+        return refused(raw.error, raw.status_code, model)
+    if isinstance(raw, httpx.TimeoutException):
+        return OllamaTimeout("connect", peer.connect)
+    if isinstance(raw, httpx.RemoteProtocolError):
+        return _broken_protocol(str(raw))
+    if isinstance(raw, (httpx.ConnectError, httpx.NetworkError, ConnectionError)):
+        return _lost(raw, peer, began)
+    return WireError(f"Ollama sent what is not its protocol: {_fact(raw)}")
+
+
+def of_progress(raw: Exception, peer: Peer, *, model: str, began: bool) -> BatosError:
+    """Convert an exception of a pull or create, which can be resumed after a cut."""
+    failed = translate(raw, peer, model=model, began=began)
+    if isinstance(failed, StreamCut):
+        failed.remedy = _GOES_ON
+    return failed
+
+
+def refused(error: Any, status: int | None, model: str = "") -> OllamaError:
+    """Return the error for a refusal. `error` is text or the client's dict; inside a stream the status is -1."""
+    text, detail = unfold(error)
+    code = None if status is None or status < 0 else status
+    if detail.get("type") == "exceed_context_size_error" or "n_prompt_tokens" in detail:
+        return ContextOverflow(_count(detail, "n_prompt_tokens"), _count(detail, "n_ctx"))
+    saying = None if code in (502, 504) else saying_in(text)  # those are not the daemon's
+    if saying is not None:
+        return _told(saying, text, code, model)
+    if code == 404 and "model" in text.lower() and "not found" in text.lower():
+        return ModelMissing(model, text)
+    if code in (404, 405):
+        return OllamaUnfit(f"the address answers but lacks what is asked for: {text or code}", remedy=_NOT_OLLAMA)
+    if code in _BY_STATUS:
+        kind = _BY_STATUS[code]
+        return kind(text or f"{(kind.__doc__ or kind.code).partition(chr(10))[0].rstrip('.')} ({code})")
+    if code is not None and code < 400:
+        return WireError(f"Ollama answered with the status {code}, which it never does")
+    if code == 403 and not text:
+        return RequestRejected("the daemon refuses this host name (403)", code, remedy=_OTHER_HOST)
+    return RequestRejected(f"Ollama refused: {text or 'it gave no reason'}", code)
+
+
+def unfold(error: Any) -> tuple[str, Mapping[str, Any]]:
+    """Return text and details of the daemon's `error` value: errors of llama-server come as JSON text inside it.
+
+    `'{"error":{"code":400,"message":"too long","n_ctx":256}}'` -> `("too long", {"code": 400, ...})`.
+    """
+    detail: Mapping[str, Any] = {}
+    for _ in range(4):
+        if isinstance(error, str) and error.lstrip().startswith("{"):
+            try:
+                error = json.loads(error)
+            except (ValueError, RecursionError):
+                break
+        if not isinstance(error, Mapping):
+            break
+        inner = error.get("error")
+        if inner is None:
+            detail = error
+            inner = error.get("message", "")
+            error = inner if isinstance(inner, str) and inner else _dumped(dict(detail))
+            break
+        error = inner
+    text = error if isinstance(error, str) else _dumped(error)
+    return _clip(text.strip()), detail
+
+
+def not_done(text: str = "") -> AnswerError:
+    """Return the error for a stream that ended without `done`, or a whole reply with `done: false`."""
+    came = f" after {len(text)} characters" if text else ""
+    return StreamCut(f"the answer ended{came} without the daemon saying that it was done")
+
+
+def not_finished(model: str, status: str) -> AnswerError:
+    """Return the error for a pull or create that ended before its success; `status` is its last line, "" if none."""
+    return StreamCut(f"the daemon stopped reporting on {model!r} at {status or 'nothing'!r}", remedy=_GOES_ON)
+
+
+def _told(saying: Saying, text: str, code: int | None, model: str) -> OllamaError:
+    """Return the error for a known text, with its remedy and the field it is about."""
+    if saying.kind is ContextOverflow:
+        return ContextOverflow(None, None, text)
+    field = field_in(text) or saying.field
+    if saying.kind is ModelMissing:
+        return ModelMissing(model, f"the registry has no model {model!r}", remedy=saying.remedy)
+    if saying.kind is RequestRejected:
+        return RequestRejected(f"Ollama refused: {text}", code, remedy=saying.remedy, field=field)
+    return saying.kind(text, remedy=saying.remedy, field=field)
+
+
+def _of_request(raw: Exception) -> bool:
+    """Test if the client refused to send the request: a value has the wrong type, or JSON cannot hold it."""
+    if isinstance(raw, pydantic.ValidationError):
+        return raw.title.endswith(("Request", "Message", "Options"))
+    return isinstance(raw, TypeError) and "not JSON serializable" in str(raw)
+
+
+def _broken_protocol(said: str) -> OllamaError:
+    if "without sending complete message body" in said:
+        return StreamCut("the connection closed in the middle of the answer")
+    if "disconnected without sending a response" in said:
+        return OllamaUnreachable("Ollama closed the connection without an answer")
+    return WireError(f"what answers does not speak HTTP: {_clip(said)}")
+
+
+def _lost(raw: Exception, peer: Peer, began: bool) -> OllamaError:
+    if began:
+        return StreamCut("the connection was lost in the middle of the answer")
+    # For whole calls the client hides httpx's error behind a builtin one of its own.
+    inner = raw.__context__ if isinstance(raw.__context__, httpx.ConnectError) else raw
+    if not isinstance(inner, httpx.ConnectError):
+        return OllamaUnreachable(f"the connection to {peer.url} was lost before it answered")
+    said = str(inner).lower()
+    if "certificate" in said or "ssl" in said:
+        remedy = _TRUSTED if "certificate" in said else _PLAIN_HTTP
+        return OllamaUnreachable(f"no trusted connection to {peer.url}: {_clip(str(inner))}", remedy=remedy)
+    if "name or service" in said or "nodename" in said or "name resolution" in said:
+        return OllamaUnreachable(f"nobody knows the host of {peer.url}")
+    return OllamaUnreachable(f"nothing listens at {peer.url}")
+
+
+def _fact(raw: Exception) -> str:
+    if isinstance(raw, pydantic.ValidationError):
+        first = raw.errors(include_url=False, include_context=False)[0]
+        given = first.get("input")
+        if isinstance(given, Mapping) and "error" in given:
+            return "an error without a text"
+        return _clip(f"{raw.title}: {first['msg']} at {'.'.join(map(str, first['loc']))}")
+    return _clip(f"{type(raw).__name__}: {raw}")
+
+
+def _count(detail: Mapping[str, Any], key: str) -> int | None:
+    value = detail.get(key)
+    return value if type(value) is int and 0 <= value <= MOST else None
+
+
+def _clip(text: str) -> str:
+    text = text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}..."
+    if text.isprintable():
+        return text
+    # Characters that steer a terminal, or that no file can hold, are left out of messages.
+    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
+
+
+def _dumped(value: Any) -> str:
+    try:
+        return json.dumps(value, default=str)
+    except (ValueError, RecursionError):
+        return "an error without a text"

@@ -1,0 +1,98 @@
+"""Exchanges bytes with the daemon over the transport alone: what a mission does many times needs no client between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Final
+
+import httpx
+
+from batos.errors import UsageError, WireError
+from batos.inference.ollama.client import ResponseError
+from batos.inference.ollama.transport import guard
+
+_HEADERS: Final = (
+    (b"Accept", b"application/json"),
+    (b"Accept-Encoding", b"identity"),
+    (b"Content-Type", b"application/json"),
+    (b"User-Agent", b"batos"),
+)
+
+
+class Exchange:
+    """The address of a daemon and the transport to it; `connect` is the seconds that a connection may take.
+
+    The replies are guarded here: the transport is the bare one, without what the client needs around it. Every method
+    raises ResponseError where the daemon refuses, and what the transport raises.
+    """
+
+    def __init__(self, url: str, transport: httpx.AsyncBaseTransport, connect: float) -> None:
+        self._base = url.rstrip("/")
+        self._transport = transport
+        self._head = ((b"Host", httpx.URL(url).netloc), *_HEADERS)
+        self._extensions = {"timeout": {"connect": connect}}
+        #: The addresses in use: to read one from its text costs more than to send a request.
+        self._urls: dict[str, httpx.URL] = {}
+
+    async def whole(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> bytes:
+        """Send a request and return the body of its reply."""
+        response = await self._sent(method, path, sent)
+        try:
+            return await _body(response)
+        finally:
+            await _stream(response).aclose()
+
+    async def lines(self, path: str, sent: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
+        """Post a request and yield each line of its reply; leave early only through `contextlib.aclosing`."""
+        response = await self._sent("POST", path, sent)
+        stream = _stream(response)
+        try:
+            async for chunk in stream:  # whole lines: they are guarded
+                for line in chunk.removesuffix(b"\n").split(b"\n"):
+                    yield line
+        finally:
+            await stream.aclose()
+
+    async def _sent(self, method: str, path: str, sent: Mapping[str, Any] | None) -> httpx.Response:
+        """Send a request and return a reply that is none of an error, its body unread."""
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = httpx.URL(self._base + path)
+        body = b"" if sent is None else encoded(sent)
+        size = () if sent is None else ((b"Content-Length", b"%d" % len(body)),)
+        # Made of its parts: httpx would look at each header for one of its own.
+        headers, stream = httpx.Headers([*self._head, *size]), httpx.ByteStream(body)
+        request = httpx.Request(method, url, headers=headers, stream=stream, extensions=self._extensions)
+        response = await self._transport.handle_async_request(request)
+        guard(response)
+        try:
+            if not response.is_success:
+                text = (await _body(response)).decode("utf-8", "replace")
+                raise ResponseError(text, response.status_code)
+            encoding = response.headers.get("Content-Encoding", "identity")
+            if encoding != "identity":
+                raise WireError(f"Ollama's reply is encoded ({encoding[:40]!r}), which nobody asked for")
+        except BaseException:
+            await _stream(response).aclose()
+            raise
+        return response
+
+
+def encoded(sent: Mapping[str, Any]) -> bytes:
+    """Return a request's body as JSON; UsageError for what JSON cannot hold."""
+    try:
+        return json.dumps(sent, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as raw:
+        said = f"this cannot be sent to Ollama: {str(raw)[:200]}"
+        raise UsageError(said, remedy="Correct the request or its options.") from raw
+
+
+def _stream(response: httpx.Response) -> httpx.AsyncByteStream:
+    stream = response.stream
+    assert isinstance(stream, httpx.AsyncByteStream)
+    return stream
+
+
+async def _body(response: httpx.Response) -> bytes:
+    return b"".join([chunk async for chunk in _stream(response)])

@@ -1,0 +1,118 @@
+"""Reads an answer from the client library, line by line or in one piece, until the daemon says that it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from batos.errors import OllamaTimeout, Runaway
+from batos.inference.ollama import failures
+from batos.inference.ollama.chat import Answer, Draft, answer_of, runaway_in, stream_lines
+from batos.inference.ollama.checked import clean, counted
+from batos.inference.ollama.client import ChatResponse, ResponseError
+from batos.inference.ollama.deadline import Deadlines, PhaseTimer
+
+#: Lines that are read out of bytes that lie ready; then other tasks and deadlines have their turn.
+AT_ONCE = 128
+_BEHIND_DONE = 64  # lines behind the one with `done` that are waited for
+
+
+class Reading:
+    """A streamed answer that is being read; `parts` is the client's async generator, `on_token` gets the content."""
+
+    __slots__ = ("_draft", "_lines", "_model", "_most", "_on_token")
+
+    def __init__(
+        self,
+        model: str,
+        lines: AsyncGenerator[bytes, None],
+        draft: Draft,
+        num_predict: int,
+        on_token: Callable[[str], None] | None,
+    ) -> None:
+        self._model = model
+        self._most = stream_lines(num_predict)
+        self._lines = lines
+        self._draft = draft
+        self._on_token = on_token
+
+    async def whole(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.Peer) -> Answer:
+        """Read to the end. The stream is closed however this is left: the daemon then stops generating."""
+        last: ChatResponse | None = None
+        try:
+            async with aclosing(self._lines):
+                with timer:
+                    last = await self._to_done(timer, deadlines, peer)
+                    timer.enter("between_tokens", deadlines.drain)
+                    await self._drain()
+        except OllamaTimeout:
+            if last is None:
+                raise
+        return self._draft.finished(last)
+
+    async def _to_done(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.Peer) -> ChatResponse:
+        began = False
+        for count in range(1, self._most + 1):
+            if not count % AT_ONCE:
+                await asyncio.sleep(0)
+            try:
+                part = part_of(await anext(self._lines))
+            except StopAsyncIteration:
+                raise failures.not_done("".join(self._draft.content)) from None
+            except Exception as raw:
+                raise failures.translate(raw, peer, model=self._model, began=began) from raw
+            if began:
+                timer.touch()
+            else:
+                began = True
+                timer.enter("between_tokens", deadlines.between_tokens)
+            self._hear(part)
+            if part.done:
+                return part
+        raise Runaway("length", self._most)
+
+    def _hear(self, part: ChatResponse) -> None:
+        message = part.message
+        if message.thinking:
+            self._draft.ponder(clean(message.thinking))
+        piece = message.content
+        if piece:
+            if not piece.isascii():
+                piece = clean(piece)
+            self._draft.take(piece)
+            if self._on_token is not None:
+                self._on_token(piece)
+
+    async def _drain(self) -> None:
+        try:
+            for _ in range(_BEHIND_DONE):
+                await anext(self._lines)
+        except StopAsyncIteration:
+            pass
+        except Exception:  # the answer is whole: what breaks behind it only costs the connection
+            pass
+
+
+def part_of(line: bytes) -> ChatResponse:
+    """Read what the daemon says in a line, or in a whole reply; ResponseError where that is an error."""
+    part = json.loads(line.decode("utf-8", "replace"))
+    if error := part.get("error"):
+        raise ResponseError(error)
+    return ChatResponse(**part)
+
+
+def entire(reply: ChatResponse, *, structured: bool) -> Answer:
+    """Return the answer of a reply that came in one piece.
+
+    Raises: Runaway: the answer repeats itself without end. StreamCut: the reply is not done.
+    """
+    text = clean(reply.message.content)
+    ended = bool(reply.done) and reply.done_reason == "stop"
+    kind = runaway_in(text, structured=structured, ended=ended)
+    if kind:
+        raise Runaway(kind, counted(reply.eval_count, "count of tokens"))
+    if not reply.done:
+        raise failures.not_done(text)
+    return answer_of(text, clean(reply.message.thinking), reply)

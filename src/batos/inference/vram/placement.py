@@ -1,0 +1,128 @@
+"""Placement of a model after its load: on the card, on the processor, or divided between them, which is reported."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from batos.errors import ModelMissing, OllamaError
+from batos.events import Events
+from batos.inference.ollama.catalogue import ModelCard, RunnerRow
+
+#: A call whose load took longer, in seconds, loaded its model: one that is there is found in milliseconds.
+LOADED: Final = 0.1
+
+#: Seconds for asking: the daemon's list of runners can block, and an answer is waiting to be used.
+LOOK_SECONDS: Final = 5.0
+
+Where: TypeAlias = Literal["card", "processor", "spilled"]
+
+
+class Looks(Protocol):
+    """The part of the bridge that finding a placement needs."""
+
+    async def ps(self) -> Sequence[RunnerRow]:
+        """List the runners."""
+        ...
+
+    async def show(self, model: str) -> ModelCard:
+        """Return a model's card."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A model's runner, listed under the name that made it load; sizes in bytes."""
+
+    model: str
+    runner: str
+    where: Where
+    size: int
+    size_vram: int
+    context_length: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the placement as plain data."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def where_of(row: RunnerRow, others: Sequence[RunnerRow]) -> Where:
+    """Return where a runner lies. A runner with nothing on the card has spilled if others show that there is a card."""
+    if row.size_vram >= row.size:
+        return "card"
+    return "spilled" if row.size_vram or any(other.size_vram for other in others) else "processor"
+
+
+def wants_card(options: Mapping[str, Any]) -> bool:
+    """Test if a call lets the daemon choose how much goes to the card: a call with num_gpu has chosen itself."""
+    return int(options.get("num_gpu", -1)) < 0
+
+
+class Bases:
+    """Finds the runner that serves a model: one of its own digest, or of a model with the same base and adapters."""
+
+    def __init__(self, daemon: Looks) -> None:
+        self._daemon = daemon
+        self._kin: dict[str, tuple[str, ...]] = {}
+
+    async def runner(self, model: str, digest: str, rows: Sequence[RunnerRow]) -> RunnerRow | None:
+        """Return the runner that serves a model, whatever model loaded it; None if there is none."""
+        own = next((row for row in rows if row.digest == digest), None)
+        if own is not None or not rows:
+            return own
+        kin = await self._of(model, digest)
+        for row in rows:
+            if kin and await self._of(row.name, row.digest) == kin:
+                return row
+        return None
+
+    async def _of(self, model: str, digest: str) -> tuple[str, ...]:
+        """Return base blob and adapters of a model, () if the daemon names none. Asks once, since a digest never
+        changes.
+        """
+        if digest not in self._kin:
+            try:
+                card = await self._daemon.show(model)
+                self._kin[digest] = (card.blob, *sorted(card.adapters)) if card.blob else ()
+            except ModelMissing:  # deleted while its runner lives on
+                self._kin[digest] = ()
+        return self._kin[digest]
+
+
+class Watch:
+    """Looks where a model lies when a call may have loaded it: tells `vram.sample`, and `vram.spill` if it spilled.
+
+    A look is one request, made when a call took long to load or is the first of this process on its model.
+    """
+
+    def __init__(self, daemon: Looks, events: Events) -> None:
+        self._daemon = daemon
+        self._events = events
+        self._bases = Bases(daemon)
+        self._seen: set[str] = set()
+
+    async def look(self, model: str, digest: str, options: Mapping[str, Any], load_seconds: float) -> Placement | None:
+        """Find where the model lies; return None if there is no reason to look or nothing to see. Failures are
+        ignored.
+        """
+        if digest in self._seen and load_seconds < LOADED:
+            return None
+        self._seen.add(digest)
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                rows = await self._daemon.ps()
+                row = await self._bases.runner(model, digest, rows)
+        except (OllamaError, TimeoutError):
+            return None
+        if row is None:
+            return None
+        where = where_of(row, rows)
+        if where == "spilled" and not wants_card(options):
+            where = "card" if row.size_vram else "processor"
+        found = Placement(model, row.name, where, row.size, row.size_vram, row.context_length)
+        self._events.emit("vram.sample", **found.as_dict())
+        if where == "spilled":
+            self._events.emit("vram.spill", **found.as_dict())
+        return found

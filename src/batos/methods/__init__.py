@@ -1,0 +1,1 @@
+"""Methods: what a message runs, how a coder writes it, and how long it stays."""

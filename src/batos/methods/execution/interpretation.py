@@ -1,0 +1,33 @@
+"""An intent that a method sends a message to and that no method answers: interpreted, at its place in the method."""
+
+from __future__ import annotations
+
+from batos.errors import ObjectError
+from batos.methods.execution.invocation import Errand, Thought
+from batos.methods.execution.resolution import Chosen
+from batos.methods.execution.usage import of_intent
+from batos.minds import prompt
+from batos.minds.calls import decisions, sample_paths
+from batos.minds.calls.questions import Question, infer
+from batos.minds.parts import facets
+from batos.objects.method import Intent
+from batos.objects.prototype import label
+
+
+async def interpret(errand: Errand, choice: Chosen) -> Thought:
+    """The persona's thought on the one text that the message has; nothing of it is streamed."""
+    intent, args = choice.intent, (*errand.args, *errand.kwargs.values())
+    if intent is None or len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
+        raise ObjectError(f"{errand.selector!r} of {label(errand.receiver)} is interpreted, and takes one text")
+    return await of_intent(errand, choice, _thought(errand, intent, args[0]))
+
+
+async def _thought(errand: Errand, intent: Intent, text: str) -> Thought:
+    running, path = errand.running, sample_paths.call(errand.path, 0)
+    if intent.kind == "protocol":
+        question = Question(path, prompt.protocol_task(running.voice, intent.name, intent.text, text))
+        value, _ = await infer(errand.interpreter, running, errand.evidence, question, decisions.CHANGED)
+        return Thought(value.answer)
+    asked = facets.SubQuery(errand.selector, intent, text, 0, path)
+    part = await facets.interpret(errand.interpreter, running, errand.evidence, asked)
+    return Thought(part.answer, part.citations, part.known, part.gist)

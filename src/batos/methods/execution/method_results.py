@@ -1,0 +1,119 @@
+"""What a method returned, as whoever sent the message needs it: a facet's answer, a protocol's text, or plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from batos.errors import MethodFailed
+from batos.gate.citing import Quoted, stands
+from batos.memory.evidence import Evidence
+from batos.methods.execution.invocation import Errand, Ran, Thought
+from batos.methods.execution.plain_data import Data
+from batos.methods.execution.write_buffer import pointed
+from batos.minds.calls.decisions import QUOTE
+from batos.minds.context import PartResult, Running
+from batos.minds.parts.facets import SubQuery
+
+#: Characters of an answer that a method makes of several thoughts; what joins the parts shortens it where it must.
+LONGEST: Final = 8_000
+#: Citations that are kept of one part.
+MOST_CITATIONS: Final = 8
+#: Characters of what counts as a vote, where a method has made its text itself.
+_GIST: Final = 80
+
+_KEYS: Final = frozenset({"answer", "known", "citations"})
+
+
+def part(running: Running, ran: Ran, asked: SubQuery, evidence: Evidence) -> PartResult:
+    """A facet's answer: the text that its method returned, or {answer, known, citations}.
+
+    Citations that the model gave it on the way are kept beside the answer; those that do not stand are dropped.
+    It is known unless the method says otherwise, or every thought that it asked for was not. MethodFailed: it is
+    neither of the two.
+    """
+    given = _fields(ran.value, asked.slot)
+    answer = text(given["answer"], asked.slot)
+    known = given.get("known")
+    if known is None:
+        known = not ran.thoughts or any(thought.known for thought in ran.thoughts)
+    cited = [
+        *_quoted(given.get("citations"), asked.slot),
+        *(each for thought in ran.thoughts for each in thought.citations),
+    ]
+    votes = running.combine == "vote" and not running.inner
+    return PartResult(
+        number=asked.number,
+        slot=asked.slot,
+        name=asked.intent.name,
+        query=asked.text,
+        answer=answer,
+        citations=tuple(dict.fromkeys(each for each in cited if stands(each, evidence)))[:MOST_CITATIONS],
+        known=known and bool(answer.strip()),
+        persona=running.voice.name,
+        gist=_gist(answer, ran.thoughts) if votes else "",
+    )
+
+
+def taken(errand: Errand, ran: Ran) -> None:
+    """MethodFailed: a mind can take nothing from a slot of that kind that is answered so."""
+    if errand.selector.endswith("_facet_"):
+        given = _fields(ran.value, errand.selector)
+        text(given["answer"], errand.selector)
+        _quoted(given.get("citations"), errand.selector)
+    elif errand.selector.endswith("_protocol_"):
+        text(ran.value, errand.selector)
+
+
+def _fields(value: Data, selector: str) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        return {"answer": value}
+    if isinstance(value, dict) and "answer" in value and value.keys() <= _KEYS:
+        if not isinstance(value.get("known"), bool | None):
+            raise _wrong(selector, f"its `known` is a {type(value['known']).__name__}")
+        return value
+    raise _wrong(selector, f"it returned {_kind(value)}")
+
+
+def _quoted(value: Data, selector: str) -> list[Quoted]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _wrong(selector, f"its citations are {_kind(value)}")
+    found = []
+    for each in value:
+        number, quote = (each.get("document"), each.get("quote")) if isinstance(each, dict) else (None, None)
+        if type(number) is not int or not isinstance(quote, str):
+            raise _wrong(selector, "a citation of it is no {document, quote}")
+        found.append(Quoted(number, quote[:QUOTE]))
+    return found
+
+
+def text(value: Data, selector: str) -> str:
+    """A text that a method returned; MethodFailed: it returned another thing, or far too much."""
+    if not isinstance(value, str):
+        raise _wrong(selector, f"it returned {_kind(value)}")
+    if len(value) > LONGEST:
+        raise MethodFailed(f"{selector!r} returned {len(value):,} characters, at most {LONGEST:,} are an answer")
+    return value
+
+
+def plain(ran: Ran) -> Any:
+    """What a method returned, as JSON can hold it: objects by reference."""
+    return pointed(ran.value)
+
+
+def _gist(answer: str, thoughts: Iterable[Thought]) -> str:
+    """What is counted of a vote: as the model said it, if the method returned its answer; else its first words."""
+    return (
+        next((thought.gist for thought in thoughts if thought.answer.strip() == answer.strip()), "") or answer[:_GIST]
+    )
+
+
+def _kind(value: Data) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"
+
+
+def _wrong(selector: str, why: str) -> MethodFailed:
+    shape = "a text" if selector.endswith("_protocol_") else "a text, or {answer, known, citations}"
+    return MethodFailed(f"{selector!r} is to return {shape}, and {why}")

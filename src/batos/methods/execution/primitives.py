@@ -1,0 +1,178 @@
+"""What a method may ask of its mission: the model under its persona's voice, what is remembered, and the log."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import structlog
+
+from batos.errors import ObjectError
+from batos.gate.citing import stands
+from batos.image.intents import is_spoken
+from batos.inference.decisions.schema import Decision
+from batos.memory.evidence import Evidence
+from batos.methods.execution.invocation import LONGEST_LINE, MOST_LINES, Errand, Thought
+from batos.minds import context_building, prompt
+from batos.minds.calls import decisions, sample_paths
+from batos.minds.calls.questions import Question, infer
+from batos.minds.context import Running
+from batos.objects.message import send
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject, label, reference
+
+_log = structlog.get_logger("batos.object")
+
+#: Characters of what a method asks the model; what is longer fits no window anyway.
+LONGEST_PROMPT: Final = 64 * 1024
+#: Bytes of passages and turns that `recall_` gives where the method does not say how many, and at most.
+ROOM, MOST_ROOM = 4_000, 64_000
+#: The options that a method may set, with their bounds; the others are the codex's.
+OPTIONS: Final[Mapping[str, tuple[float, float]]] = {
+    "seed": (0, 2**31 - 1),
+    "temperature": (0.0, 2.0),
+    "top_k": (1, 1_000),
+    "top_p": (0.0, 1.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a method's to the model: `infer_(prompt, system=None, **options)`."""
+
+    prompt: str
+    system: str | None
+    options: Mapping[str, int | float]
+
+
+def asked(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Asked:
+    """The question in the arguments of an `infer_`; ObjectError names what is wrong with them."""
+    given = _bound(_infer, "infer_", args, kwargs)
+    text, system, options = given["prompt"], given.get("system"), given.get("options", {})
+    for name, value in (("prompt", text), ("system", system)):
+        if not isinstance(value, str) and not (name == "system" and value is None):
+            raise ObjectError(f"`infer_` takes its {name} as text, not as {_kind(value)}")
+        if value is not None and len(value) > LONGEST_PROMPT:
+            raise ObjectError(f"`infer_` takes a {name} of at most {LONGEST_PROMPT:,} characters, not {len(value):,}")
+    if not text.strip():
+        raise ObjectError("`infer_` was asked nothing: its prompt is empty")
+    return Asked(text, system, {name: _option(name, value) for name, value in options.items() if value is not None})
+
+
+def _infer(prompt: Any, system: Any = None, **options: Any) -> None:
+    """What `infer_` takes."""
+
+
+def _recall(query: Any, room: Any = ROOM) -> None:
+    """What `recall_` takes."""
+
+
+def _bound(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    signature = inspect.signature(shape)
+    try:
+        return dict(signature.bind(*args, **kwargs).arguments)
+    except TypeError as error:
+        taken = ", ".join(str(each).partition(":")[0] for each in signature.parameters.values())
+        raise ObjectError(f"`{name}` takes ({taken}): {error}") from None
+
+
+def _option(name: str, value: Any) -> int | float:
+    if name not in OPTIONS:
+        raise ObjectError(f"`infer_` takes no option {name[:40]!r}: it takes {', '.join(OPTIONS)}")
+    least, most = OPTIONS[name]
+    whole = isinstance(least, int)
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not least <= value <= most:
+        raise ObjectError(f"`infer_` takes {name} from {least} to {most}, not {str(value)[:40]}")
+    number: int | float = value
+    return number
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"
+
+
+async def think(errand: Errand, target: UvmObject, number: int, question: Asked) -> Thought:
+    """The model's answer, beside the mission's evidence; `number` counts the calls of this run from 0.
+
+    Who thinks is `target`, to whom the method sent `infer_`, if it is a persona; else who thinks for the mission.
+    """
+    running = voice_of(errand.running, target)
+    thinking = replace(running.thinking, options={**running.thinking.options, **question.options})
+    running = replace(running, thinking=thinking)
+    decision, votes = _decision(errand, running)
+    intent = errand.intent if target is errand.receiver else None
+    call = Question(sample_paths.call(errand.path, number), _task(running, intent, question))
+    value, _ = await infer(errand.interpreter.voiced(running), running, errand.evidence, call, decision)
+    citations = tuple(each for each in decisions.quoted(value) if stands(each, errand.evidence))
+    gist = value.gist.strip() if votes else ""
+    return Thought(value.answer, citations, getattr(value, "known", True), gist)
+
+
+def voice_of(running: Running, receiver: UvmObject) -> Running:
+    """The mission under the receiver's own voice, if it is a persona that has one; else as it is."""
+    if receiver is running.persona or not context_building.is_persona(receiver):
+        return running
+    return context_building.as_persona(running, receiver)
+
+
+def _decision(errand: Errand, running: Running) -> tuple[Decision[Any], bool]:
+    """What a method's question is answered in, and whether that has a gist: a part's votes; a protocol's is longer."""
+    if errand.selector.endswith("_protocol_"):
+        return decisions.CHANGED, False
+    votes = running.combine == "vote" and not running.inner and errand.depth == 1
+    return decisions.part(bool(errand.evidence.passages), votes=votes), votes
+
+
+def _task(running: Running, intent: Intent | None, question: Asked) -> str:
+    """A method that does not say as whom it asks, asks as what it was made for: as its intent would be interpreted.
+
+    A tool has no voice: its question stands for itself.
+    """
+    if question.system is not None or intent is None or not is_spoken(intent):
+        return prompt.method_task(question.system or "", question.prompt)
+    if intent.kind == "protocol":
+        # The method's own words, in which it placed the answer: they are the task.
+        return running.voice.prompt("protocol", name=intent.name, intent=intent.text, answer=question.prompt)
+    described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
+    return prompt.facet_task(running.voice, described, question.prompt)
+
+
+async def recall(errand: Errand, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
+    """What is remembered for a query, within so many bytes; ObjectError: the arguments are wrong."""
+    given = _bound(_recall, "recall_", args, kwargs)
+    query, room = given["query"], given.get("room", ROOM)
+    if not isinstance(query, str) or not query.strip() or len(query) > LONGEST_PROMPT:
+        raise ObjectError("`recall_` takes a text: what is looked for")
+    if not isinstance(room, int) or isinstance(room, bool) or not 0 <= room <= MOST_ROOM:
+        raise ObjectError(f"`recall_` takes bytes from 0 to {MOST_ROOM:,}, not {str(room)[:40]}")
+    found = await send(errand.interpreter, errand.running.persona, "recall_", query, room)
+    if not isinstance(found, Evidence):
+        raise ObjectError(f"`recall_` answers no evidence but a {type(found).__name__}")
+    errand.running.seen.append(found)
+    return found
+
+
+def remembered(found: Evidence) -> list[str]:
+    """What was recalled as a method has it: a text for each passage, older turns and exchange."""
+    passages = [f"{each.name}: {each.text}" for each in found.passages]
+    older = [each.text for each in found.view]
+    turns = [f"{each.question}\n{each.answer}" for each in found.turns]
+    return [*passages, *older, *turns]
+
+
+def log(errand: Errand, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """A line of the log, as data; what is too long is cut, and of too many the rest is left out."""
+    errand.tally.lines += 1
+    if errand.tally.lines > MOST_LINES:
+        return
+    text = " ".join(str(each) for each in (*args, *kwargs.values()))
+    _log.info(
+        "object",
+        mission=errand.running.id,
+        receiver=label(errand.receiver),
+        oid=reference(errand.receiver),
+        selector=errand.selector,
+        text=text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…",
+    )

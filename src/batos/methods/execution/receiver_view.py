@@ -1,0 +1,92 @@
+"""The view that a method has of its receiver, and the table of the other objects that it knows, for one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from batos.cell.host import Writes
+from batos.cell.values import Ref, Value
+from batos.errors import MethodFailed
+from batos.image.records import least_trusted
+from batos.methods.execution.name_rules import check_write
+from batos.methods.execution.plain_data import Data, Room, data_of, fits, replaced
+from batos.methods.execution.write_buffer import GONE, Sheet, Written
+from batos.objects.method import Behaviour
+from batos.objects.prototype import UvmObject, label
+
+
+class Table:
+    """The objects that a run knows by number; a number that it was not given means nothing."""
+
+    def __init__(self) -> None:
+        self._objects: list[UvmObject] = []
+        self._numbers: dict[UvmObject, int] = {}
+
+    def shown(self, data: Data) -> Value:
+        """Data as it crosses: a number for each object."""
+        shown: Value = replaced(data, self._ref, lambda each: isinstance(each, UvmObject))
+        return shown
+
+    def _ref(self, obj: UvmObject) -> Ref:
+        if obj not in self._numbers:
+            self._objects.append(obj)
+            self._numbers[obj] = len(self._objects)  # from 1: in the cell 0 is the receiver
+        return Ref(self._numbers[obj])
+
+    def meant(self, value: Value, what: str, room: Room | None = None) -> Data:
+        """What came back as data: each number is its object again. MethodFailed: it is too large, or means nothing."""
+        fits(value, what, room or Room())
+        return replaced(value, self.object, lambda each: isinstance(each, Ref))
+
+    def object(self, ref: Ref) -> UvmObject:
+        """The object of that number; MethodFailed for one that was never given out."""
+        if not 1 <= ref.number <= len(self._objects):
+            raise MethodFailed("the method means an object that it was never shown")
+        return self._objects[ref.number - 1]
+
+
+class View:
+    """The slots that a method names, as they are when it begins and after each message that may have changed them."""
+
+    def __init__(self, sheet: Sheet, receiver: UvmObject, slots: Iterable[str]) -> None:
+        self._sheet = sheet
+        self._receiver = receiver
+        self._slots = tuple(sorted(slots))
+        self.table = Table()
+        #: The least of what it shows.
+        self.trust = "model"
+
+    def shown(self) -> dict[str, Value]:
+        """Every slot that is there, by delegation too, as it crosses. MethodFailed: one of them is no plain data."""
+        found: dict[str, Value] = {}
+        room = Room()
+        for slot in self._slots:
+            held = self._sheet.find(self._receiver, slot)
+            if held is not None and isinstance(held.value, Behaviour):
+                continue  # it is sent, not read
+            kept = self._sheet.read(self._receiver, slot, room)
+            if kept is not None:
+                self.trust = least_trusted(self.trust, kept.trust)
+                found[slot] = kept.value
+        return {slot: self.table.shown(value) for slot, value in found.items()} if room.objects else found
+
+    def take(self, writes: Writes, trust: str) -> None:
+        """Honoured writes onto the sheet, all or none of them. MethodFailed: a slot that no method may write."""
+        for slot in (*writes.values, *writes.deleted):
+            check_write(self._sheet, self._receiver, slot)
+            if slot not in self._slots:
+                raise MethodFailed(f"the method wrote {slot!r}, which its audit does not list")
+        room = Room()
+        changes = {slot: Written(self._taken(slot, value, room), trust) for slot, value in writes.values.items()}
+        gone = {slot: Written(GONE, trust) for slot in writes.deleted if self._owned(slot)}
+        self._sheet.write(self._receiver, changes | gone)
+
+    def _taken(self, slot: str, value: Value, room: Room) -> Data:
+        what = f"the slot {slot!r} as the method left it"
+        return data_of(self.table.meant(value, what, room), what)
+
+    def _owned(self, slot: str) -> bool:
+        kept = self._sheet.find(self._receiver, slot)
+        if kept is not None and kept.holder is not self._receiver:
+            raise MethodFailed(f"{slot!r} of {label(self._receiver)} is its parent's: only an own slot can be deleted")
+        return kept is not None

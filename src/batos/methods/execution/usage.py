@@ -1,0 +1,96 @@
+"""What ran, told twice: to the mission's provenance, and, with what came of it, to the ledger of the slot."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable
+from typing import Final, Literal, TypeAlias, TypeVar
+
+from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
+from batos.image.ids import tid_text
+from batos.methods.execution.invocation import Errand
+from batos.methods.execution.resolution import Chosen
+from batos.minds.context import Use
+from batos.objects.prototype import UvmObject, label, reference
+
+T = TypeVar("T")
+#: Calls of one use, and a quarter of its mission's, that make a spent budget its fault.
+MANY: Final = 8
+Outcome: TypeAlias = Literal["ok", "fault"]
+
+#: How an intent was interpreted: because there is no method, for comparison with it, or because no cell could run it.
+INTERPRETED: Final = "interpreted intent"
+CONTROL: Final = "interpreted intent, as the control of its method"
+CELLLESS: Final = "interpreted intent, because the cell is missing"
+
+
+async def of_method(errand: Errand, work: Awaitable[T]) -> T:
+    """Run a method and tell of it: which revision, of which source."""
+    method, running = errand.method, errand.running
+    assert method is not None
+    made = (reference(errand.holder), errand.selector) in running.generated
+    told = _told(errand.holder, errand.selector)
+    told |= {
+        "revision": str(method.revision),
+        "digest": hashlib.sha256(method.source.encode("utf-8", "surrogatepass")).hexdigest(),
+        "as": "method, made in this mission" if made else "method",
+        "path": errand.path,
+    }
+    running.methods.append(told)
+    return await _Use(errand).during(work, method.revision, control=False)
+
+
+async def of_intent(errand: Errand, choice: Chosen, work: Awaitable[T], how: str = "") -> T:
+    """Interpret an intent and tell of it: which commit wrote it, and why it was interpreted."""
+    running, intent = errand.running, choice.intent
+    told = _told(errand.holder, errand.selector)
+    told |= {
+        "revision": tid_text(intent._p_serial) if intent is not None else "",
+        "as": how or (CONTROL if choice.control else INTERPRETED),
+    }
+    running.methods.append(told)
+    if how == CELLLESS or not (choice.control or (intent is not None and intent.may_learn)):
+        return await work
+    return await _Use(errand).during(work, choice.revision, control=choice.control)
+
+
+def _told(holder: UvmObject, selector: str) -> dict[str, str]:
+    return {"selector": selector, "holder": label(holder), "oid": reference(holder)}
+
+
+class _Use:
+    """Measures one use of a slot while it lasts: judged by what it spends, never by what it waits for or repeats."""
+
+    def __init__(self, errand: Errand) -> None:
+        self._running = errand.running
+        self._slot = reference(errand.holder), errand.selector
+        self._path = errand.path
+        self._tally = errand.tally
+
+    async def during(self, work: Awaitable[T], revision: int, *, control: bool) -> T:
+        """What `work` gives; how it went is kept, unless what ended it was no fault of the slot's."""
+        session = self._running.session
+        before, own = session.spent(self._path), self._tally.seconds
+
+        def went(outcome: Outcome) -> None:
+            spent = session.spent(self._path) - before
+            seconds = spent.seconds + self._tally.seconds - own
+            self._running.uses.append(
+                Use(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
+            )
+
+        try:
+            found = await work
+        except CellMissing:
+            raise
+        except (MethodFailed, ObjectError):
+            went("fault")
+            raise
+        except Refused as error:
+            # Nobody may catch that, and the mission fails: who spent it is counted, or it would fail every one.
+            spent = (session.spent(self._path) - before).answers
+            if (error.field or "").startswith("budget.") and spent > MANY and 4 * spent >= session.cost.calls:
+                went("fault")
+            raise
+        went("ok")
+        return found

@@ -1,0 +1,134 @@
+"""One generation from its request to a candidate: the dialogue in a session of its own, and what is told of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from batos.cell.cell import Cell
+from batos.events import Events
+from batos.image.candidates import Candidate
+from batos.image.ids import iso
+from batos.inference.call_order import Turns
+from batos.inference.journal import Journal, canonical
+from batos.inference.session import Session, Thinks
+from batos.methods.generation import coder_prompt, prototypes
+from batos.methods.generation.coder_reply import REPLY
+from batos.methods.generation.dialogue import Dialogue
+from batos.methods.generation.generation_log import Round
+from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.prototypes import Whole, WholeTrial
+from batos.methods.generation.quota import Allowance
+from batos.methods.generation.trial import Judged, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one generation cost in this process: what the journal gave cost nothing."""
+
+    calls: int = 0
+    tokens: int = 0
+
+
+@dataclass(slots=True)
+class Workshop:
+    """What candidates are made with; one for all generations of a UVM."""
+
+    journal: Journal
+    bridge: Thinks
+    #: The digest of every model that was seen, by name.
+    digests: Mapping[str, str]
+    #: The rehearsal's: no mission waits for it.
+    cell: Cell
+    events: Events
+    clock: Callable[[], datetime]
+    allowance: Allowance
+    #: What a method may be written in, as a coder is told (guardian/dialect).
+    dialect: str
+
+    @property
+    def dialect_digest(self) -> str:
+        """By which a change of the dialect is known: what was made or failed under another is no guide."""
+        return hashlib.sha256(self.dialect.encode()).hexdigest()
+
+    def session(self, wanted: Wanted, opened: Round, hold: Callable[[], None], turns: Turns | None = None) -> Session:
+        """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal."""
+        return Session(
+            mission=opened.log,
+            journal=self.journal,
+            bridge=self.bridge,
+            digests=self.digests,
+            limits=self.allowance.limits,
+            events=self.events,
+            earlier=opened.paid,
+            marks={wanted.coder.model: wanted.coder.marks},
+            clock=self.clock,
+            hold=hold,
+            turns=turns or Turns(),
+        )
+
+    async def make(self, wanted: Wanted, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:
+        """A candidate by dialogue; `about` is what else its provenance says. As `Dialogue.run`."""
+        parts = prototypes.parts_of(wanted)
+        if not parts:
+            trial = self.trial(wanted)
+            first = coder_prompt.messages(wanted, self.dialect, REPLY.guide)
+            dialogue = Dialogue(wanted, session, trial, self.events, opened.path, opened.begun or first)
+            judged = await dialogue.run()
+            return await self.candidate(wanted, trial, judged, self._provenance(dialogue, opened, about))
+        tries = WholeTrial(tuple(map(self.trial, parts)))
+        first = prototypes.messages(wanted, parts, self.dialect, tries.decision.guide)
+        dialogue = Dialogue(wanted, session, tries, self.events, opened.path, opened.begun or first, tries.decision)
+        tried = await dialogue.run()
+        assert isinstance(tried, Whole)
+        made = self._provenance(dialogue, opened, about)
+        found = [
+            await self.candidate(trial.wanted, trial, judged, made)
+            for trial, judged in zip(tries.trials, tried.parts, strict=True)
+        ]
+        return prototypes.candidate(wanted, tried, found)
+
+    def _provenance(self, dialogue: Dialogue, opened: Round, about: Mapping[str, Any]) -> dict[str, Any]:
+        wanted, session, begun = dialogue.wanted, dialogue.session, dialogue.begun
+        return {
+            "generation": opened.log,
+            "round": opened.number,
+            "model": wanted.coder.model,
+            "model_digest": session.models.get(wanted.coder.model, wanted.coder.digest),
+            "prompt_digest": hashlib.sha256(canonical(list(begun))).hexdigest(),
+            "dialect": self.dialect_digest,
+            "attempts": dialogue.attempts,
+            "trust": wanted.trust,
+            **about,
+        }
+
+    def trial(self, wanted: Wanted) -> Trial:
+        """The trial of what was written for it."""
+        return Trial(wanted, self.cell, self.events)
+
+    async def candidate(self, wanted: Wanted, trial: Trial, judged: Judged, provenance: Mapping[str, Any]) -> Candidate:
+        """What passed its trial, with what its checks are worth."""
+        assert judged.verdict is not None
+        mutants = await trial.worth(judged)
+        about = {"receiver": wanted.name, "selector": wanted.selector, "outcome": "passed"}
+        self.events.emit("method.tried", **about, mutants=mutants["made"], killed=mutants["killed"])
+        return Candidate(
+            holder=wanted.holder,
+            selector=wanted.selector,
+            intent=wanted.intent,
+            source=judged.source,
+            verdict=judged.verdict.as_dict(),
+            checks=tuple(check.as_dict() for check in judged.checks),
+            provenance={"missions": [], **provenance, "at": iso(self.clock()), "mutants": mutants},
+            mutants=mutants,
+            former=wanted.former,
+        )
+
+
+def spent(session: Session) -> Spent:
+    """What a session cost so far."""
+    cost = session.cost
+    return Spent(cost.calls, cost.prompt_tokens + cost.answer_tokens)

@@ -1,0 +1,46 @@
+"""The shape that a coder answers in, compiled to what the daemon enforces: two or three checks, then the source."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import BaseModel, Field
+
+from batos.inference.decisions.schema import Decision
+
+#: Longest source in characters: where the grammar of the daemon ends.
+SOURCE: Final = 1_999
+#: Longest texts of a check, in characters.
+SHORT, LONG = 120, 240
+LEAST_CHECKS, MOST_CHECKS = 2, 3
+
+
+class CheckText(BaseModel):
+    """One call of the method and what it must come to, each as JSON in a text: a grammar needs closed types."""
+
+    arguments: Annotated[str, Field(max_length=SHORT, description="a JSON list: what the method is called with")]
+    before: Annotated[str, Field(max_length=SHORT, description="a JSON object: slots as they are before the call")]
+    replies: Annotated[
+        str, Field(max_length=LONG, description="a JSON object: for each selector it sends, the list of its answers")
+    ]
+    result: Annotated[str, Field(max_length=LONG, description="JSON: what the method must return")]
+    slots: Annotated[str, Field(max_length=SHORT, description="a JSON object: slots as they must be after the call")]
+
+
+class Reply(BaseModel):
+    """A method and the checks that it must pass."""
+
+    checks: Annotated[
+        list[CheckText],
+        Field(
+            min_length=LEAST_CHECKS,
+            max_length=MOST_CHECKS,
+            description="calls that tell the method from one that does nothing",
+        ),
+    ]
+    source: Annotated[
+        str, Field(max_length=SOURCE, description="the method: one Python function, its imports before it")
+    ]
+
+
+REPLY: Final[Decision[Reply]] = Decision(Reply)

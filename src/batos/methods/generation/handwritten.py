@@ -1,0 +1,36 @@
+"""A person's own source for a wish: audited and tried as a coder's is, with checks that somebody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from batos.errors import CovenantViolation, GenerationFailed, UsageError
+from batos.image.candidates import Candidate
+from batos.methods.generation.attempt import Workshop
+from batos.methods.generation.method_checks import Check
+from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.trial import cleaned
+
+_REMEDY = (
+    "Correct it, or bring checks of your own with --checks FILE: `batos method show NAME --checks` prints those that "
+    "bind it now, to begin from."
+)
+
+
+async def handwritten(workshop: Workshop, wanted: Wanted, source: str, checks: Sequence[Check], by: str) -> Candidate:
+    """Make a candidate of this source. UsageError: it has no checks. CovenantViolation, GenerationFailed: it fails."""
+    if not checks:
+        raise UsageError(
+            f"{wanted.selector!r} of {wanted.name} has no checks yet",
+            field="checks",
+            remedy="Give at least two with the source; `batos help generation` shows what one is.",
+        )
+    trial = workshop.trial(wanted)
+    judged = await trial.source(cleaned(source), checks)
+    what = f"this source for {wanted.selector!r} of {wanted.name}"
+    if judged.refused:
+        raise CovenantViolation(f"the guardian refuses {what}: {'; '.join(judged.faults)}", faults=judged.refused)
+    if judged.faults:
+        raise GenerationFailed(f"{what} does not pass: {'; '.join(judged.faults)}", remedy=_REMEDY)
+    made = {"generation": "", "model": "", "model_digest": "", "prompt_digest": "", "trust": "user", "by": by}
+    return await workshop.candidate(wanted, trial, judged, made)

@@ -1,0 +1,204 @@
+"""Checks: what a call of a method must come to, read strictly from a reply, and what doing nothing would pass."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+from batos.cell.values import Plain, plain
+from batos.errors import MethodFailed, UsageError
+from batos.methods.generation.coder_reply import CheckText
+from batos.objects.prototype import is_reserved
+
+#: Stands in `slots` for a slot that the method must have deleted.
+GONE: Final[Mapping[str, bool]] = {"$gone": True}
+#: How far two numbers may differ that were computed in another order.
+CLOSE: Final = 1e-9
+#: Characters of a value that a fault shows.
+_SHOWN: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Plain data: the call, the slots before it, what each message it sends is answered, and what must come of it."""
+
+    arguments: Sequence[Plain] = ()
+    before: Mapping[str, Plain] = field(default_factory=dict)
+    replies: Mapping[str, Sequence[Plain]] = field(default_factory=dict)
+    result: Plain = None
+    slots: Mapping[str, Plain] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a Method keeps it."""
+        return {
+            "arguments": list(self.arguments),
+            "before": dict(self.before),
+            "replies": {selector: list(answers) for selector, answers in self.replies.items()},
+            "result": self.result,
+            "slots": dict(self.slots),
+        }
+
+    @classmethod
+    def from_dict(cls, shown: Mapping[str, Any]) -> Check:
+        """The check that `as_dict` showed, or a person wrote; UsageError names the field that is wrong."""
+        unknown = sorted(set(shown) - set(_KINDS))
+        if unknown:
+            raise UsageError(f"a check has no {unknown[0]!r}", field="checks", remedy=f"It has {', '.join(_KINDS)}.")
+        try:
+            return cls(**{name: _shaped(name, shown[name]) for name in shown})
+        except _Wrong as wrong:
+            raise UsageError(
+                f"a check's {wrong}", field="checks", remedy="`batos help generation` shows one."
+            ) from None
+
+    @property
+    def tells(self) -> bool:
+        """Whether it fails against a method that returns None and changes nothing."""
+        unchanged = all(_absent(value, name, self.before) for name, value in self.slots.items())
+        return not (self.result is None and unchanged)
+
+    def faults(self, result: object, slots: Mapping[str, object]) -> list[str]:
+        """What is wrong with what a call came to, in words that its author can act on."""
+        found = [] if alike(result, self.result) else [f"it returned {shown(result)}, not {shown(self.result)}"]
+        for name, wanted in self.slots.items():
+            if wanted == GONE:
+                if name in slots:
+                    found.append(f"the slot `{name}` is still there")
+            elif name not in slots:
+                found.append(f"there is no slot `{name}` afterwards; it must be {shown(wanted)}")
+            elif not alike(slots[name], wanted):
+                found.append(f"the slot `{name}` is {shown(slots[name])} afterwards, not {shown(wanted)}")
+        return found
+
+
+def parse(texts: Iterable[CheckText]) -> tuple[tuple[Check, ...], list[str]]:
+    """The checks of a reply, and a fault for each text that is not what it has to be."""
+    checks, faults = [], []
+    for number, text in enumerate(texts, 1):
+        fields: dict[str, Any] = {}
+        for name, (_, empty) in _KINDS.items():
+            try:
+                fields[name] = _shaped(name, _decoded(getattr(text, name), empty))
+            except _Wrong as wrong:
+                faults.append(f"check {number}: its {wrong}")
+        if len(fields) == len(_KINDS):
+            checks.append(Check(**fields))
+    return tuple(checks), faults
+
+
+def weak(checks: Sequence[Check], written: Iterable[str]) -> list[str]:
+    """What these checks would let pass: a method that does nothing, or a slot that is written and never compared."""
+    telling = sum(check.tells for check in checks)
+    found = []
+    if telling < LEAST_TELLING:
+        found.append(
+            f"{telling} of its {len(checks)} checks fail against a method that returns None and changes nothing; "
+            f"at least {LEAST_TELLING} must"
+        )
+    compared = {name for check in checks for name in check.slots}
+    missing = sorted(set(written) - compared)
+    if missing:
+        found.append(f"it changes {', '.join(f'`{name}`' for name in missing)}, which no check compares in its `slots`")
+    return found
+
+
+#: How many checks must tell the method from one that does nothing.
+LEAST_TELLING: Final = 2
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two plain values are the same: 1 is 1.0 and not True, numbers may differ by rounding."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one == other or (isinstance(one, float) | isinstance(other, float) and _close(one, other))
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(value, other[key]) for key, value in one.items())
+    return type(one) is type(other) and one == other
+
+
+def shown(value: object) -> str:
+    """A value for a fault, as JSON and shortened."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _close(one: float, other: float) -> bool:
+    try:
+        return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
+    except OverflowError:  # a whole number too large for a float
+        return False
+
+
+def _absent(wanted: Plain, name: str, before: Mapping[str, Plain]) -> bool:
+    """Whether a slot is already as it must be afterwards."""
+    if wanted == GONE:
+        return name not in before
+    return name in before and alike(before[name], wanted)
+
+
+# -- reading
+
+
+class _Wrong(Exception):
+    """What is wrong with one field, in words that go on after `its`."""
+
+
+#: Of each field: what it must be, and what an empty text means (None: it may not be empty).
+_KINDS: Final[Mapping[str, tuple[type | None, str]]] = {
+    "arguments": (list, "[]"),
+    "before": (dict, "{}"),
+    "replies": (dict, "{}"),
+    "result": (None, ""),
+    "slots": (dict, "{}"),
+}
+
+
+def _decoded(text: str, empty: str) -> Any:
+    if not text.strip() and not empty:
+        raise _Wrong("`result` is empty: write JSON, `null` for nothing")
+    try:
+        return json.loads(text.strip() or empty, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except RecursionError:
+        raise _Wrong("JSON is nested too deep") from None
+    except ValueError as error:
+        raise _Wrong(f"JSON is broken ({error}): {shown(text)}") from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _Wrong(f"JSON holds {name}, which is no number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _Wrong("JSON gives a key twice")
+    return made
+
+
+def _shaped(name: str, value: object) -> Any:
+    kind, _ = _KINDS[name]
+    if kind is not None and not isinstance(value, kind):
+        wanted = "a list" if kind is list else "an object"
+        raise _Wrong(f"`{name}` must be JSON of {wanted}, not {shown(value)}")
+    try:
+        found = plain(value, f"`{name}`")
+    except MethodFailed as error:
+        raise _Wrong(error.message) from None
+    if name in ("before", "slots"):
+        for slot in found:
+            if not slot.isidentifier() or slot.startswith("_") or is_reserved(slot):
+                raise _Wrong(f"`{name}` has {slot!r}, which can be no slot")
+    if name == "replies":
+        for selector, answers in found.items():
+            if not isinstance(answers, list):
+                raise _Wrong(f"`replies` must have a list of answers for `{selector}`, not {shown(answers)}")
+    return found

@@ -1,0 +1,310 @@
+"""What is wanted of a coder: a failed message as a brief of its own, with nothing of what the message was about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from BTrees.OOBTree import OOBTree
+from persistent.list import PersistentList
+from persistent.mapping import PersistentMapping
+
+from batos.codex import graph_names, model_names, model_options
+from batos.codex.codex import PILLARS
+from batos.codex.meta_prompts import FIRST_RATIO
+from batos.errors import NotFound, ObjectError, Refused
+from batos.genesis import measures
+from batos.image import methods, roots, tools
+from batos.image.protection import protected
+from batos.image.records import DIGESTS, SLOT_TRUST, least_trusted
+from batos.image.roots import Root, named_objects
+from batos.image.whose import SLOT_USERS
+from batos.methods.execution import write_buffer
+from batos.methods.generation.method_checks import Check
+from batos.minds.context import ratio
+from batos.objects.method import Behaviour, Intent, IntentKind, Method
+from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
+
+#: Most slots, messages and examples that a prompt names, and characters of one line of it.
+MOST: Final = 40
+LINE: Final = 200
+#: What genesis keeps in an object about itself: no part of what it is.
+_UNSEEN: Final = frozenset({DIGESTS, SLOT_TRUST, SLOT_USERS, "lineage_trust", "trust"})
+#: Who an object is: slots that only the codex writes.
+IDENTITY: Final = ("name", "core_identity", "core_method")
+#: The sampling that code is written with; what belongs to the runner is the persona's, so that nothing reloads.
+SAMPLING: Final[Mapping[str, Any]] = {"temperature": 0.2}
+_LISTS: Final = (list, tuple, set, frozenset, PersistentList)
+_DICTS: Final = (dict, PersistentMapping, OOBTree)
+
+
+@dataclass(frozen=True, slots=True)
+class Coder:
+    """The model that writes methods; `digest` is "" where the daemon has none of that name."""
+
+    model: str
+    digest: str
+    options: Mapping[str, Any]
+    #: Tokens that a byte of prompt is taken to cost.
+    ratio: float = FIRST_RATIO
+    #: What it reads as a mark beside the usual ones.
+    marks: tuple[str, ...] = ()
+
+    @property
+    def window(self) -> int:
+        """Its context window in tokens."""
+        return int(self.options["num_ctx"])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A message that no method answers yet: for whom, what it means, and what a method of that object can work with.
+
+    `arguments` are type names, `slots` (name, type name) pairs: no value is in it, and no text that came from outside
+    but by way of the object's own codex. `trust` is the least of all that is in it.
+    """
+
+    holder: str
+    name: str
+    selector: str
+    kind: IntentKind
+    intent: str
+    text: str
+    signature: str
+    title: str
+    inspiration: str
+    examples: tuple[str, ...]
+    owner: str
+    arguments: tuple[str, ...]
+    slots: tuple[tuple[str, str], ...]
+    messages: tuple[str, ...]
+    trust: str
+    coder: Coder
+    #: Slots that no method of this object may write.
+    protected: frozenset[str] = frozenset()
+    #: Slots that every check begins with, unless it says otherwise: who the object is, in the codex's words.
+    given: Mapping[str, str] = field(default_factory=dict)
+    #: What the method takes the place of: {revision, source}.
+    former: Mapping[str, Any] | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What is generated once, however many ask for it: holder, selector and intent."""
+        return self.holder, self.selector, self.intent
+
+    def log(self, dialect: str) -> str:
+        """The id of its log in the journal: the same for the same message, wish, coder and dialect."""
+        parts = [*self.key, self.coder.model, self.coder.digest, dialect]
+        return f"g-{_base32(hashlib.sha256(json.dumps(parts).encode()).digest())}"
+
+
+def wanted(
+    root: Root, holder: UvmObject, selector: str, args: Sequence[object], digests: Mapping[str, str]
+) -> Wanted | None:
+    """The brief for a slot that holds an Intent which may become a method; None where it holds none.
+
+    Read from any root: a mission's snapshot, or the newest.
+    """
+    intent = own_slots(holder).get(selector)
+    if not isinstance(intent, Intent) or not intent.may_learn or holder._p_oid is None:
+        return None
+    return of_intent(root, holder, selector, intent, args=tuple(map(type_name, args)), digests=digests)
+
+
+def wished(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> Wanted | None:
+    """Return the brief for a wished method; None if it is there by now, is barred, or its intent has changed."""
+    try:
+        holder = methods.holder_named(root, wish["holder"])
+    except NotFound:
+        return None
+    selector, arguments = wish["selector"], tuple(wish["arguments"])
+    intent = own_slots(holder).get(selector)
+    if not isinstance(intent, Intent) or not intent.may_learn or methods.digest_of(intent) != wish["intent"]:
+        return None
+    if intent.kind == "prototype" and tools.made(root, selector) is not None:
+        return None
+    found = of_intent(root, holder, selector, intent, args=arguments, digests=digests)
+    return None if methods.barred(holder, selector, found.coder.digest) else found
+
+
+def of_intent(
+    root: Root,
+    holder: UvmObject,
+    selector: str,
+    intent: Intent,
+    *,
+    args: tuple[str, ...] = (),
+    digests: Mapping[str, str],
+) -> Wanted:
+    """The brief for a wish, whatever the slot holds now."""
+    return Wanted(
+        holder=reference(holder),
+        name=next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder)),
+        selector=selector,
+        kind=intent.kind,
+        intent=methods.digest_of(intent),
+        text=intent.text.strip(),
+        signature=intent.signature or f"{selector}(self)",
+        title=intent.name,
+        inspiration=intent.inspiration,
+        examples=tuple(map(_line, intent.examples[:MOST])),
+        owner=_owner(root, holder, intent),
+        arguments=args[: _parameters(intent.signature)],
+        slots=tuple(sorted(_slots(holder))[:MOST]),
+        messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
+        trust=least_trusted("user", write_buffer.trust_of(own_slots(holder), selector), *_lineage(holder)),
+        coder=coder(root, digests),
+        protected=protected(holder),
+        given=_given(holder),
+        former=_former(root, holder, selector),
+    )
+
+
+def standing(root: Root, holder: UvmObject, selector: str) -> tuple[Intent, tuple[Check, ...]]:
+    """The wish that a slot's method serves, and the checks of its newest revision; Refused where there is no wish."""
+    value = own_slots(holder).get(selector)
+    lineage = methods.lineage_of(root, holder, selector)
+    newest = lineage.revisions[lineage.revisions.maxKey()].checks if lineage and lineage.revisions else ()
+    checks = tuple(map(Check.from_dict, newest))
+    if isinstance(value, Intent):
+        return value, checks
+    if isinstance(value, Method) and lineage is not None and lineage.intent is not None:
+        return lineage.intent, checks
+    raise Refused(
+        f"{selector!r} of {reference(holder)} is no declared intent",
+        field="selector",
+        remedy="Declare it in the codex first, then `batos genesis`.",
+    )
+
+
+def coder(root: Root, digests: Mapping[str, str]) -> Coder:
+    """The codex's coder, with the runner options of a persona that shares its base; ObjectError without one."""
+    model = root["pLLM_obj"]
+    found = lookup(model, "coder")
+    if found is None or not isinstance(found.value, str):
+        raise ObjectError("pLLM_obj names no coder", remedy="Run `batos genesis`.")
+    name = model_names.with_tag(found.value)
+    objects = named_objects(root)
+    personas = [objects[each] for each in map(graph_names.prototype_name, PILLARS) if each in objects]
+    beside = next((dict(each.options) for each in personas if model_names.same(each.model, name)), None)
+    declared = lookup(model, "coder_options")
+    chosen = beside or (dict(declared.value) if declared else dict(model_options.DEFAULTS))
+    made = {**model_options.parameters(chosen), **SAMPLING}
+    density = ratio(*measures.counted(root, name), FIRST_RATIO)
+    return Coder(name, digests.get(name, ""), made, density, measures.marks(root).get(name, ()))
+
+
+def type_name(value: object) -> str:
+    """How a type is told: that of plain data, or `object`.
+
+    >>> type_name("why?"), type_name([1]), type_name(None)
+    ('str', 'list', 'None')
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, bool | int | float | str):
+        return type(value).__name__
+    if isinstance(value, _LISTS):
+        return "list"
+    return "dict" if isinstance(value, _DICTS) else "object"
+
+
+def _owner(root: Root, holder: UvmObject, intent: Intent) -> str:
+    """Describe the object: its persona's identity and method, a tool's those of who wished for it; else the charter."""
+    named = graph_names.prototype_name(intent.inspiration) if intent.kind == "tool" else ""
+    persona = named_objects(root).get(named)
+    given = _given(holder if persona is None else persona)
+    texts = [given[slot].strip() for slot in IDENTITY[1:] if slot in given]
+    if not texts:
+        charter = lookup(root["orchestrator_obj"], "charter")
+        texts = [str(charter.value).strip()] if charter else []
+    return "\n\n".join(texts)
+
+
+def _given(holder: UvmObject) -> dict[str, str]:
+    """Who the object is, as its methods can read it; nothing of it was written by anyone but the codex."""
+    found = {slot: lookup(holder, slot) for slot in IDENTITY}
+    return {slot: each.value for slot, each in found.items() if each is not None and isinstance(each.value, str)}
+
+
+def _parameters(signature: str) -> int | None:
+    """How many arguments a signature takes beside `self`; None: any number.
+
+    >>> _parameters("guide_facet_(self, query)"), _parameters("tick_(self)"), _parameters("sum_(self, *items)")
+    (1, 0, None)
+    """
+    inside = signature.partition("(")[2].rpartition(")")[0]
+    names = [each.strip() for each in inside.split(",") if each.strip() not in ("", "self", "/")]
+    return None if not inside or any(each.startswith("*") for each in names) else len(names)
+
+
+def _slots(holder: UvmObject) -> Iterator[tuple[str, str]]:
+    """The data that the object and those it delegates to have, by name and type; the nearest counts."""
+    seen: set[str] = set()
+    for each in delegation(holder):
+        for name, value in own_slots(each).items():
+            if name in seen or name in _UNSEEN or is_reserved(name) or name.startswith("_"):
+                continue
+            seen.add(name)
+            if not isinstance(value, Behaviour):
+                yield name, type_name(value)
+
+
+def _messages(holder: UvmObject) -> Iterator[str]:
+    """What the object understands: a selector, or how it is called where that is known."""
+    seen: set[str] = set()
+    for each in delegation(holder):
+        for name, value in own_slots(each).items():
+            if isinstance(value, Behaviour) and name not in seen:
+                seen.add(name)
+                yield _called(name, value)
+
+
+def _tools(holder: UvmObject) -> Iterator[str]:
+    """The tools that its methods can send to, as they are reached."""
+    found = lookup(holder, "tools")
+    shelf = None if found is None else found.value
+    for name, value in own_slots(shelf).items() if isinstance(shelf, UvmObject) and shelf is not holder else ():
+        if isinstance(value, Method):
+            yield f"tools.{_called(name, value)}"
+
+
+def _called(name: str, value: object) -> str:
+    if isinstance(value, Intent) and value.signature:
+        return _line(value.signature)
+    if isinstance(value, Method):
+        parameters = value.verdict.get("parameters")
+        return _line(f"{name}({parameters})") if isinstance(parameters, str) else name
+    return name
+
+
+def _lineage(holder: UvmObject) -> Iterator[str]:
+    """How far what the object is made of is to be trusted, where it says so."""
+    for slot in ("lineage_trust", "trust"):
+        found = own_slots(holder).get(slot)
+        if isinstance(found, str):
+            yield found
+
+
+def _former(root: Root, holder: UvmObject, selector: str) -> Mapping[str, Any] | None:
+    lineage = methods.lineage_of(root, holder, selector)
+    if lineage is None or not lineage.revisions:
+        return None
+    number = lineage.active or int(lineage.revisions.maxKey())
+    return {"revision": number, "source": lineage.revisions[number].source}
+
+
+def _line(value: object) -> str:
+    """One line of a prompt, shortened."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= LINE else f"{text[: LINE - 3]}..."
+
+
+def _base32(digest: bytes) -> str:
+    """26 characters of a digest, in the alphabet of a ULID."""
+    value = int.from_bytes(digest[:17], "big") >> 6
+    return "".join("0123456789ABCDEFGHJKMNPQRSTVWXYZ"[(value >> shift) & 31] for shift in range(125, -1, -5))

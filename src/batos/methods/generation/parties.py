@@ -1,0 +1,32 @@
+"""Names the two places where a candidate goes: to a person who is asked about it, and into the image as a method."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from batos.image.candidates import Candidate
+from batos.objects.method import Method
+
+
+class Approves(Protocol):
+    """Keeps candidates that wait for a person (approvals)."""
+
+    async def ask(self, candidate: Candidate, mission: str | None) -> str:
+        """Ask for an approval once and return its id. GenerationFailed: the candidate was rejected."""
+        ...
+
+    async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
+        """Return the id of the approval that is already asked for a slot's intent, if any."""
+        ...
+
+    def heed(self, candidate: Candidate) -> None:
+        """Raise GenerationFailed if a person said no to exactly this source."""
+        ...
+
+
+class Installs(Protocol):
+    """Makes a method of a candidate (methods/lifecycle)."""
+
+    async def install(self, candidate: Candidate) -> Method:
+        """Install a candidate and return a copy of its method that belongs to no connection. Refused: it may not."""
+        ...

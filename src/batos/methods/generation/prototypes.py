@@ -1,0 +1,163 @@
+"""A whole object in one dialogue: every method that its API declares, each tried for itself, taken all or none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from batos.codex.absent import Declared, api_of
+from batos.errors import DecisionInvalid
+from batos.image import methods
+from batos.image.candidates import Candidate, digest_of_source
+from batos.inference.decisions.schema import Decision
+from batos.methods.generation import coder_prompt
+from batos.methods.generation import method_checks as checking
+from batos.methods.generation.coder_reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
+from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.trial import Judged, Trial, cleaned
+from batos.minds.prompt import Message, with_guide
+from batos.objects.method import Intent
+
+HEAD: Final = "You write every method of one object of BAT OS."
+
+_TASK: Final = (
+    "They take and return plain data, in the form that the API gives. No method reaches a network, a file or another "
+    "program: this object can compute; ask the model (`await self.infer_(prompt)` answers a text), which may not know; "
+    "and recall what is in memory (`await self.recall_(text)`). What it cannot find out it says as the API says that "
+    "nothing was found, and it never pretends to have looked anywhere. A method may send another of the same object."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Judged):
+    """What came of the trial of all methods; `parts` are each one's, in the order of the API."""
+
+    parts: tuple[Judged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTrial:
+    """Tries a reply that holds every method of an object: one that fails fails all."""
+
+    trials: tuple[Trial, ...]
+
+    async def reply(self, text: str) -> Whole:
+        """Try each; a fault begins with the selector that it is about. CellMissing: there is no cell to try them in."""
+        try:
+            reply = self.decision.parse(text)
+        except DecisionInvalid as error:
+            return Whole((error.message,))
+        given = {each.selector: each for each in reply.methods}
+        missing = [trial.wanted.selector for trial in self.trials if trial.wanted.selector not in given]
+        if missing:
+            return Whole(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
+        parts: list[Judged] = []
+        for trial in self.trials:
+            written = given[trial.wanted.selector]
+            checks, faults = checking.parse(written.checks)
+            parts.append(await trial.source(cleaned(written.source), checks, faults))
+            await asyncio.sleep(0)  # auditing six of them at once would hold the loop
+        named = zip(self.trials, parts, strict=True)
+        faults = [f"`{trial.wanted.selector}`: {fault}" for trial, part in named for fault in part.faults]
+        refused = tuple(fault for part in parts for fault in part.refused)
+        return Whole(tuple(faults), refused, joined(part.source for part in parts), parts=tuple(parts))
+
+    @property
+    def decision(self) -> Decision[Any]:
+        """The shape of the reply."""
+        return decision(tuple(trial.wanted.selector for trial in self.trials))
+
+
+@lru_cache(maxsize=64)
+def decision(selectors: tuple[str, ...]) -> Decision[Any]:
+    """The shape that methods of these selectors are written in: each with its checks, as one method alone is."""
+    many = len(selectors)
+    checks = Field(min_length=LEAST_CHECKS, max_length=MOST_CHECKS, description="calls that tell it from doing nothing")
+    source = Field(max_length=SOURCE, description="one Python function, its imports before it")
+    fields: dict[str, Any] = {
+        "checks": (Annotated[list[CheckText], checks], ...),
+        "selector": (Literal[selectors], ...),
+        "source": (Annotated[str, source], ...),
+    }
+    one: Any = create_model("OneMethod", **fields)
+    described = Field(min_length=many, max_length=many, description="every method of the object, each once")
+    listed: dict[str, Any] = {"methods": (Annotated[list[one], described], ...)}
+    whole: type[BaseModel] = create_model("WholeObject", **listed)
+    return Decision(whole)
+
+
+def intent_of(declared: Declared) -> Intent:
+    """What the slot of a declared method holds before there is a method, and again when that is retired."""
+    return Intent(text=declared.text, signature=declared.signature, may_learn=True, kind="tool")
+
+
+def parts_of(wanted: Wanted) -> tuple[Wanted, ...]:
+    """What is wanted of each method of an object that is wanted whole; none for a method alone."""
+    if wanted.kind != "prototype":
+        return ()
+    return tuple(
+        replace(
+            wanted,
+            holder=wanted.selector,
+            name=wanted.selector,
+            selector=declared.selector,
+            kind="tool",
+            intent=methods.digest_of(intent_of(declared)),
+            text=declared.text,
+            signature=declared.signature,
+            title="",
+            slots=(("api", "str"), ("name", "str")),
+            former=None,
+        )
+        for declared in api_of(wanted.text)[0]
+    )
+
+
+def messages(wanted: Wanted, parts: Sequence[Wanted], dialect: str, guide: str) -> tuple[Message, ...]:
+    """The first request for all methods of an object; `guide` is the reply's schema in prose."""
+    owner = (f"Owner:\n{wanted.owner}",) if wanted.owner else ()
+    asked = "\n\n".join(
+        (
+            *owner,
+            f"Receiver: {wanted.selector}\nKind: {wanted.kind}",
+            f"Api:\n{wanted.text.strip()}",
+            "Messages:\n- infer_(prompt)\n- recall_(text)\n- log_(text)",
+            f"Task:\n{with_guide(task(parts), guide)}",
+        )
+    )
+    return ({"role": "system", "content": f"{HEAD}\n\n{dialect.strip()}"}, {"role": "user", "content": asked})
+
+
+def task(parts: Sequence[Wanted]) -> str:
+    """What the methods take and give, and how the checks of each are written."""
+    signatures = ", ".join(f"`{part.signature}`" for part in parts)
+    return f"Write the methods {signatures}, each so that it does what the API says.\n{_TASK}\n{coder_prompt.CHECKS}"
+
+
+def candidate(wanted: Wanted, judged: Whole, parts: Sequence[Candidate]) -> Candidate:
+    """All methods of an object as one candidate: installed together or not at all, and asked about once."""
+    source = joined(part.source for part in parts)
+    verdicts = {part.selector: dict(part.verdict) for part in parts}
+    wishes = {declared.selector: intent_of(declared).as_dict() for declared in api_of(wanted.text)[0]}
+    mutants = {key: sum(part.mutants[key] for part in parts) for key in ("made", "killed")}
+    return Candidate(
+        holder=wanted.holder,
+        selector=wanted.selector,
+        intent=wanted.intent,
+        source=source,
+        verdict={"accepted": not judged.faults, "digest": digest_of_source(source), "methods": verdicts},
+        checks=tuple({"selector": part.selector, **check} for part in parts for check in part.checks),
+        provenance={**parts[0].provenance, "mutants": mutants},
+        mutants=mutants,
+        methods=tuple(replace(part, wish=wishes[part.selector]) for part in parts),
+    )
+
+
+def joined(sources: Iterable[str]) -> str:
+    """Sources as one text, as a person reads them."""
+    return "\n\n".join(source.strip("\n") for source in sources) + "\n"

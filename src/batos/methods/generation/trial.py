@@ -1,0 +1,151 @@
+"""The trial of a reply: read, audited, rehearsed; what is wrong with it in words that its author can act on."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from batos.cell import program as programs
+from batos.cell.program import Program
+from batos.errors import DecisionInvalid, MethodFailed
+from batos.events import Events
+from batos.guardian.audit import Context, audit
+from batos.guardian.policy import SHIPPED
+from batos.guardian.verdict import Verdict
+from batos.methods.generation import method_checks as checking
+from batos.methods.generation.coder_reply import REPLY
+from batos.methods.generation.method_checks import Check
+from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.mutants import mutants
+from batos.methods.generation.rehearsal import Cells, Rehearsal
+from batos.objects.method import IntentKind
+
+_FENCE: Final = "```"
+#: Kinds whose methods speak for a persona.
+_SPEAKS: Final[frozenset[IntentKind]] = frozenset({"facet", "protocol"})
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of a trial: no `faults`, or each in words; `refused` are the guardian's among them, as plain data."""
+
+    faults: tuple[str, ...]
+    refused: tuple[Mapping[str, Any], ...] = ()
+    source: str = ""
+    verdict: Verdict | None = None
+    checks: tuple[Check, ...] = ()
+    program: Program | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Tries what a coder or a person wrote for one wanted method."""
+
+    wanted: Wanted
+    cell: Cells
+    events: Events
+
+    @property
+    def _rehearsal(self) -> Rehearsal:
+        return Rehearsal(self.cell, self.wanted.given, self.wanted.kind in _SPEAKS)
+
+    async def reply(self, text: str) -> Judged:
+        """Try a coder's whole reply. CellMissing: there is no cell to try it in."""
+        try:
+            reply = REPLY.parse(text)
+        except DecisionInvalid as error:
+            return Judged((error.message,))
+        checks, faults = checking.parse(reply.checks)
+        return await self.source(cleaned(reply.source), checks, faults)
+
+    async def source(self, source: str, checks: Sequence[Check], faults: Sequence[str] = ()) -> Judged:
+        """Try a source with its checks; `faults` were found before. CellMissing."""
+        verdict = await self._audited(source)
+        found = [*map(str, verdict.faults), *faults]
+        if verdict.listable and not faults:
+            found += checking.weak(checks, verdict.slots.writes | verdict.slots.deletes)
+            found += self._mute(checks)
+        if verdict.listable:
+            found += self._not_its_own(verdict)
+        refused = tuple(each.as_dict() for each in verdict.faults)
+        judged = Judged(tuple(found), refused, source, verdict, tuple(checks))
+        return judged if found else await self._rehearsed(judged, verdict)
+
+    async def worth(self, judged: Judged) -> dict[str, int]:
+        """How many mutants of an accepted method were made, and how many of them its checks kill."""
+        assert judged.verdict is not None
+        made = killed = 0
+        for text in await asyncio.to_thread(mutants, judged.source):
+            try:
+                program = await self._prepared(text, judged.verdict)
+            except MethodFailed:  # it is no method at all, so there is nothing for a check to find
+                continue
+            made += 1
+            killed += await self._kills(program, judged.checks)
+        return {"made": made, "killed": killed}
+
+    async def _audited(self, source: str) -> Verdict:
+        context = Context(selector=self.wanted.selector, signature=self.wanted.signature)
+        verdict = await asyncio.to_thread(audit, source, context)
+        self.events.emit(
+            "guardian.verdict",
+            selector=self.wanted.selector,
+            accepted=verdict.accepted,
+            faults=[fault.rule for fault in verdict.faults],
+            policy=verdict.policy,
+            digest=verdict.digest,
+        )
+        return verdict
+
+    def _not_its_own(self, verdict: Verdict) -> list[str]:
+        """Slots that it would change and that only the codex and the kernel write: the kernel refuses it there."""
+        slots = verdict.slots
+        # Those that are the kernel's anywhere are the guardian's to tell.
+        own = self.wanted.protected - SHIPPED.kernel_slots
+        taken = sorted((slots.writes | slots.mutates | slots.deletes) & own)
+        return [f"it changes `{name}`, which only the codex and the kernel write" for name in taken]
+
+    def _mute(self, checks: Sequence[Check]) -> list[str]:
+        """A facet or protocol whose check expects no words."""
+        if self.wanted.kind not in _SPEAKS:
+            return []
+        return [
+            f"check {number}: a {self.wanted.kind} answers with text, not with {checking.shown(check.result)}"
+            for number, check in enumerate(checks, 1)
+            if not isinstance(check.result, str)
+        ]
+
+    async def _rehearsed(self, judged: Judged, verdict: Verdict) -> Judged:
+        try:
+            program = await self._prepared(judged.source, verdict)
+        except MethodFailed as error:
+            return Judged((error.message,), (), judged.source, verdict, judged.checks)
+        faults = await self._rehearsal.all(program, judged.checks)
+        return Judged(tuple(faults), (), judged.source, verdict, judged.checks, program)
+
+    async def _prepared(self, source: str, verdict: Verdict) -> Program:
+        """Lowered aside: a method of a hundred lines takes the better part of the time that a callback may use."""
+        return await asyncio.to_thread(programs.prepare, source, verdict.slots, self.wanted.selector)
+
+    async def _kills(self, program: Program, checks: Sequence[Check]) -> bool:
+        for check in checks:
+            if await self._rehearsal.one(program, check):
+                return True
+        return False
+
+
+def cleaned(source: str) -> str:
+    r"""A source without what models put around one: a fence, an indentation, blank lines at both ends.
+
+    >>> cleaned("```python\n  def f_(self):\n      return 1\n```\n")
+    'def f_(self):\n    return 1\n'
+    """
+    lines = source.split("\n")
+    while lines and (not lines[0].strip() or lines[0].strip().startswith(_FENCE)):
+        lines.pop(0)
+    while lines and (not lines[-1].strip() or lines[-1].strip() == _FENCE):
+        lines.pop()
+    return textwrap.dedent("\n".join(lines)) + "\n"

@@ -1,0 +1,1 @@
+"""The lifecycle of methods: installed, compared with the intent, retired, rolled back."""

@@ -1,0 +1,218 @@
+"""Methods as every door shows them: plain data, with what each did and why it came and went."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from batos.errors import NotFound
+from batos.image import methods, roots, uses, whose
+from batos.image.lookup import find_object
+from batos.image.records import Lineage
+from batos.image.roots import Root
+from batos.methods.lifecycle import scoring
+from batos.objects.method import Intent, Method
+from batos.objects.mirror import as_json
+from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
+
+_LIST = "`batos method list` lists them."
+
+
+def found(root: Root, name: str) -> Lineage:
+    """The lineage of `OBJECT.SELECTOR` (split at the last dot), the object's own or an inherited one; NotFound."""
+    holder, selector = _split(root, name)
+    for each in delegation(holder):
+        lineage = methods.lineage_of(root, each, selector)
+        if lineage is not None:
+            return lineage
+        if selector in own_slots(each):
+            break
+    raise _never_made(root, holder, name)
+
+
+def slot(root: Root, name: str) -> tuple[str, str]:
+    """Where the intent or method of `OBJECT.SELECTOR` stands: its holder's reference, and the selector; NotFound."""
+    holder, selector = _split(root, name)
+    there = lookup(holder, selector)
+    if there is None:
+        raise _never_made(root, holder, name)
+    if not isinstance(there.value, Intent | Method):
+        raise NotFound(f"{name} is no declared intent", field="method", remedy="Only an intent becomes a method.")
+    return reference(there.holder), selector
+
+
+def _split(root: Root, name: str) -> tuple[UvmObject, str]:
+    holder, dot, selector = name.rpartition(".")
+    if not dot or not selector:
+        raise NotFound(
+            f"{name!r} names no method",
+            field="method",
+            remedy=f"Name OBJECT.SELECTOR, as robin_prototype_obj.sage_facet_ is one. {_LIST}",
+        )
+    return find_object(root, holder, whose.NOBODY), selector
+
+
+def _never_made(root: Root, holder: UvmObject, name: str) -> NotFound:
+    holders, (known_as, _, selector) = list(delegation(holder)), name.rpartition(".")
+    if any(selector in own_slots(each) for each in holders):
+        remedy = f"If it is a declared intent, `batos method redefine {name} --wish TEXT` makes a method."
+        return NotFound(f"nothing was ever made for {name}", field="method", remedy=remedy)
+    slots = {slot for each in holders for slot, value in own_slots(each).items() if isinstance(value, Intent | Method)}
+    near = difflib.get_close_matches(selector, sorted(slots), 1, 0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return NotFound(f"{known_as} has no method {selector!r}{hint}", field="method", remedy=_LIST)
+
+
+def listed(root: Root, holder: UvmObject | None) -> list[dict[str, Any]]:
+    """A line for each slot that ever had a method; of one object, or of all."""
+    lineages = root[roots.METHODS].values() if holder is None else methods.lineages_of(root, holder)
+    return sorted((_line(root, each) for each in lineages), key=lambda line: line["method"])
+
+
+def _line(root: Root, lineage: Lineage) -> dict[str, Any]:
+    number = lineage.active or _last(lineage)
+    return {
+        **_head(root, lineage),
+        "revisions": len(lineage.revisions),
+        **_account(lineage, number),
+        "reason": lineage.retired.get(number, {}).get("reason"),
+    }
+
+
+def _head(root: Root, lineage: Lineage) -> dict[str, Any]:
+    """Which method it is, and how it stands."""
+    return {
+        "method": _name(root, lineage),
+        "object": roots.named(root, lineage.holder),
+        "selector": lineage.selector,
+        "kind": lineage.kind,
+        "state": _state(lineage),
+        "active": lineage.active,
+    }
+
+
+def tools(root: Root) -> list[dict[str, Any]]:
+    """The methods that are tools and can be called now: what each is for, and how it is called."""
+    found = []
+    for lineage in root[roots.METHODS].values():
+        if lineage.kind == "tool" and lineage.active:
+            method = lineage.revisions[lineage.active]
+            found.append(
+                {
+                    "tool": _name(root, lineage),
+                    "object": roots.named(root, lineage.holder),
+                    "selector": lineage.selector,
+                    "what": method.intent,
+                    "signature": "" if lineage.intent is None else lineage.intent.signature,
+                    "revision": lineage.active,
+                    "made_at": method.provenance["at"],
+                    "calls": _account(lineage, lineage.active)["calls"],
+                }
+            )
+    return sorted(found, key=lambda line: line["tool"])
+
+
+def whole(root: Root, lineage: Lineage, revision: int | None = None) -> dict[str, Any]:
+    """A method with all that is known of one revision: the one named, else the active, else the one that was last."""
+    number = revision if revision is not None else lineage.active or _last(lineage)
+    if number not in lineage.revisions:
+        raise NotFound(
+            f"{_name(root, lineage)} has no revision {number}",
+            field="revision",
+            remedy=f"It has 1 to {len(lineage.revisions)}; `batos method history` lists them.",
+        )
+    method = lineage.revisions[number]
+    return {
+        **_head(root, lineage),
+        "revision": number,
+        "revisions": len(lineage.revisions),
+        "source": method.source,
+        "intent": method.intent,
+        "verdict": as_json(method.verdict),
+        "checks": as_json(method.checks),
+        "provenance": as_json(method.provenance),
+        "ledger": _account(lineage, number),
+        "retired": lineage.retired.get(number),
+        "barred": lineage.barred["reason"] if lineage.barred else None,
+    }
+
+
+def history(root: Root, lineage: Lineage) -> dict[str, Any]:
+    """Every revision, and every change of the slot, oldest first."""
+    changes = [{"number": number, **_change(entry)} for number, entry in lineage.history.items()]
+    return {
+        "method": _name(root, lineage),
+        "kind": lineage.kind,
+        "state": _state(lineage),
+        "active": lineage.active,
+        "revisions": [_revision(lineage, number, changes) for number in lineage.revisions],
+        "changes": changes,
+    }
+
+
+def _change(entry: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {name: entry[name] for name in ("event", "at", "by", "reason", "revision", "former")}
+    return {**shown, "new_intent": "former_intent" in entry}
+
+
+def _revision(lineage: Lineage, number: int, changes: list[dict[str, Any]]) -> dict[str, Any]:
+    method = lineage.revisions[number]
+    came = next(each for each in changes if each["event"] == "installed" and each["revision"] == number)
+    went = next(_went(number, changes), None)
+    return {
+        "revision": number,
+        "active": number == lineage.active,
+        "digest": method.provenance["digest"],
+        "model": method.provenance["model"],
+        "came": {name: came[name] for name in ("at", "by", "reason")},
+        "went": went if number != lineage.active else None,
+        **_account(lineage, number),
+    }
+
+
+def _went(number: int, changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """When it last stopped being active and why: newest first."""
+    for each in reversed(changes):
+        if each["former"] == number:
+            replaced = each["event"] == "installed"
+            reason = f"revision {each['revision']} took its place" if replaced else each["reason"]
+            yield {"at": each["at"], "by": each["by"], "reason": reason}
+
+
+def _account(lineage: Lineage, number: int) -> dict[str, Any]:
+    """What the ledger says of a revision: in numbers as they are, and against its control as far as there is one."""
+    totals = lineage.totals.get(number) or uses.nothing()
+    method, control = totals["method"], totals["control"]
+    checks = len(lineage.revisions[number].checks) if number else 0
+    return {
+        "calls": method["calls"] + control["calls"],
+        "chosen": method["calls"],
+        "control": control["calls"],
+        "checks": checks,
+        "faults": method["faults"],
+        "gate_faults": method["gate_faults"],
+        "bad": method["bad"],
+        "seconds": round(method["seconds"], 3),
+        "tokens": method["tokens"],
+        **scoring.contribution(method, scoring.control(lineage, number)),
+    }
+
+
+def _state(lineage: Lineage) -> str:
+    """`active`, `retired`, `intent` (a person put it back, or it was declared anew) or `undeclared`."""
+    if lineage.active:
+        return "active"
+    if lineage.intent is None:
+        return "undeclared"
+    return "retired" if lineage.history[lineage.history.maxKey()]["event"] == "retired" else "intent"
+
+
+def _last(lineage: Lineage) -> int:
+    """The revision that was active last."""
+    newest_first = (each["former"] for _, each in reversed(list(lineage.history.items())))
+    return next((number for number in newest_first if number), 0)
+
+
+def _name(root: Root, lineage: Lineage) -> str:
+    return f"{roots.named(root, lineage.holder)}.{lineage.selector}"

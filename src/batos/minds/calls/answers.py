@@ -1,0 +1,138 @@
+"""An answer on its way: streamed, held against the gate, revised once on a concrete fault."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from batos.concurrency.offload import aside
+from batos.gate import checks
+from batos.gate.checks import Verdict
+from batos.gate.ground import OWN_NAMES, Draft, Ground
+from batos.inference.decisions.partial import AnswerStream
+from batos.inference.decisions.schema import Decision
+from batos.minds import prompt
+from batos.minds.calls import decisions
+from batos.minds.calls.questions import Question, Replied, infer
+from batos.minds.context import PartResult, Running, Said, Synthesis
+from batos.objects.message import Interpreter
+
+
+def ground_of(running: Running, synthesis: Synthesis, given: str = "") -> Ground:
+    """Gather what the answer may rest on; a mind within another is asked what that one made of the mission's question.
+
+    `given` is what a protocol was told beside the answer.
+    """
+    asked = "\n".join(filter(None, (running.brief.text if running.inner else "", given)))
+    recalled = synthesis.recalled.joined(running.seen)
+    return Ground(synthesis.question, recalled, OWN_NAMES, asked=asked, today=running.scene.asked_at[:10])
+
+
+async def say(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> Said:
+    """Ask for the mission's answer; its text is told as it grows."""
+    votes = running.inner and running.combine == "vote"
+    decision = decisions.woven(bool(synthesis.recalled.passages), inner=running.inner, votes=votes)
+    value, replied = await infer_streamed(interpreter, running, synthesis, question, decision)
+    cut = len(value.answer) >= (decisions.PART_ANSWER if running.inner else decisions.ANSWER)
+    gist = value.gist.strip() if votes else ""
+    return Said(value.answer.strip(), decisions.quoted(value), frozenset(value.unanswered), replied.text, cut, gist)
+
+
+def stand(running: Running, part: PartResult, path: str) -> Said:
+    """A part's answer as the mission's, word for word with its citations; whoever listens has it at once."""
+    said = part.answer.strip()
+    if not running.inner:
+        running.events.emit("mission.token", mission=running.id, path=path, text=said)
+    cut = len(part.answer) in (decisions.PART_ANSWER, decisions.ANSWER)
+    return Said(said, part.citations, text=told(part), cut=cut)
+
+
+async def revise(interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question) -> None:
+    """Once, with the faults as the only addition; an answer that is still faulty stands with its faults told."""
+    said, verdict = synthesis.said, synthesis.verdict
+    assert said is not None
+    assert verdict is not None
+    then = prompt.revision(running.voice, said.text, [fault.what for fault in verdict.faults])
+    synthesis.revised = verdict
+    retract(running, question.path)
+    again = replace(question, path=f"{running.name}/revising#0", then=then)
+    synthesis.said = await say(interpreter, running, synthesis, again)
+
+
+async def infer_streamed(
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question, decision: Decision[Any]
+) -> tuple[Any, Replied]:
+    """A decision whose field `answer` is told as it grows, unless it is not the mission's: a mind's within another."""
+    if not running.inner:
+        teller = _Teller(running, question.path, decision.in_mode(running.thinking.mode).key("answer"))
+        question = replace(question, on_token=teller.hear, on_again=teller.again)
+    return await infer_kept(interpreter, running, synthesis, question, decision)
+
+
+async def infer_kept(
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, question: Question, decision: Decision[Any]
+) -> tuple[Any, Replied]:
+    """A decision; what did not fit its prompt is left out from here on."""
+    value, replied = await infer(interpreter, running, synthesis.evidence, question, decision)
+    synthesis.evidence = replied.evidence
+    synthesis.shortened = max(synthesis.shortened, replied.shortened)
+    return value, replied
+
+
+class _Teller:
+    """Hears a reply and tells its answer's text, freed from the JSON around it; what is asked again is retracted."""
+
+    def __init__(self, running: Running, path: str, key: str) -> None:
+        self._running = running
+        self._path = path
+        self._stream = AnswerStream(key)
+
+    def hear(self, piece: str) -> None:
+        text = self._stream.feed(piece)
+        if text:
+            self._running.events.emit("mission.token", mission=self._running.id, path=self._path, text=text)
+
+    def again(self) -> None:
+        self._stream = AnswerStream(self._stream.key)
+        retract(self._running, self._path)
+
+
+def retract(running: Running, path: str) -> None:
+    """What was streamed under a path no longer stands."""
+    running.events.emit("mission.retracted", mission=running.id, path=path)
+
+
+def told(part: PartResult) -> str:
+    """A part's answer and citations, as another prompt shows them."""
+    if part.open:
+        return "(no answer)"
+    quotes = "".join(f'\n[{each.document}] "{prompt.one_line(each.quote)}"' for each in part.citations)
+    return f"{part.answer}{quotes}"
+
+
+def stands_alone(synthesis: Synthesis) -> bool:
+    """Whether the answer that stands is one part's alone, and so an answer to the one question that all were given."""
+    return synthesis.combined.get("winner") is not None
+
+
+async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> Verdict:
+    """The gate's verdict on the mission's answer, which is to answer every sub-query or name it as unanswered."""
+    if stands_alone(synthesis):
+        return await judge_alone(said, ground)
+    open_queries = frozenset(part.number for part in synthesis.parts if part.open)
+    return await _judged(_draft(said, ground, max(1, len(synthesis.parts)), open_queries))
+
+
+async def judge_alone(said: Said, ground: Ground) -> Verdict:
+    """The gate's verdict on an answer to the question itself."""
+    return await _judged(_draft(said, ground, 1, frozenset()))
+
+
+def _draft(said: Said, ground: Ground, queries: int, open_queries: frozenset[int]) -> Draft:
+    return Draft(said.answer, said.citations, said.unanswered, ground, queries, open_queries, said.cut)
+
+
+async def _judged(draft: Draft) -> Verdict:
+    """A long answer, and long evidence, is judged aside: a character costs more there than where it is only read."""
+    size = 24 * len(draft.answer) + 4 * sum(len(passage.text) for passage in draft.ground.passages)
+    return await aside(size, lambda: checks.judge(draft))

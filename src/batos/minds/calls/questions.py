@@ -1,0 +1,146 @@
+"""One question to the model within the window: composed, fitted, compacted once if the daemon says it is too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from batos.errors import AnswerCut, ContextOverflow
+from batos.inference.decisions.decide import Deciding, decide
+from batos.inference.decisions.schema import Decision
+from batos.inference.ollama.bridge import ChatRequest
+from batos.inference.session import Step
+from batos.memory.evidence import Evidence
+from batos.minds import prompt
+from batos.minds.context import Running, Thinking
+from batos.minds.prompt import Message, Scene
+from batos.objects.message import Interpreter, send
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked at one step of a cycle; `then` is appended to the prompt (a revision).
+
+    `on_token` hears the reply, `on_again` that what it heard no longer stands. `shorter` gives the task with so many
+    bytes less, and how many parts lost something; None where nothing may go.
+    """
+
+    path: str
+    task: str
+    then: tuple[Message, ...] = ()
+    on_token: Callable[[str], None] | None = None
+    on_again: Callable[[], None] | None = None
+    shorter: Callable[[int], tuple[str, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """A decision's text as the model gave it, and what its prompt had to do without."""
+
+    text: str
+    evidence: Evidence
+    shortened: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is sent, in the parts that compaction changes."""
+
+    scene: Scene
+    question: Question
+    guide: str
+    shortened: int = 0
+
+    def messages(self, running: Running) -> tuple[Message, ...]:
+        task = prompt.with_guide(self.question.task, self.guide)
+        return prompt.compose(self.scene, running.voice, task, self.question.then)
+
+    def lighter(self, running: Running, most: int) -> _Call:
+        """In at most so many bytes, as far as that goes: recall goes first, then old turns, then partials."""
+        call = self
+        excess = prompt.size(call.messages(running)) - most
+        if excess > 0:
+            scene = call.scene.with_evidence(call.scene.evidence.lightened(call.scene.question, excess))
+            call = replace(call, scene=scene)
+            excess = prompt.size(call.messages(running)) - most
+        if excess > 0 and call.question.shorter is not None:
+            task, shortened = call.question.shorter(excess)
+            call = replace(call, question=replace(call.question, task=task), shortened=shortened)
+        return call
+
+
+async def infer(
+    interpreter: Interpreter, running: Running, evidence: Evidence, question: Question, decision: Decision[M]
+) -> tuple[M, Replied]:
+    """Send `infer_` to the persona: what answers is pLLM_obj, or whatever the persona puts in its place."""
+    answered: tuple[M, Replied] = await send(interpreter, running.persona, "infer_", evidence, question, decision)
+    return answered
+
+
+async def ask(running: Running, evidence: Evidence, question: Question, decision: Decision[M]) -> tuple[M, Replied]:
+    """The model's decision: what `infer_` does.
+
+    A prompt that is estimated not to leave room for the answer is compacted before it is sent, and once more by the
+    daemon's counts if that was wrong. ContextOverflow, AnswerCut: even so it does not fit; they say what was left out.
+    """
+    deciding = _deciding(running, question, decision)
+    answer = running.thinking.reserved(decision)
+    call = _Call(running.scene.with_evidence(evidence), question, deciding.decision.guide)
+    call = call.lighter(running, prompt.room(running.thinking.window, answer, running.ratio))
+    messages = call.messages(running)
+    try:
+        value, text = await decide(deciding, messages)
+    except (ContextOverflow, AnswerCut) as overflow:
+        if isinstance(overflow, AnswerCut):
+            answer = max(answer, min(overflow.wanted, running.thinking.window // 2))
+        call = call.lighter(running, _counted_room(running.thinking, answer, overflow, prompt.size(messages)))
+        if call.messages(running) == messages:
+            raise _too_long(overflow, call) from overflow
+        try:
+            value, text = await decide(deciding, call.messages(running))
+        except (ContextOverflow, AnswerCut) as again:
+            raise _too_long(again, call) from again
+    return value, Replied(text, call.scene.evidence, call.shortened)
+
+
+def _deciding(running: Running, question: Question, decision: Decision[M]) -> Deciding[M]:
+    thinking = running.thinking
+    decision = decision.in_mode(thinking.mode)
+    options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
+    request = ChatRequest(thinking.model, (), options, schema=decision.format, think=thinking.think)
+    step = Step(question.path, question.on_token, question.on_again)
+    return Deciding(running.session, request, decision, thinking.mode, step, prompt.Continuation())
+
+
+def _counted_room(thinking: Thinking, answer: int, overflow: ContextOverflow | AnswerCut, size: int) -> int:
+    """Bytes that fit, by the daemon's counts; less than the prompt that it refused, whatever it counted."""
+    window = overflow.window or thinking.window
+    tokens = overflow.prompt_tokens or 2 * window
+    return min(size - 1, prompt.room(window, answer, tokens / max(1, size)))
+
+
+def _too_long(overflow: ContextOverflow | AnswerCut, call: _Call) -> ContextOverflow | AnswerCut:
+    """Return the same error with a message that says what was left out of the prompt."""
+    gone = call.scene.evidence
+    left_out = f"{gone.omitted_passages} passages, {gone.omitted_turns} turns, {call.shortened} parts shortened"
+    told = f"{overflow.message}; left out already: {left_out}; rules, persona and question never are"
+    if isinstance(overflow, AnswerCut):
+        return AnswerCut(overflow.prompt_tokens, overflow.answer_tokens, overflow.window, overflow.wanted, told)
+    return ContextOverflow(overflow.prompt_tokens, overflow.window, told)
+
+
+def room_for_evidence(running: Running, tasks: Sequence[tuple[str, Decision[Any]]]) -> int:
+    """Bytes that evidence may take so that each of these tasks still fits the window beside it. Never negative."""
+    return max(0, min(_room_beside(running, task, decision) for task, decision in tasks))
+
+
+def _room_beside(running: Running, task: str, decision: Decision[Any]) -> int:
+    thinking = running.thinking
+    task = prompt.with_guide(task, decision.in_mode(thinking.mode).guide)
+    bare = prompt.size(prompt.compose(running.scene, running.voice, task)) + prompt.EVIDENCE_SIZE
+    return prompt.room(thinking.window, thinking.reserved(decision), running.ratio) - bare

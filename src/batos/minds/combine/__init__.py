@@ -1,0 +1,1 @@
+"""Combining: how the parts of a mind become one answer."""

@@ -1,0 +1,216 @@
+"""What each call of a mission changed: computed from what was said before and after it, no model's opinion."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from batos.codex.when import folded
+from batos.gate import languages
+from batos.gate.checks import Verdict
+from batos.gate.citing import Quoted
+from batos.memory.terms import line_of, words
+from batos.minds.calls import sample_paths
+from batos.minds.context import PartResult, Running, Said, Synthesis
+
+#: {path, did, changed, what}
+Change: TypeAlias = dict[str, Any]
+
+#: What decided between two orders that named different candidates.
+_DECIDED = {
+    "agreed": "both orders named it",
+    "named": "the other order gave no valid choice",
+    "faults": "it has the fewest faults",
+    "citations": "it has the most citations",
+    "place": "it came first",
+}
+
+
+def told(running: Running, synthesis: Synthesis) -> list[Change]:
+    """What each call of this mind changed, in the order of the calls; nothing for a single call.
+
+    A repair and free reasoning belong to the call that they serve. The calls of a mind within this one are held
+    against that mind's answer, and the mind itself against this one's.
+    """
+    if not synthesis.parts or synthesis.said is None:
+        return []
+    return [
+        *_decomposing(running, synthesis),
+        *(entry for part in synthesis.parts for entry in _part(running, synthesis, part)),
+        *_voting(running, synthesis),
+        *_selecting(running, synthesis),
+        *_weaving(running, synthesis),
+        *_revising(running, synthesis),
+        *_protocol(running, synthesis),
+    ]
+
+
+def share(part: str, answer: str, question: str) -> tuple[int, int]:
+    """How many of the words that a part brings (small ones and the question's left out) stand in the answer, of all.
+
+    >>> share("The lamp is wound every night", "It is wound at night.", "How does the lamp burn?")
+    (2, 3)
+    """
+    brought = own_words(part) - own_words(question)
+    return len(brought & own_words(answer)), len(brought)
+
+
+def own_words(text: str) -> frozenset[str]:
+    """The words of a text that say something."""
+    return frozenset(words(text)) - languages.SMALL_WORDS
+
+
+def kept(citations: Sequence[Quoted], final: Sequence[Quoted]) -> int:
+    """How many of these citations stand among the final ones, whole or in part."""
+    return sum(1 for each in citations if any(_overlap(each, other) for other in final))
+
+
+def changed_words(before: str, after: str) -> float:
+    """The share of the longer text's words that the other does not have, each as often as it occurs; 0 to 1."""
+    one, other = Counter(words(before)), Counter(words(after))
+    longer = max(one.total(), other.total())
+    return 1 - (one & other).total() / longer if longer else 0.0
+
+
+def _overlap(one: Quoted, other: Quoted) -> bool:
+    shorter, longer = sorted((line_of(each.quote) for each in (one, other)), key=len)
+    return one.document == other.document and bool(shorter.strip()) and shorter in longer
+
+
+def _entry(path: str, did: str, changed: bool, what: str) -> Change:
+    return {"path": path, "did": did, "changed": changed, "what": what}
+
+
+def _decomposing(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+    if not synthesis.combined["decomposed"]:
+        return  # every part was given the question itself, and no call was made
+    own = folded(synthesis.question)
+    other = sum(1 for query in synthesis.queries.values() if folded(query) != own)
+    what = f"{len(synthesis.queries)} sub-queries, {other} of them other than the question"
+    if synthesis.undivided:
+        what = f"failed, so each part was given the question: {synthesis.undivided}"
+    yield _entry(f"{running.name}/decomposing#0", "decomposing", other > 0, what)
+
+
+def _part(running: Running, synthesis: Synthesis, part: PartResult) -> Iterator[Change]:
+    for entry in part.changes:
+        yield dict(entry)
+    path = f"{running.name}/{part.slot}" if part.is_mind else sample_paths.facet(running.name, part.slot)
+    changed, what = _came_of(synthesis, part)
+    yield _entry(path, "mind" if part.is_mind else "facet", changed, f"{part.name}: {what}")
+
+
+def _came_of(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
+    """Whether a part's answer is in the mission's, and how much of it."""
+    if part.failure is not None:
+        return False, f"failed, {part.failure.code}"
+    if part.open:
+        return False, "had no answer"
+    if "winner" in synthesis.combined:
+        return _competed(synthesis, part)
+    said = synthesis.said
+    assert said is not None
+    there, brought = share(part.answer, said.answer, synthesis.question)
+    cited = kept(part.citations, said.citations)
+    what = f"{there} of its {brought} words"
+    if part.citations:
+        what += f" and {cited} of its {len(part.citations)} citations"
+    others = frozenset[str]().union(
+        *(own_words(each.answer) for each in synthesis.parts if each is not part and not each.open),
+        own_words(synthesis.question),
+    )
+    alone = (own_words(part.answer) - others) & own_words(said.answer)
+    return bool(alone or cited), f"{what} stand in the answer"
+
+
+def _competed(synthesis: Synthesis, part: PartResult) -> tuple[bool, str]:
+    combined = synthesis.combined
+    if combined["winner"]["number"] == part.number:
+        return True, "its answer stands"
+    group = next((group for group in combined.get("votes", ()) if part.number in group), ())
+    if combined["winner"]["number"] in group:
+        return True, "voted for the answer that stands"
+    return False, "its answer does not stand"
+
+
+def _voting(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+    combined = synthesis.combined
+    if "votes" not in combined:
+        return
+    groups = combined["votes"]
+    most = max(map(len, groups))
+    if combined["majority"]:
+        asked, of = combined["asked"], combined["of"]
+        stopped = f", stopped after {asked} of {of}" if asked < of else ""
+        what = f"{most} of {sum(map(len, groups))} votes for {combined['winner']['name']}{stopped}"
+    else:
+        what = f"no majority: {sum(map(len, groups))} votes for {len(groups)} answers"
+    first = min(number for group in groups for number in group)
+    yield _entry(f"{running.name}/voting#0", "voting", combined["winner"]["number"] != first, what)
+
+
+def _selecting(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+    combined = synthesis.combined
+    if "named" not in combined:
+        return
+    names = {part.number: part.name for part in synthesis.parts}
+    winner, (one, other) = combined["winner"]["number"], combined["named"]
+    first = min(combined["shown"])
+    said = [names.get(number, "nobody validly") for number in (one, other)]
+    what = f"named {said[0]}, of {combined['candidates']}"
+    yield _entry(f"{running.name}/selecting#0", "selecting", one not in (None, first), what)
+    what = f"named {said[1]} in another order; {combined['winner']['name']} stands: {_DECIDED[combined['decided']]}"
+    yield _entry(f"{running.name}/selecting#1", "selecting", winner != (first if one is None else one), what)
+
+
+def _weaving(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+    if synthesis.combined.get("mode") != "weave":
+        return
+    woven, _ = synthesis.drafts[0]
+    parts = [part for part in synthesis.parts if not part.open]
+    from_parts = frozenset[str]().union(*(own_words(part.answer) for part in parts))
+    own = own_words(woven.answer)
+    cited = [each for part in parts for each in part.citations]
+    what = f"{len(own & from_parts)} of {len(own)} words came from the parts"
+    if cited:
+        what += f", {kept(cited, woven.citations)} of {len(cited)} citations kept"
+    as_it_was = any(folded(part.answer) == folded(woven.answer) for part in parts)
+    yield _entry(f"{running.name}/synthesizing#0", "weaving", not as_it_was, what)
+
+
+def _revising(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+    if synthesis.revised is None:
+        return
+    (before, _), (after, verdict) = synthesis.drafts[:2]
+    what = f"{_faults(synthesis.revised, verdict)}, {_percent(before, after)} of the words changed"
+    yield _entry(f"{running.name}/revising#0", "revising", _differ(before, after), what)
+
+
+def _protocol(running: Running, synthesis: Synthesis) -> Iterator[Change]:
+    if synthesis.protocol is None:
+        return
+    slot, tried = str(synthesis.protocol["slot"]), synthesis.protocol
+    path = sample_paths.protocol(running.name, slot)
+    if "failure" in tried:
+        yield _entry(path, slot, False, f"failed, {tried['failure']['code']}; the answer stands as it was")
+    elif not tried["applied"]:
+        what = f"dropped: {len(synthesis.drafts[-1][1].faults)} faults would be {len(tried['faults'])}"
+        yield _entry(path, slot, False, what)
+    else:
+        (before, was), (after, verdict) = synthesis.drafts[-2:]
+        what = f"applied, {_faults(was, verdict)}, {_percent(before, after)} of the words changed"
+        yield _entry(path, slot, _differ(before, after), what)
+
+
+def _faults(before: Verdict, after: Verdict) -> str:
+    found = ", ".join(dict.fromkeys(fault.check for fault in before.faults))
+    return f"faults {len(before.faults)} -> {len(after.faults)}{f' ({found})' if found else ''}"
+
+
+def _percent(before: Said, after: Said) -> str:
+    return f"{100 * changed_words(before.answer, after.answer):.0f} %"
+
+
+def _differ(before: Said, after: Said) -> bool:
+    return folded(before.answer) != folded(after.answer) or before.citations != after.citations

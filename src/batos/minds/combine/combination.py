@@ -1,0 +1,102 @@
+"""Combining: how the parts of a mind become one answer: woven, selected from, or voted on."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from batos.codex.when import folded
+from batos.errors import InternalError
+from batos.gate.checks import Verdict
+from batos.gate.ground import Ground
+from batos.minds import prompt
+from batos.minds.calls import answers
+from batos.minds.calls.questions import Question
+from batos.minds.combine import selection, voting, weave
+from batos.minds.context import Enough, PartResult, Running, Synthesis
+from batos.objects.message import Interpreter
+
+Mode: TypeAlias = Literal["weave", "select", "vote"]
+
+
+def mode(running: Running) -> Mode:
+    """How this mind's parts are to become one answer: for select and vote each is given the question itself.
+
+    `auto` weaves, since decomposing makes sub-queries that differ; so does a mind within another, whatever was asked.
+    """
+    return "weave" if running.inner or running.combine == "auto" else running.combine
+
+
+def enough(running: Running, synthesis: Synthesis) -> Enough | None:
+    """When parts that vote need not be asked further; None where all are asked at once."""
+    if mode(running) != "vote":
+        return None
+    of, question = len(synthesis.queries), synthesis.question
+    return lambda parts: voting.tally(parts, question, of).majority is not None
+
+
+async def combine(interpreter: Interpreter, running: Running, synthesis: Synthesis) -> Ground:
+    """Fill the synthesis with an answer and the gate's verdict; answers the ground on which it was judged.
+
+    In a cycle a fault leads to one revision. A reflex is one call, whatever the gate finds; the faults of a mind within
+    another are told with its answer, which is judged again in what it is joined to.
+    """
+    ground = answers.ground_of(running, synthesis)
+    if not synthesis.parts:
+        await weave.reflex(interpreter, running, synthesis)
+        synthesis.verdict = await _judged(synthesis, ground)
+        return ground
+    question = await _combined(interpreter, running, synthesis, ground)
+    synthesis.verdict = await _judged(synthesis, ground)
+    if not (synthesis.verdict.ok or running.inner):
+        await answers.revise(interpreter, running, synthesis, question)
+        synthesis.verdict = await _judged(synthesis, ground)
+    return ground
+
+
+async def _judged(synthesis: Synthesis, ground: Ground) -> Verdict:
+    said = synthesis.said
+    if said is None:
+        raise InternalError("there is no answer to judge")
+    verdict = await answers.judge(synthesis, said, ground)
+    synthesis.drafts.append((said, verdict))
+    return verdict
+
+
+async def _combined(interpreter: Interpreter, running: Running, synthesis: Synthesis, ground: Ground) -> Question:
+    """Let one answer stand; answers the question that a revision of it would go on from."""
+    how = _mode_of(running, synthesis)
+    standing = selection.candidates(synthesis.parts)
+    if not standing:
+        how = "weave"  # where nobody has an answer there is none to choose: the weave is what says so
+    synthesis.combined = {"mode": how, "decomposed": mode(running) == "weave"}
+    if synthesis.undivided:
+        synthesis.combined["undivided"] = synthesis.undivided
+    if how == "weave":
+        return await weave.weave(interpreter, running, synthesis)
+    if how == "vote":
+        standing = await _voted(synthesis, ground)
+    winner = await selection.select(interpreter, running, synthesis, standing, ground)
+    synthesis.combined["winner"] = {"number": winner.number, "slot": winner.slot, "name": winner.name}
+    path = f"{running.name}/{'voting' if how == 'vote' else 'selecting'}#0"
+    synthesis.said = answers.stand(running, winner, path)
+    return Question(path, prompt.reflex_task(running.voice, synthesis.question))
+
+
+def _mode_of(running: Running, synthesis: Synthesis) -> Mode:
+    """As asked for; what `auto` would weave competes if the decomposition gave every part the same question."""
+    auto = running.inner or running.combine == "auto"
+    same = len({folded(part.query) for part in synthesis.parts}) == 1
+    return "select" if auto and same and len(synthesis.parts) > 1 else mode(running)
+
+
+async def _voted(synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:
+    """The best of the majority's answers; without a majority the best of each group, to be selected from."""
+    tally = voting.decided(synthesis.parts, synthesis.question, len(synthesis.queries))
+    synthesis.combined |= {
+        "votes": [[part.number for part in group] for group in tally.groups],
+        "asked": len(synthesis.parts),
+        "of": tally.of,
+        "majority": tally.majority is not None,
+    }
+    groups = (tally.majority,) if tally.majority else tally.groups
+    return tuple([await selection.best(group, ground) for group in groups])

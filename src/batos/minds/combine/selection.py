@@ -1,0 +1,132 @@
+"""Selecting: of parts that answer the same question one stands, named by the model in two orders or by the gate."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from batos.codex.when import folded
+from batos.errors import DecisionInvalid
+from batos.gate.ground import Ground
+from batos.minds import prompt
+from batos.minds.calls import answers, decisions
+from batos.minds.calls.questions import Question
+from batos.minds.context import PartResult, Running, Said, Synthesis
+from batos.minds.prompt import Spoken
+from batos.objects.message import Interpreter
+
+
+@dataclass(frozen=True, slots=True)
+class Merit:
+    """What is computed of a candidate where the model does not tell: fewer faults, then more citations, then place."""
+
+    faults: int
+    citations: int
+    place: int
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """The least is the best."""
+        return (self.faults, -self.citations, self.place)
+
+
+def candidates(parts: Sequence[PartResult]) -> tuple[PartResult, ...]:
+    """The parts that can stand: those with an answer, each answer once."""
+    found: dict[str, PartResult] = {}
+    for part in parts:
+        if not part.open:
+            found.setdefault(folded(part.answer), part)
+    return tuple(found.values())
+
+
+def orders(question: str, answers: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Two orders of the places 0..n-1 in which no place comes at the same position twice.
+
+    They follow from the texts alone, so a retry or a replay shows the same prompts and finds them in the journal.
+    """
+    seed = hashlib.sha256("\0".join((question, *answers)).encode("utf-8", "surrogatepass")).digest()
+    shuffle = random.Random(seed)
+    first = list(range(len(answers)))
+    shuffle.shuffle(first)
+    second = first
+    while len(answers) > 1 and any(one == other for one, other in zip(first, second, strict=True)):
+        second = shuffle.sample(first, len(first))
+    return tuple(first), tuple(second)
+
+
+def settled(named: Sequence[int | None], merits: Sequence[Merit]) -> tuple[int, str]:
+    """Which candidate stands, and what decided: `agreed`, `named`, `faults`, `citations` or `place`.
+
+    `named` has what each order named, None where no valid choice came; if none did, all candidates compete.
+    """
+    told = {place for place in named if place is not None}
+    if len(told) == 1 and None not in named:
+        return told.pop(), "agreed"
+    left = [merits[place] for place in sorted(told or range(len(merits)))]
+    best = min(left, key=lambda merit: merit.rank)
+    if len(left) == 1:
+        return best.place, "named"
+    if sum(1 for merit in left if merit.faults == best.faults) == 1:
+        return best.place, "faults"
+    if sum(1 for merit in left if merit.rank[:2] == best.rank[:2]) == 1:
+        return best.place, "citations"
+    return best.place, "place"
+
+
+async def select(
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground
+) -> PartResult:
+    """The part that stands among the given ones, of which there is one at least; one alone needs no call."""
+    if len(standing) == 1:
+        synthesis.combined |= {"candidates": 1, "decided": "alone"}
+        return standing[0]
+    named: list[int | None] = []
+    for sample, order in enumerate(orders(synthesis.question, [part.answer for part in standing])):
+        shown = [standing[place] for place in order]
+        chosen = await _named(interpreter, running, synthesis, shown, sample)
+        named.append(None if chosen is None else order[chosen - 1])
+    merits = await _merits(standing, ground) if len(set(named)) > 1 or None in named else ()
+    winner, decided = settled(named, merits)
+    synthesis.combined |= {
+        "candidates": len(standing),
+        "shown": [part.number for part in standing],
+        "named": [None if place is None else standing[place].number for place in named],
+        "decided": decided,
+    }
+    return standing[winner]
+
+
+async def _named(
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, shown: Sequence[PartResult], sample: int
+) -> int | None:
+    """The number of the candidate that the model names, counted from 1 as shown; None if it gives no valid one."""
+    spoken = [Spoken(at, "", "", answers.told(part)) for at, part in enumerate(shown, start=1)]
+
+    def shorter(excess: int) -> tuple[str, int]:
+        parts, lost = prompt.shortened(spoken, excess)
+        return prompt.select_task(running.voice, synthesis.question, parts), lost
+
+    task = prompt.select_task(running.voice, synthesis.question, spoken)
+    question = Question(f"{running.name}/selecting#{sample}", task, shorter=shorter)
+    decision = decisions.choice(len(shown))
+    try:
+        value, _ = await answers.infer_kept(interpreter, running, synthesis, question, decision)
+    except DecisionInvalid:
+        return None
+    return int(value.best)
+
+
+async def best(group: Sequence[PartResult], ground: Ground) -> PartResult:
+    """Of parts that say the same, the one with the fewest faults, then the most citations, then the first."""
+    merits = await _merits(group, ground) if len(group) > 1 else [Merit(0, 0, 0)]
+    return group[min(merits, key=lambda merit: merit.rank).place]
+
+
+async def _merits(standing: Sequence[PartResult], ground: Ground) -> list[Merit]:
+    found = []
+    for place, part in enumerate(standing):
+        verdict = await answers.judge_alone(Said(part.answer.strip(), part.citations), ground)
+        found.append(Merit(len(verdict.faults), len(part.citations), place))
+    return found

@@ -1,0 +1,146 @@
+"""Voting: answers to the same question are grouped by what they say, and asking stops when the majority is certain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from batos.gate import figures, languages, numerals
+from batos.memory.terms import words
+from batos.minds.context import PartResult
+
+#: Two answers whose words agree to this share (Jaccard, without small words and those of the question) say the same.
+ALIKE = 0.5
+#: An answer of so many words at most is a short phrase: it says the same as another one that contains it.
+PHRASE = 6
+
+_YES = frozenset("yes yeah ja jawohl oui si sì sí sim да 是 是的 对 はい हाँ हां जी".split())
+_NO = frozenset("no nope nein non não nee нет 不 不是 否 いいえ नहीं".split())
+_NOT = frozenset(
+    "not no never none nicht kein keine keinen keiner nie niemals pas jamais aucun aucune nunca ningún não nem niet"
+    " geen нет не никогда nessuno mai neither nor without cannot isn't aren't wasn't don't doesn't didn't won't can't"
+    " नहीं".split()
+)
+_OPENING = re.compile(r"[^\w]*([\w']+(?:\s?的)?)\s*(?:[,.;:!。，、！–—-]|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What an answer says, in the forms in which it is compared."""
+
+    verdict: bool | None
+    numbers: tuple[frozenset[object], ...]
+    words: frozenset[str]
+    denies: bool
+    brief: bool
+
+
+def ballot(answer: str, question: str) -> Ballot:
+    """An answer as it is compared: yes or no at its head, the numbers that the question does not have, its own words.
+
+    >>> ballot("Yes, it is 1,200 m.", "How deep is it?").verdict
+    True
+    """
+    opening = _OPENING.match(answer.casefold())
+    head = opening[1] if opening else ""
+    verdict = True if head in _YES else False if head in _NO else None
+    asked = figures.known(question)
+    numbers = tuple(
+        frozenset[object](each.values or {each.text})
+        for each in figures.find(answer)
+        if not (each.values & asked.values or each.text in asked.written)
+    )
+    said = words(answer.replace("\u2019", "'"))
+    if len(said) <= PHRASE:
+        # In a few words a number may be written out; in many it is a way of speaking.
+        spelled = (value for value in numerals.spelled(answer) if value > 1 and value not in asked.values)
+        numbers = numbers or tuple(frozenset[object]({value}) for value in sorted(spelled))
+    own = frozenset(word for word in said if word not in languages.SMALL_WORDS and not word[0].isdigit())
+    return Ballot(
+        verdict,
+        numbers,
+        own - frozenset(words(question)),
+        bool(_NOT.intersection(re.findall(r"[\w']+", answer.casefold().replace("\u2019", "'")))),
+        len(said) <= PHRASE,
+    )
+
+
+def same(one: Ballot, other: Ballot) -> bool:
+    """Whether two answers say the same: the first of these that both can be held to decides.
+
+    Yes or no; one number each; the numbers; a short phrase that stands in the other; the share of common words.
+    """
+    if one.verdict is not None and other.verdict is not None:
+        return one.verdict is other.verdict
+    if one.numbers and other.numbers:
+        return _same_numbers(one.numbers, other.numbers)
+    if one.denies != other.denies:
+        return False
+    common, all_words = one.words & other.words, one.words | other.words
+    if not all_words:
+        return one.numbers == other.numbers
+    if (one.brief and one.words and one.words <= other.words) or (
+        other.brief and other.words and other.words <= one.words
+    ):
+        return True
+    return len(common) >= ALIKE * len(all_words)
+
+
+def _same_numbers(one: Sequence[frozenset[object]], other: Sequence[frozenset[object]]) -> bool:
+    """Whether every number of the answer with fewer of them is in the other; 1.200 may be 1200 or 1.2."""
+    fewer, more = sorted((one, other), key=len)
+    return all(any(number & another for another in more) for number in fewer)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The votes so far: groups of parts that say the same, in the order in which each was first said.
+
+    `asked` counts the parts that were asked, `of` all that there are; a part without an answer has no vote.
+    """
+
+    groups: tuple[tuple[PartResult, ...], ...]
+    asked: int
+    of: int
+
+    @property
+    def votes(self) -> int:
+        """How many voted."""
+        return sum(len(group) for group in self.groups)
+
+    @property
+    def majority(self) -> tuple[PartResult, ...] | None:
+        """The group that has more than half of the votes, however those still to come are cast."""
+        possible = self.votes + self.of - self.asked
+        return next((group for group in self.groups if 2 * len(group) > possible), None)
+
+
+def tally(parts: Sequence[PartResult], question: str, of: int) -> Tally:
+    """The votes of the parts that were asked, in order; each joins the first group whose first member says the same.
+
+    What is compared is the gist that a part gave with its answer; its answer where it gave none.
+    """
+    groups: list[tuple[Ballot, list[PartResult]]] = []
+    for part in parts:
+        if part.open:
+            continue
+        cast = ballot(part.gist or part.answer, question)
+        joined = next((members for head, members in groups if same(head, cast)), None)
+        if joined is None:
+            groups.append((cast, [part]))
+        else:
+            joined.append(part)
+    return Tally(tuple(tuple(members) for _, members in groups), len(parts), of)
+
+
+def decided(parts: Sequence[PartResult], question: str, of: int) -> Tally:
+    """The tally at the first part after which the majority was certain, else that of all parts.
+
+    Parts that were asked at once give the same tally as parts asked one after another until it is decided.
+    """
+    for asked in range(1, len(parts)):
+        found = tally(parts[:asked], question, of)
+        if found.majority:
+            return found
+    return tally(parts, question, of)

@@ -1,0 +1,159 @@
+"""What a mission needs before it thinks, read from its snapshot: persona, model, files, ancestors, clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from batos import brief as briefs
+from batos.brief import MissionBrief
+from batos.codex import graph_names
+from batos.codex.codex import PILLARS
+from batos.codex.meta_prompts import FIRST_RATIO
+from batos.concurrency.offload import aside
+from batos.errors import NotFound
+from batos.genesis import measures
+from batos.image import roots
+from batos.image.records import Attachment, Brief
+from batos.image.roots import Root, named_objects
+from batos.inference.cost import Limits
+from batos.inference.journal import Journal
+from batos.memory.evidence import Passage
+from batos.memory.passages import passages
+from batos.minds.context import Running, Thinking, ratio
+from batos.minds.prompt import Voice
+from batos.objects.prototype import UvmObject, lookup
+
+#: The journal note of an attempt's beginning has the ratios under this name.
+RATIO_NOTE = "tokens_per_byte"
+#: What is told of an attempt's error.
+_TOLD = ("code", "field", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A mission's brief, when its question was asked, and the missions whose paid answers it may use, oldest first.
+
+    `retried` are those of them that asked the same question, nearest first.
+    """
+
+    brief: MissionBrief
+    asked_at: str
+    ancestors: tuple[str, ...]
+    retried: tuple[str, ...]
+
+
+def asked(root: Root, record: Brief) -> Asked:
+    """Read a brief. A retry (an ancestor with the same question) keeps the ancestor's clock, so that what was paid for
+    is found again."""
+    brief = briefs.parse({name: value for name, value in record.value.items() if name != "id"})
+    asked_at, same = record.accepted_at, True
+    ancestors: list[str] = []
+    retried: list[str] = []
+    ancestor = brief.ancestor
+    while ancestor is not None and ancestor not in ancestors:
+        ancestors.insert(0, ancestor)
+        earlier = _record(root, ancestor)
+        same = same and earlier.value["text"] == brief.text
+        if same:
+            asked_at = earlier.accepted_at
+            retried.append(ancestor)
+        ancestor = earlier.value.get("ancestor")
+    return Asked(brief, asked_at, tuple(ancestors), tuple(retried))
+
+
+def _record(root: Root, mission: str) -> Brief:
+    try:
+        return roots.mission_record(root, mission).brief
+    except KeyError as error:
+        raise NotFound(f"there is no mission {mission!r}", field="ancestor") from error
+
+
+def persona_of(root: Root, persona: str) -> UvmObject:
+    """The prototype of a persona; NotFound."""
+    name = graph_names.prototype_name(persona)
+    try:
+        return named_objects(root)[name]
+    except KeyError as error:
+        raise NotFound(f"the image has no {name}", remedy="Run `batos genesis`.") from error
+
+
+def is_persona(obj: UvmObject) -> bool:
+    """Whether the object can think under a voice of its own."""
+    slots = ("name", "core_identity", "core_method", "prompts", "options")
+    return all(lookup(obj, slot) is not None for slot in slots)
+
+
+def as_persona(running: Running, persona: UvmObject) -> Running:
+    """The same mission with this persona's voice and model."""
+    return replace(
+        running,
+        persona=persona,
+        voice=voice_of(persona),
+        thinking=thinking_of(persona),
+        name=str(persona.name).lower(),
+    )
+
+
+def voice_of(persona: UvmObject) -> Voice:
+    """The persona as prompts need it."""
+    return Voice(persona.name, persona.core_identity, persona.core_method, persona.prompts)
+
+
+def thinking_of(persona: UvmObject) -> Thinking:
+    """The model that genesis made for the persona, else its base, with the persona's options."""
+    made = lookup(persona, "persona_model")
+    options = dict(persona.options)
+    mode, think = options.pop("mode", "direct"), bool(options.pop("think", False))
+    return Thinking(made.value if made else persona.model, options, mode, think)
+
+
+def ratios_of(root: Root, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Tokens a byte for a mission's prompts, by each model that a persona thinks with.
+
+    An earlier attempt's (by its notes, nearest first), so that the same evidence is chosen and the same prompts are
+    made; else what was measured with the model so far.
+    """
+    noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
+    objects = named_objects(root)
+    personas = (objects[name] for name in map(graph_names.prototype_name, PILLARS) if name in objects)
+    models = [thinking_of(persona).model for persona in personas]
+    return {model: noted.get(model) or ratio_of(root, model) for model in models}
+
+
+def ratio_of(root: Root, model: str) -> float:
+    """Return the tokens that a byte of prompt costs a model: as measured with it, with its base, or at first."""
+    return ratio(*measures.counted(root, model), FIRST_RATIO)
+
+
+def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    """Why these missions' attempts failed, as the journal has it; of each the newest first."""
+    return tuple(
+        {"mission": mission, "at": note["at"], **{key: note["failed"][key] for key in _TOLD if key in note["failed"]}}
+        for mission in attempts
+        for note in reversed(journal.notes(mission))
+        if "failed" in note
+    )
+
+
+async def passages_of(root: Root, brief: MissionBrief) -> tuple[Passage, ...]:
+    """The passages of the brief's files; long files are read and cut aside."""
+    kept = root[roots.ATTACHMENTS]
+    files = [(ref.name, ref.sha256, kept[ref.sha256]) for ref in brief.attachments]
+    return await aside(sum(file.size for _, _, file in files), partial(_cut, files))
+
+
+def _cut(files: Iterable[tuple[str, str, Attachment]]) -> tuple[Passage, ...]:
+    return passages((name, sha256, file.read().decode("utf-8")) for name, sha256, file in files)
+
+
+def limits_of(brief: MissionBrief, configured: Limits) -> Limits:
+    """What the brief allows, else what is configured."""
+    budget = brief.budget
+    return Limits(
+        calls=(budget and budget.calls) or configured.calls,
+        tokens=(budget and budget.tokens) or configured.tokens,
+        seconds=(budget and budget.seconds) or configured.seconds,
+    )

@@ -1,0 +1,104 @@
+"""The Prototypal State Machine: a cycle is a clone whose state is its first parent, and a step is one message to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any, Final
+
+from batos.codex import graph_names
+from batos.errors import InternalError, ObjectError
+from batos.minds.context import Running
+from batos.minds.stopping import Held
+from batos.objects.message import Interpreter, send
+from batos.objects.prototype import UvmObject, become, parents_of
+
+#: Which states may follow which; everything may follow into FAILED.
+FOLLOWS: Final = {
+    "IDLE": {"DECOMPOSING", "SYNTHESIZING"},
+    "DECOMPOSING": {"DELEGATING"},
+    "DELEGATING": {"SYNTHESIZING"},
+    "SYNTHESIZING": {"COMPLETE"},
+    "COMPLETE": {"IDLE"},
+}
+
+
+def begin(orchestrator: UvmObject) -> UvmObject:
+    """A cycle: a clone of the prototype, in the state IDLE."""
+    cycle: UvmObject = getattr(orchestrator, graph_names.CYCLE).clone()
+    become(cycle, _prototype(orchestrator, "IDLE"))
+    return cycle
+
+
+def state_of(cycle: UvmObject) -> str:
+    """The name of the state that a cycle is in: that of its first parent."""
+    return str(parents_of(cycle)[0].name)
+
+
+class Machine:
+    """Runs a cycle from IDLE to IDLE again, or to FAILED."""
+
+    def __init__(self, orchestrator: UvmObject, interpreter: Interpreter, running: Running) -> None:
+        self._orchestrator = orchestrator
+        self._interpreter = interpreter
+        self._running = running
+
+    async def steps(self, cycle: UvmObject) -> AsyncGenerator[str, None]:
+        """Each state as it is entered; stop iterating to stop between two states.
+
+        An exception in a state moves the cycle to FAILED, which dooms the transaction (of the mission's own mind: a
+        mind within it has nothing to doom), and is raised again. Between two states the mission may be held: its
+        thought is doomed like any that did not end, and its cycle stands where it stood, for nothing failed.
+        """
+        state = self._enter(cycle, "IDLE")
+        yield state
+        while True:
+            try:
+                self._hold()
+                state = self._enter(cycle, await self._next(cycle, state))
+            except Held:
+                self._running.doom()
+                raise
+            except BaseException:
+                await self._fail(cycle)
+                raise
+            yield state
+            if state == "IDLE":
+                return
+
+    async def run(self, cycle: UvmObject) -> None:
+        """All steps of a cycle, which is IDLE again after them."""
+        async for _ in self.steps(cycle):
+            pass
+
+    async def _next(self, cycle: UvmObject, state: str) -> str:
+        """Let the state do its work; the name of the one that follows."""
+        args: tuple[Any, ...] = (self._running.question,) if state == "IDLE" else ()
+        after = await send(self._interpreter, cycle, graph_names.STATES[state], *args)
+        if not isinstance(after, str) or after not in FOLLOWS[state]:
+            raise InternalError(f"the state {state} named {after!r} as the next")
+        return after
+
+    async def _fail(self, cycle: UvmObject) -> None:
+        """Enter FAILED; the thought is doomed whatever that state does, also if it fails itself."""
+        try:
+            self._enter(cycle, "FAILED")
+            await send(self._interpreter, cycle, graph_names.STATES["FAILED"])
+        finally:
+            self._running.doom()
+
+    def _enter(self, cycle: UvmObject, state: str) -> str:
+        become(cycle, _prototype(self._orchestrator, state))
+        self._running.entered(state)
+        return state
+
+    def _hold(self) -> None:
+        """A mission that is to stand still does so here too, and not only before a call."""
+        if not self._running.inner:
+            self._running.session.hold()
+
+
+def _prototype(orchestrator: UvmObject, state: str) -> UvmObject:
+    prototype = getattr(orchestrator, graph_names.state_slot(state))
+    if not isinstance(prototype, UvmObject):
+        raise ObjectError(f"the state {state} is no object", remedy="Run `batos genesis`.")
+    return prototype

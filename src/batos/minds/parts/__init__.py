@@ -1,0 +1,1 @@
+"""Parts of a mind: facets, personas, key protocols, and the window that they share."""

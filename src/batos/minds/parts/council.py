@@ -1,0 +1,154 @@
+"""The council: a mind whose parts are minds; each persona runs the same cycle over its own question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from batos.codex.codex import PILLARS
+from batos.errors import InternalError, MethodFailed, Refused
+from batos.gate.citing import stands
+from batos.memory.evidence import Evidence
+from batos.minds import context_building
+from batos.minds.combine import changes, combination
+from batos.minds.context import Interprets, PartResult, Running, Synthesis
+from batos.minds.machine import begin
+from batos.objects.message import send
+from batos.objects.prototype import UvmObject, lookup, own_slots
+
+#: The mind's name in paths.
+NAME: Final = "council"
+
+#: How often a persona thinks when others change what its methods read; each time costs only its own time.
+MOST_THOUGHTS: Final = 4
+
+#: The slot of a persona's cycle that holds what it came back with, from its COMPLETE on.
+PART_SLOT: Final = "_tmp_part_"
+
+
+def is_council(running: Running) -> bool:
+    """Whether this mind's parts are personas."""
+    return running.route.effort == "council"
+
+
+def members(running: Running) -> tuple[str, ...]:
+    """The personas by their places in paths, whoever leads first: its prompts begin as those just sent do."""
+    leader = running.voice.name
+    return tuple(name.lower() for name in (leader, *(name for name in PILLARS if name != leader)))
+
+
+def described(running: Running, slots: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(place, name, method) of each persona: the first words of its core method say how it works."""
+    found = []
+    for slot in slots:
+        method = context_building.persona_of(running.root, slot.upper()).core_method
+        found.append((slot, slot.upper(), str(method).strip().partition(".")[0]))
+    return found
+
+
+def mind(running: Running, slot: str, query: str, evidence: Evidence) -> Running:
+    """A persona as a mind within this one: its own voice, model and question; scene and services are shared."""
+    persona = context_building.persona_of(running.root, slot.upper())
+    return replace(
+        running,
+        persona=persona,
+        route=replace(running.route, personas=(slot.upper(),), effort="cycle"),
+        voice=context_building.voice_of(persona),
+        thinking=context_building.thinking_of(persona),
+        doom=_nothing_to_doom,
+        question=query,
+        name=f"{running.name}/{slot}",
+        inherited=evidence,
+    )
+
+
+def _nothing_to_doom() -> None:
+    """A mind within another wrote nothing; whether the thought is doomed is decided where its parts are joined."""
+
+
+async def think(
+    running: Running, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
+) -> object:
+    """What a persona's own cycle came back with; it is told apart from a PartResult by whoever joins the parts.
+
+    Personas begin one after another as turns come free: one whose calls have begun is not interrupted by the next,
+    so that what its calls share beyond the mission's prefix is read once. What a persona's methods wrote is joined with
+    its answer, and where others have changed meanwhile what it rested on, it thinks again; what it asked is paid for.
+    """
+    slot, query = asked
+    orchestrator = running.root["orchestrator_obj"]
+    within = mind(running, slot, query, synthesis.evidence)
+    async with running.session.minds.turn(()):
+        for _ in range(MOST_THOUGHTS):
+            cycle = begin(orchestrator)
+            inner = interpreter.within(within, cycle)
+            await send(inner, orchestrator, "start_cognitive_cycle_for_", query)
+            part = own_slots(cycle).get(PART_SLOT)
+            if not isinstance(part, PartResult):
+                return part
+            moved = inner.joined()
+            if moved is None:
+                return replace(part, number=number)
+    raise MethodFailed(
+        f"{moved} was changed by other personas each of the {MOST_THOUGHTS} times that {slot.upper()} thought",
+        remedy="Keep what personas write at once in slots of their own.",
+    )
+
+
+def keep(running: Running, synthesis: Synthesis, cycle: UvmObject) -> None:
+    """What COMPLETE leaves of a mind within another: a value. Its false citations go: the weave would carry them on."""
+    said, verdict = synthesis.said, synthesis.verdict
+    if said is None or verdict is None:
+        raise InternalError("an answer was not judged")
+    queries, recalled = max(1, len(synthesis.parts)), synthesis.recalled.joined(running.seen)
+    setattr(
+        cycle,
+        PART_SLOT,
+        PartResult(
+            number=0,
+            slot=running.voice.name.lower(),
+            name=running.voice.name,
+            query=running.question,
+            answer=said.answer,
+            citations=tuple(each for each in said.citations if stands(each, recalled)),
+            known=len([each for each in said.unanswered if each <= queries]) < queries,
+            persona=running.voice.name,
+            parts=synthesis.parts,
+            faults=verdict.faults,
+            gist=said.gist,
+            changes=tuple(changes.told(running, synthesis)),
+        ),
+    )
+
+
+def minds(running: Running, query: str = "") -> list[Running]:
+    """This mind and, in a council, those within it as if each were asked `query`."""
+    if not is_council(running):
+        return [running]
+    return [running, *(mind(running, slot, query, Evidence()) for slot in members(running))]
+
+
+def calls(running: Running) -> int:
+    """The calls that a mission makes at the least: no repair, no revision, no protocol."""
+    return sum(_own_calls(each) for each in minds(running))
+
+
+def _own_calls(running: Running) -> int:
+    """One mind's: to decompose and weave or to select, none to vote; and its facets, since its personas count apart."""
+    found = lookup(running.persona, "facets")
+    facets = len(found.value) if found and not is_council(running) else 0
+    around = 0 if combination.mode(running) == "vote" else 2
+    decisions = around + facets if facets or is_council(running) else 1
+    return decisions * (2 if running.thinking.mode == "two_phase" else 1)
+
+
+def check_budget(running: Running) -> None:
+    """Refused, before anything is paid, when what the mission may spend cannot pay a council."""
+    allowed, needed = running.session.limits.calls, calls(running) - running.session.paid
+    if needed > allowed:
+        raise Refused(
+            f"a council needs {needed} calls and the mission may make {allowed}",
+            field="budget.calls",
+            remedy=f"Allow {needed} calls or more (a revision or a protocol is one more), or ask with a lower effort.",
+        )

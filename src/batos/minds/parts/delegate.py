@@ -1,0 +1,140 @@
+"""A mind's parts: its facets, or at effort council the personas; they think, return data, and are joined here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from batos.approvals.reasons import joined
+from batos.errors import (
+    ApprovalNeeded,
+    BatosError,
+    ImageError,
+    InternalError,
+    MissionFailed,
+    ObjectError,
+    Refused,
+    TimedOut,
+)
+from batos.minds.calls import sample_paths
+from batos.minds.context import Enough, Interprets, PartResult, Running, Synthesis
+from batos.minds.parts import council, facets
+from batos.objects.message import send
+from batos.objects.prototype import lookup
+
+T = TypeVar("T")
+
+#: What no other part could mend: the mission ends with it, however many parts answered.
+FATAL = (ImageError, InternalError, Refused, TimedOut, ApprovalNeeded)
+
+
+def of(running: Running) -> tuple[str, ...]:
+    """The slots of a mind's parts in their order: `guide_facet_`, or `brick` where they are personas."""
+    if running.route.effort == "reflex":
+        return ()
+    if council.is_council(running):
+        return council.members(running)
+    found = lookup(running.persona, "facets")
+    return tuple(found.value) if found else ()
+
+
+def described(running: Running, slots: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(slot, name, inspiration) of each part, as decomposition is told them."""
+    if council.is_council(running):
+        return council.described(running, slots)
+    return facets.pillars(running.persona, slots)
+
+
+async def delegate(
+    running: Running, interpreter: Interprets, synthesis: Synthesis, enough: Enough | None = None
+) -> tuple[PartResult, ...]:
+    """Every part's answer to its sub-query, all asked at once; a part that failed is there with its reason.
+
+    With `enough` they are asked one after another until it says so. Raises MissionFailed, or the reason that they have
+    in common, when more than half of those asked failed; and at once what no other part could mend. ApprovalNeeded:
+    some wait for a person; the others were heard first, so that what they paid for is there when the mission goes on.
+    """
+    asked = enumerate(synthesis.queries.items(), start=1)
+    work = [_part(running, interpreter, synthesis, number, query) for number, query in asked]
+    parts = await _together(work) if enough is None else await _in_turn(work, enough)
+    failures = [part.failure for part in parts if part.failure is not None]
+    needed = [failure for failure in failures if isinstance(failure, ApprovalNeeded)]
+    if needed:
+        raise joined(needed)
+    if 2 * len(failures) > len(parts):
+        raise _quorum_missed(failures, parts)
+    return tuple(parts)
+
+
+async def _together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Their results in order; the first that raises ends the others, and its error is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+async def _in_turn(work: Sequence[Coroutine[Any, Any, PartResult]], enough: Enough) -> list[PartResult]:
+    """Their results in order, as far as they were needed."""
+    parts: list[PartResult] = []
+    try:
+        for each in work:
+            parts.append(await each)
+            if enough(parts):
+                break
+    finally:
+        for each in work:
+            each.close()
+    return parts
+
+
+def _quorum_missed(failures: Sequence[BatosError], parts: Sequence[PartResult]) -> BatosError:
+    """The common reason if there is one, since it carries the remedy; else how many failed and why the first did."""
+    first = failures[0]
+    if all(type(failure) is type(first) for failure in failures):
+        return first
+    kind = "personas" if parts[0].is_mind else "facets"
+    return MissionFailed(f"{len(failures)} of {len(parts)} {kind} failed; the first: {first}", remedy=first.remedy)
+
+
+async def _part(
+    running: Running, interpreter: Interprets, synthesis: Synthesis, number: int, asked: tuple[str, str]
+) -> PartResult:
+    """One part's answer, or that it failed and why."""
+    slot, query = asked
+    try:
+        if council.is_council(running):
+            answered: object = await council.think(running, interpreter, synthesis, number, asked)
+        else:
+            answered = await send(interpreter, running.persona, slot, query, number)
+        if not isinstance(answered, PartResult):
+            raise ObjectError(f"{slot!r} of {running.voice.name} answers no part but a {type(answered).__name__}")
+        part = answered
+    except ApprovalNeeded as error:
+        return _failed(running, number, asked, error)
+    except FATAL:
+        raise
+    except BatosError as error:
+        part = _failed(running, number, asked, error)
+    _tell(running, part, len(synthesis.queries))
+    return part
+
+
+def _failed(running: Running, number: int, asked: tuple[str, str], error: BatosError) -> PartResult:
+    """A part that has no answer but why."""
+    slot, query = asked
+    if council.is_council(running):
+        return PartResult(number, slot, slot.upper(), query, failure=error, persona=slot.upper())
+    name = facets.facet_name(running.persona, slot)
+    return PartResult(number, slot, name, query, failure=error, persona=running.voice.name)
+
+
+def _tell(running: Running, part: PartResult, of: int) -> None:
+    if part.is_mind:
+        keys = {"path": f"{running.name}/{part.slot}", "persona": part.persona}
+    else:
+        keys = {"path": sample_paths.facet(running.name, part.slot), "persona": part.persona, "facet": part.slot}
+    running.events.emit("mission.partial", mission=running.id, known=not part.open, of=of, **keys)

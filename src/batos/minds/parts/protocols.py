@@ -1,0 +1,107 @@
+"""Key protocols: at most one is applied to a cycle's answer, chosen by its `when`, and kept only if the gate agrees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from batos.codex import when
+from batos.errors import BatosError, ObjectError
+from batos.gate.ground import Ground
+from batos.image.intents import intent_of
+from batos.minds import prompt
+from batos.minds.calls import answers, decisions, sample_paths
+from batos.minds.calls.questions import Question
+from batos.minds.context import Interprets, Running, Said, Synthesis
+from batos.minds.parts import given, toolmaking
+from batos.minds.parts.delegate import FATAL
+from batos.objects.message import Interpreter, send
+from batos.objects.method import Intent
+from batos.objects.prototype import lookup
+
+
+def chosen(running: Running, synthesis: Synthesis) -> str | None:
+    """The slot of the first protocol whose conditions hold; none finishes a reflex or a part of a council."""
+    if running.inner or not synthesis.parts:
+        return None
+    evidence = bool(synthesis.recalled.passages)
+    answered = sum(1 for part in synthesis.parts if not part.open)
+    situation = when.Situation(synthesis.question, running.route.effort, answered, evidence)
+    found = lookup(running.persona, "protocols")
+    for slot in found.value if found else ():
+        intent = intent_of(running.persona, slot)
+        if intent is not None and when.holds(intent.when, situation):
+            return str(slot)
+    return None
+
+
+async def apply(interpreter: Interprets, running: Running, synthesis: Synthesis, ground: Ground) -> None:
+    """Let the chosen protocol change the answer. What fails, or has more faults than before, changes nothing."""
+    slot, said, verdict = chosen(running, synthesis), synthesis.said, synthesis.verdict
+    if slot is None or said is None or verdict is None:
+        return
+    told: dict[str, Any] = {"slot": slot, "applied": False}
+    synthesis.protocol = told
+    answers.retract(running, sample_paths.protocol(running.name, slot))
+    try:
+        changed = await _changed(interpreter, running, synthesis, slot)
+    except FATAL:
+        raise
+    except BatosError as error:
+        told["failure"] = error.as_dict()
+    else:
+        cut = said.cut if "tool" in told else len(changed) >= decisions.ANSWER
+        after = replace(said, answer=changed.strip(), cut=cut)
+        if running.seen or "given" in told:
+            ground = answers.ground_of(running, synthesis, told.get("given", ""))
+        judged = await answers.judge(synthesis, after, ground)
+        told["faults"] = [fault.as_dict() for fault in judged.faults]
+        told["applied"] = len(judged.faults) <= len(verdict.faults) and told.get("tool", slot) is not None
+        if told["applied"]:
+            synthesis.said, synthesis.verdict = after, judged
+            synthesis.drafts.append((after, judged))
+    if not told["applied"]:
+        _stream_again(running, slot, said)
+
+
+async def _changed(interpreter: Interprets, running: Running, synthesis: Synthesis, slot: str) -> str:
+    """The answer as the protocol leaves it: another text, or the same with what it made said at its end."""
+    said, intent = synthesis.said, intent_of(running.persona, slot)
+    assert said is not None
+    if intent is None or not intent.makes:
+        changed = await send(interpreter, running.persona, slot, said.answer)
+        if not isinstance(changed, str):
+            raise ObjectError(f"{slot!r} of {running.voice.name} answers no text but a {type(changed).__name__}")
+        return changed
+    forged = await toolmaking.forge(interpreter, running, synthesis, (slot, intent))
+    assert synthesis.protocol is not None
+    synthesis.protocol["tool"] = None if forged is None else forged.tool
+    if forged is None:
+        return said.answer
+    answer = f"{said.answer}\n\n{forged.line}"
+    running.events.emit(
+        "mission.token", mission=running.id, path=sample_paths.protocol(running.name, slot), text=answer
+    )
+    return answer
+
+
+async def interpret(
+    interpreter: Interpreter, running: Running, synthesis: Synthesis, declared: tuple[str, Intent], answer: str
+) -> str:
+    """Run a protocol, its slot and its intent, by that intent's text alone, on an answer."""
+    slot, intent = declared
+    task = prompt.protocol_task(running.voice, intent.name, intent.text, answer)
+    shown = given.text(running, synthesis, intent)
+    if shown and synthesis.protocol is not None:
+        synthesis.protocol["given"] = shown
+    task = f"{task}\n\n{shown}".strip()
+    question = Question(sample_paths.protocol(running.name, slot), task)
+    value, _ = await answers.infer_streamed(interpreter, running, synthesis, question, decisions.CHANGED)
+    return str(value.answer)
+
+
+def _stream_again(running: Running, slot: str, said: Said) -> None:
+    """Who listens has the answer that stands."""
+    path = sample_paths.protocol(running.name, slot)
+    answers.retract(running, path)
+    running.events.emit("mission.token", mission=running.id, path=path, text=said.answer)

@@ -1,0 +1,135 @@
+"""A protocol that makes a tool: from an answer one decision, from that an intent, and of it a method that stays.
+
+docs/tools.md tells the whole. The intent is declared with the commit of the thought that wished for it and not before,
+and its method is made when the answer is out: a mission that fails leaves nothing, and none waits for its gadget.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, Field
+
+from batos.errors import GenerationFailed
+from batos.guardian.policy import SHIPPED
+from batos.image import forged, methods, roots, wishes
+from batos.image.records import least_trusted
+from batos.inference.decisions.schema import Decision
+from batos.minds import prompt, provenance
+from batos.minds.calls import sample_paths
+from batos.minds.calls.questions import Question, infer
+from batos.minds.context import Interprets, Running, Synthesis
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, is_reserved, own_slots, reference
+
+#: Characters of a tool's name without the `_` at its end, and most inputs that it may have.
+NAME, INPUTS = 40, 4
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,39}")
+_NOT: Final = re.compile(r"[^a-z0-9]+")
+
+
+class Tool(BaseModel):
+    """What a tool is to be: a model's wish, which becomes an intent only if it can be one."""
+
+    inputs: Annotated[
+        list[Annotated[str, Field(max_length=NAME)]],
+        Field(max_length=INPUTS, description="the name of each input, one plain word, such as `text`"),
+    ]
+    name: Annotated[str, Field(max_length=NAME, description="what it is called, as in `seconds_of_duration`")]
+    purpose: Annotated[
+        str, Field(max_length=400, description="what it does with its inputs and what it answers, in plain words")
+    ]
+    worth: Annotated[bool, Field(description="whether this answer did anything that a small method could do again")]
+
+
+TOOL: Final = Decision(Tool)
+
+
+@dataclass(frozen=True, slots=True)
+class Forged:
+    """What came of it: `tool` for the mission's provenance, `line` for who reads the answer."""
+
+    tool: dict[str, Any]
+    line: str
+
+
+async def forge(
+    interpreter: Interprets, running: Running, synthesis: Synthesis, declared: tuple[str, Intent]
+) -> Forged | None:
+    """Make a tool of the answer that stands, by a protocol (its slot and intent); None: the answer holds none.
+
+    GenerationFailed: what the model wished for can be no tool, it failed not long ago, or policy lets nothing be.
+    """
+    slot, protocol = declared
+    assert synthesis.said is not None
+    if running.jit is None or running.install == "never":
+        raise GenerationFailed("policy lets no tool be made", remedy="Ask with `--install now` or `--install ask`.")
+    task = prompt.forge_task(running.voice, protocol.name, protocol.text, synthesis.said.answer)
+    question = Question(sample_paths.protocol(running.name, slot), task)
+    wish, replied = await infer(interpreter, running, synthesis.evidence, question, TOOL)
+    synthesis.evidence = replied.evidence
+    if not wish.worth:
+        return None
+    selector, intent = intent_of(wish, running.voice.name)
+    trust = least_trusted(provenance.lineage_trust(synthesis.recalled), *running.trusts)
+    return _wished(running, selector, intent, trust)
+
+
+def intent_of(wish: Tool, persona: str) -> tuple[str, Intent]:
+    """Return the selector and the intent that a wish of this persona means; GenerationFailed if it can be none."""
+    name = _NOT.sub("_", wish.name.casefold()).strip("_")
+    selector = f"{name}_"
+    # One line each, as they stand in the request to a coder: a line more could be a heading of it.
+    purpose, title = " ".join(wish.purpose.split()), " ".join(wish.name.split())
+    if not _NAME.fullmatch(name) or not f"{title}{purpose}".isprintable() or not purpose or _barred(selector):
+        raise GenerationFailed(f"{wish.name[:NAME]!r} can be no tool", remedy="Ask for it by a plain name.")
+    inputs = [_NOT.sub("_", each.casefold()).strip("_") for each in wish.inputs]
+    for each in inputs:
+        if not each.isidentifier() or keyword.iskeyword(each) or each == "self" or _barred(each):
+            raise GenerationFailed(f"{each!r} can be no input of a tool", remedy="Ask for plain inputs.")
+    if len(set(inputs)) < len(inputs):
+        raise GenerationFailed("two inputs of the tool have one name", remedy="Ask for other names.")
+    signature = f"{selector}({', '.join(('self', *inputs))})"
+    return selector, Intent(purpose, signature, may_learn=True, name=title, inspiration=persona, kind="tool")
+
+
+def _barred(name: str) -> bool:
+    policy = SHIPPED
+    return bool(is_reserved(name) or policy.protected_pattern.search(name) or policy.kernel_pattern.search(name))
+
+
+def _wished(running: Running, selector: str, intent: Intent, trust: str) -> Forged:
+    """Return the tool that is already there, or declare one with this mission's commit and make it afterwards."""
+    holder: UvmObject = running.root[roots.TOOLS]
+    if not forged.is_free(holder, selector, intent):
+        raise GenerationFailed(
+            f"{selector!r} is the name of something else already",
+            remedy="`batos tools` lists the tools that there are.",
+        )
+    told: dict[str, Any] = {"object": roots.TOOLS, "selector": selector, "signature": intent.signature}
+    told |= {"purpose": intent.text, "outcome": "made"}
+    what = intent.text if intent.text.endswith((".", "!", "?")) else f"{intent.text}."
+    line = f"Forged: `{selector}`: {what} Call it: `batos send {roots.TOOLS} {_call(selector, intent)}`."
+    if isinstance(own_slots(holder).get(selector), Method):
+        return Forged(told, line)
+    assert running.jit is not None
+    failure = running.jit.in_vain(holder, selector, intent)
+    if failure is not None:
+        raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
+    running.forged.append({"selector": selector, "intent": intent.as_dict(), "trust": trust})
+    asks = running.install == "ask" or trust not in forged.OWN
+    wish: dict[str, Any] = {"holder": reference(holder), "selector": selector, "intent": methods.digest_of(intent)}
+    wish |= {"arguments": [], "forged": True, "asks": asks}
+    learnt = {"receiver": roots.TOOLS, "selector": selector, "outcome": wishes.LATER, "calls": 0, "tokens": 0}
+    if all(each.get("wish") != wish for each in running.learned):
+        running.learned.append({**learnt, "wish": wish})
+    then = " and waits for your approval then: `batos approvals`" if asks else ""
+    return Forged(told | {"outcome": wishes.LATER}, f"{line} It is made when this answer is out{then}.")
+
+
+def _call(selector: str, intent: Intent) -> str:
+    inside = intent.signature[len(selector) + 1 : -1].split(", ")[1:]
+    return " ".join((selector, *(each.upper() for each in inside)))

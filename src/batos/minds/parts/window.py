@@ -1,0 +1,52 @@
+"""How much room evidence has: beside the largest prompt that any mind of a mission will need."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from batos.inference.decisions.schema import Decision
+from batos.memory.evidence import Evidence
+from batos.minds import prompt
+from batos.minds.calls import decisions
+from batos.minds.calls.questions import room_for_evidence
+from batos.minds.context import Running
+from batos.minds.parts import council, delegate
+
+#: Bytes that a weave's parts are expected to take, for each: an answer, its citations and its sub-query.
+PART_BYTES: Final = 700
+
+Task: TypeAlias = tuple[str, Decision[Any]]
+
+
+def for_evidence(running: Running) -> int:
+    """Bytes for evidence, recalled once for all minds of the mission and shown to each of them. Never negative."""
+    return min(
+        room_for_evidence(mind, _tasks(mind)) for mind in council.minds(running, _like_a_part_of(running.question))
+    )
+
+
+def fitted(running: Running, evidence: Evidence) -> Evidence:
+    """The evidence as all calls to come can show it, by what was measured since it was recalled.
+
+    What has to go then goes once for all of them: calls that each leave out what they must share no beginning.
+    """
+    excess = prompt.evidence_size(running.scene.with_evidence(evidence)) - for_evidence(running)
+    return evidence.lightened(running.scene.question, excess) if excess > 0 else evidence
+
+
+def _like_a_part_of(question: str) -> str:
+    """Something as long as a sub-query may be, of the question's own characters: not every script has one byte each."""
+    return (question * (1 + decisions.QUERY // len(question)))[: decisions.QUERY] if question else ""
+
+
+def _tasks(running: Running) -> list[Task]:
+    """The largest tasks of one mind: its decomposition and its weave, or its only call."""
+    slots, question, woven = delegate.of(running), running.question, decisions.woven(cites=True, inner=running.inner)
+    if not slots:
+        return [(prompt.reflex_task(running.voice, question), woven)]
+    expected = "x" * (PART_BYTES * len(slots))
+    described = delegate.described(running, slots)
+    return [
+        (prompt.weave_task(running.voice, question, ()) + expected, woven),
+        (prompt.decompose_task(running.voice, question, described), decisions.decomposition(slots)),
+    ]

@@ -1,0 +1,121 @@
+"""What a thought keeps: its answer, where all of it came from, how far it is to be trusted, and what it contributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batos.errors import InternalError
+from batos.gate.citing import verbatim
+from batos.image import forged, wishes
+from batos.image.records import Attachment, least_trusted
+from batos.inference.session import Session
+from batos.memory.evidence import Evidence
+from batos.minds.combine import changes
+from batos.minds.context import Running, Synthesis
+
+
+def write(running: Running, synthesis: Synthesis) -> None:
+    """Write the answer of a complete synthesis onto the thought."""
+    if synthesis.said is None or synthesis.verdict is None:
+        raise InternalError("an answer was not judged")
+    thought = running.thought
+    thought.answer = synthesis.said.answer
+    thought.voices = [part.as_dict() for part in synthesis.parts]
+    thought.route = running.route.as_dict()
+    thought.trust = "model"
+    thought.lineage_trust = least_trusted(lineage_trust(synthesis.recalled), *running.trusts)
+    thought.cost = running.session.cost.as_dict()
+    thought.provenance = _provenance(running, synthesis)
+    thought.contributions = _contributions(running, len(synthesis.verdict.faults))
+
+
+def placements(session: Session) -> list[dict[str, Any]]:
+    """Where the models lay that were looked at: on the card, the processor, or spilled between them."""
+    return [found.as_dict() for found in session.placements.values()]
+
+
+def of_attempt(running: Running) -> dict[str, Any] | None:
+    """What is known of an attempt that came to no answer: where models lay, what ran, and what was made or tried."""
+    shown = {
+        "placements": placements(running.session),
+        "methods": list(running.methods),
+        "generated": list(running.learned),
+    }
+    return {name: told for name, told in shown.items() if told} or None
+
+
+def lineage_trust(recalled: Evidence) -> str:
+    """The least trusted of all that an answer was made from: the question, the model, and what was recalled."""
+    turns = (*(each.trust for each in recalled.view), *(each.trust for each in recalled.turns))
+    files = (Attachment.trust for _ in recalled.passages[:1])
+    return least_trusted("user", "model", *turns, *files)
+
+
+def _provenance(running: Running, synthesis: Synthesis) -> dict[str, Any]:
+    evidence, said = synthesis.evidence, synthesis.said
+    assert said is not None
+    recalled = synthesis.recalled.joined(running.seen)
+    return {
+        "journal": list(running.session.keys),
+        "models": running.session.models,
+        "placements": placements(running.session),
+        "methods": list(running.methods),
+        "generated": list(running.learned),
+        "written": list(running.written),
+        "recalled": _recalled(recalled),
+        "omitted": {
+            "passages": evidence.omitted_passages,
+            "turns": evidence.omitted_turns,
+            "parts": synthesis.shortened,
+        },
+        "citations": verbatim(said.citations, recalled),
+        "unanswered": sorted(said.unanswered),
+        "combined": synthesis.combined,
+        "changes": changes.told(running, synthesis),
+        "gate": _gate(synthesis),
+        "earlier": list(running.failures),
+        "read_at": running.read_at,
+    }
+
+
+def _gate(synthesis: Synthesis) -> dict[str, Any]:
+    """The verdict on the answer that stands, and what led to its revision or its protocol."""
+    assert synthesis.verdict is not None
+    shown = {**synthesis.verdict.as_dict(), "revised": synthesis.revised is not None}
+    if synthesis.revised is not None:
+        shown["mended"] = [fault.as_dict() for fault in synthesis.revised.faults]
+    if synthesis.protocol is not None:
+        shown["protocol"] = synthesis.protocol
+    return shown
+
+
+def _recalled(evidence: Evidence) -> list[dict[str, Any]]:
+    passages = [
+        {
+            "document": each.number,
+            "name": each.name,
+            "sha256": each.sha256,
+            "start": each.start,
+            "length": len(each.text),
+            "trust": Attachment.trust,
+        }
+        for each in evidence.passages
+    ]
+    view = [
+        {"turns": [each.first, each.last], "by_model": each.by_model, "trust": each.trust} for each in evidence.view
+    ]
+    turns = [{"mission": turn.mission, "turn": turn.position, "trust": turn.trust} for turn in evidence.turns]
+    return [*passages, *view, *turns]
+
+
+def _contributions(running: Running, gate_faults: int) -> list[tuple[str, Any]]:
+    cost = running.session.cost
+    counted = {"persona": running.voice.name, "calls": cost.calls, "measured": dict(running.session.measured)}
+    found: list[tuple[str, Any]] = [("statistics", counted)]
+    if running.brief.conversation is not None and running.brief.message is None:
+        found.append(("turn", {"conversation": running.brief.conversation}))
+    if running.craft.lives is not None:
+        found += [("method", use.payload(gate_faults)) for use in running.uses]
+    found += [(forged.KIND, tool) for tool in running.forged]
+    found += [(wishes.KIND, wish) for wish in wishes.of(running.learned)]
+    return found

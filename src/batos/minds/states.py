@@ -1,0 +1,116 @@
+"""The six states of the Prototypal State Machine: each does its work and names the next."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+from batos.errors import AnswerCut, DecisionInvalid, InternalError, ObjectError, Runaway
+from batos.memory.evidence import Evidence
+from batos.minds import prompt, provenance
+from batos.minds.calls import decisions
+from batos.minds.calls.questions import Question, infer
+from batos.minds.combine import combination
+from batos.minds.context import Interprets, Running, Synthesis
+from batos.minds.parts import council, delegate, protocols, window
+from batos.objects.message import send
+from batos.objects.prototype import UvmObject
+
+#: What a state does: its work on the cycle; answers the next state's name.
+StateWork: TypeAlias = Callable[[Running, Interprets, UvmObject, tuple[Any, ...]], Awaitable[str]]
+
+WORK_SLOT: Final = "_tmp_synthesis_"
+
+
+async def idle(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """IDLE: open the synthesis, keep the question, recall evidence within the budget, once for all minds."""
+    question = str(args[0])
+    setattr(cycle, WORK_SLOT, Synthesis(question))
+    synthesis, slots = work(cycle), delegate.of(running)
+    if council.is_council(running):
+        council.check_budget(running)
+    recalled = running.inherited
+    if recalled is None:
+        recalled = await send(interpreter, running.persona, "recall_", question, window.for_evidence(running))
+    if not isinstance(recalled, Evidence):
+        raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
+    synthesis.recalled = synthesis.evidence = recalled
+    return "DECOMPOSING" if slots else "SYNTHESIZING"
+
+
+async def decomposing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """Divide the question (DECOMPOSING) by schema; a part takes it whole if parts compete or it got no sub-query."""
+    synthesis, slots = work(cycle), delegate.of(running)
+    if combination.mode(running) != "weave":
+        synthesis.queries = dict.fromkeys(slots, synthesis.question)
+        return "DELEGATING"
+    task = prompt.decompose_task(running.voice, synthesis.question, delegate.described(running, slots))
+    question = Question(f"{running.name}/decomposing#0", task)
+    try:
+        value, replied = await infer(interpreter, running, synthesis.evidence, question, decisions.decomposition(slots))
+    except (DecisionInvalid, AnswerCut, Runaway) as unusable:
+        # A model that cannot divide the question may answer it all the same: its parts compete.
+        synthesis.undivided = unusable.message
+        synthesis.queries = dict.fromkeys(slots, synthesis.question)
+        return "DELEGATING"
+    synthesis.queries = dict(decisions.sub_queries(value, synthesis.question))
+    synthesis.evidence = replied.evidence
+    return "DELEGATING"
+
+
+async def delegating(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """DELEGATING: the parts think, all at once unless they vote; what they return is data, joined here."""
+    running.learn_ratio()
+    synthesis = work(cycle)
+    if council.is_council(running):
+        synthesis.evidence = window.fitted(running, synthesis.evidence)
+    enough = combination.enough(running, synthesis)
+    synthesis.parts = await delegate.delegate(running, interpreter, synthesis, enough)
+    return "SYNTHESIZING"
+
+
+async def synthesizing(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """SYNTHESIZING: combine the parts, judge, revise once; then at most one key protocol."""
+    running.learn_ratio()
+    synthesis = work(cycle)
+    ground = await combination.combine(interpreter, running, synthesis)
+    await protocols.apply(interpreter, running, synthesis, ground)
+    return "COMPLETE"
+
+
+async def complete(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """COMPLETE: drop the synthesis; write response, provenance and contributions onto the thought.
+
+    A mind within another writes nothing: it leaves its answer to be joined.
+    """
+    synthesis = work(cycle)
+    delattr(cycle, WORK_SLOT)
+    if running.inner:
+        council.keep(running, synthesis, cycle)
+    else:
+        provenance.write(running, synthesis)
+    return "IDLE"
+
+
+async def failed(running: Running, interpreter: Interprets, cycle: UvmObject, args: tuple[Any, ...]) -> str:
+    """FAILED: doom the transaction; nothing of this thought can be committed any more."""
+    running.doom()
+    return "FAILED"
+
+
+STATES: Final[dict[str, StateWork]] = {
+    "psm.idle": idle,
+    "psm.decomposing": decomposing,
+    "psm.delegating": delegating,
+    "psm.synthesizing": synthesizing,
+    "psm.complete": complete,
+    "psm.failed": failed,
+}
+
+
+def work(cycle: UvmObject) -> Synthesis:
+    """What the cycle has so far."""
+    synthesis = getattr(cycle, WORK_SLOT)
+    if not isinstance(synthesis, Synthesis):
+        raise InternalError(f"the cycle's {WORK_SLOT} is a {type(synthesis).__name__}")
+    return synthesis

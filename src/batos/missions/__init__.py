@@ -1,0 +1,1 @@
+"""Missions: accepted, queued, run, recovered and reported."""

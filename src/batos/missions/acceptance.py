@@ -1,0 +1,107 @@
+"""What a brief asks for by name is looked up before it is accepted: conversation, ancestor, the mission it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from batos import brief as briefs
+from batos.brief import MissionBrief
+from batos.conversations import conversations
+from batos.errors import BriefError, Refused
+from batos.image import keeping, naming, roots, whose
+from batos.image.ids import conversation_id
+from batos.image.roots import Root
+
+#: What may differ between a brief and its repetition: the door it comes through.
+_OF_THE_DOOR: Final = frozenset({"origin", "idempotency_key"})
+
+
+def resolved(root: Root, asked: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The brief as it is kept, with `new` and `last` as what they name.
+
+    BriefError names what is wrong with it, NotFound what is not there; Refused: its ancestor has not ended.
+    """
+    fields = dict(asked)
+    # What is no text is no name: the brief's own rules say so.
+    if isinstance(fields.get("conversation"), str) and isinstance(fields["user"], str):
+        fields["conversation"] = _conversation(root, fields["conversation"], fields["user"], now)
+    brief = briefs.parse(fields)
+    if brief.ancestor is not None:
+        _check_ancestor(root, brief.ancestor, brief.user)
+    if brief.in_reply_to is not None:
+        conversations.check_reply(root, brief.in_reply_to, brief.user)
+    return brief.model_dump(mode="json", exclude_none=True)
+
+
+def repeated(root: Root, value: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
+    """The mission that this brief's user has begun with the same idempotency key, if any.
+
+    BriefError: it asked something else.
+    """
+    key = value.get("idempotency_key")
+    name = None if key is None else root[roots.REPEATS].get(roots.repeat_key(value["user"], key))
+    if name is None:
+        return None
+    first = roots.mission_record(root, name).brief.value
+    by_name = {"conversation"} if _counted(asked.get("conversation")) else set()
+    for field in MissionBrief.model_fields.keys() - _OF_THE_DOOR - by_name:
+        if not _alike(field, first, value):
+            raise BriefError(
+                f"idempotency_key: {key!r} is the key of {name}, whose `{field}` is another",
+                field="idempotency_key",
+                remedy="Give a new question a key of its own; an old one with the same fields is the same mission.",
+            )
+    return str(name)
+
+
+def _counted(name: object) -> bool:
+    """Tell whether a name means another conversation when it is said again later."""
+    return isinstance(name, str) and (name == "new" or naming.back(name) is not None)
+
+
+def _alike(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+    """Tell whether a field of two briefs says the same; to the first's files its conversation's may have been added."""
+    if field == "attachments" and "conversation" in first:
+        return all(each in first[field] for each in value.get(field, ()))
+    return bool(first.get(field) == value.get(field))
+
+
+def with_kept(root: Root, value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the brief with the files of its conversation; BriefError if they are too many."""
+    found = root[roots.CONVERSATIONS].get(value.get("conversation") or "")
+    if found is None:
+        return dict(value)
+    files = keeping.merged(keeping.kept(found), value.get("attachments", ()))
+    if len(files) > briefs.ATTACHMENTS_LIMIT:
+        raise BriefError(
+            f"attachments: with those of the conversation there are {len(files)}, at most {briefs.ATTACHMENTS_LIMIT} "
+            "are taken",
+            field="attachments",
+            remedy="Leave some out: /drop NAME in `batos chat`.",
+        )
+    return {**value, "attachments": [dict(each) for each in files]}
+
+
+def _conversation(root: Root, name: str, user: str, now: datetime) -> str:
+    """The conversation that a brief means: `new`, `last` (the user's newest) or one that is there."""
+    if name == "new":
+        return conversation_id(now)
+    found = conversations.named(root, name, user)
+    conversations.mine(root, found, user)
+    return found
+
+
+def _check_ancestor(root: Root, name: str, user: str) -> None:
+    """What was paid for is served from a mission that has ended, to the user who asked it."""
+    found = roots.find_record(root, name)
+    if found is None or found.brief.value["user"] != user:
+        raise whose.no_mission(name, user, "ancestor")
+    status = found.status
+    if status.word in ("queued", "running", "waiting", "paused"):
+        raise Refused(
+            f"{name} has not ended: it is {status.word}",
+            field="ancestor",
+            remedy="Wait for its end (`batos resume` brings what was left behind to one): else both would pay.",
+        )

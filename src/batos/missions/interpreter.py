@@ -1,0 +1,222 @@
+"""What messages mean while a mission runs: kernel functions by name, methods run in the cell, intents interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+import structlog
+
+from batos.concurrency.offload import aside
+from batos.conversations import compaction, conversations
+from batos.errors import CellMissing, InternalError, ObjectError
+from batos.image.records import least_trusted
+from batos.memory.evidence import Evidence
+from batos.memory.recall import recall
+from batos.methods.execution import method_results, method_run, resolution, usage
+from batos.methods.execution.invocation import Errand, Ran
+from batos.methods.execution.plain_data import data_of
+from batos.methods.execution.resolution import Chosen
+from batos.methods.execution.write_buffer import Sheet
+from batos.minds import provenance, states
+from batos.minds.calls import questions, sample_paths
+from batos.minds.context import Running
+from batos.minds.machine import Machine
+from batos.minds.parts import facets, protocols
+from batos.objects.message import send
+from batos.objects.method import Intent
+from batos.objects.prototype import Found, UvmObject, label, own_slots
+
+_log = structlog.get_logger("batos.object")
+
+#: The first turn and how many, where a message does not say; and at most.
+_PAGE, _MOST_TURNS = (1, 20), 100
+#: How much more work it is to load a byte of a turn than to read it.
+_LOADING = 4
+
+Kernel: TypeAlias = Callable[["MissionInterpreter", UvmObject, tuple[Any, ...]], Awaitable[Any]]
+Derive: TypeAlias = Callable[[Callable[[Any], Any]], Awaitable[Any]]
+
+
+class MissionInterpreter:
+    """The interpreter of one mind of a running mission; facets share the evidence of its cycle.
+
+    `sheet` is what the methods of a mind within another write on; None: the mission's own mind's go into the image.
+    """
+
+    def __init__(
+        self, running: Running, cycle: UvmObject, derive: Derive | None = None, sheet: Sheet | None = None
+    ) -> None:
+        self.running = running
+        self.cycle = cycle
+        self._derive = derive
+        self._sheet = sheet
+
+    def within(self, running: Running, cycle: UvmObject) -> MissionInterpreter:
+        """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
+        return MissionInterpreter(running, cycle, self._derive, Sheet(self._sheet, running.brief.user))
+
+    def joined(self) -> str | None:
+        """Lay down what this mind's methods wrote, now that it has its answer; None: it is laid.
+
+        Else what it rested on and others have changed since, in words: nothing is laid.
+        """
+        moved = None if self._sheet is None else self._sheet.moved()
+        if moved is None and self._sheet is not None:
+            self.running.written.extend(self._sheet.lay())
+        return moved
+
+    def voiced(self, running: Running) -> MissionInterpreter:
+        """One that interprets for the same mind with another voice or other options."""
+        return MissionInterpreter(running, self.cycle, self._derive, self._sheet)
+
+    async def derive(self, change: Callable[[Any], Any]) -> Any:
+        """Change what is derived from the image's truth (a view of turns) in a short commit of its own."""
+        if self._derive is None:
+            raise InternalError("there is nothing to change a view with")
+        return await self._derive(change)
+
+    async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
+        """Run the kernel function of that name; ObjectError if this kernel has none."""
+        state = states.STATES.get(name)
+        if state is not None:
+            return await state(self.running, self, receiver, args)
+        kernel = KERNEL.get(name)
+        if kernel is None:
+            raise ObjectError(
+                f"this version has no kernel function {name!r}",
+                remedy="Send a message that it has, or use a version that has this one.",
+            )
+        return await kernel(self, receiver, args)
+
+    async def intent(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+        """A message to an intent: a method is made of it and run, or it is interpreted: its text guides `infer_`."""
+        return await self._behaved(receiver, found, selector, args)
+
+    async def method(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+        """A message to a method: it runs in the cell, or, as its control, its intent is interpreted."""
+        return await self._behaved(receiver, found, selector, args)
+
+    async def _behaved(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...]) -> Any:
+        """As a mind needs it: a facet's PartResult, a protocol's text; of any other what it returned, as plain data."""
+        choice = await resolution.chosen(self.running, receiver, found, selector, args)
+        if choice.method is None and not args:
+            raise ObjectError(f"{selector!r} of {label(receiver)} is an intent and needs to be told what about")
+        number = 0
+        if selector.endswith("_facet_"):
+            # What a mind sends with a sub-query is its number, which is the kernel's own.
+            args, number = args[:1], int(args[1]) if len(args) > 1 else 0
+        errand = self.errand(receiver, found, selector, args, choice)
+        errand = replace(errand, number=number)
+        if choice.method is None:
+            return await self.interpreted(errand, choice)
+        ran = await self.ran(errand, choice, method_results.taken)
+        return self._result(errand, ran) if isinstance(ran, Ran) else ran
+
+    def errand(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Chosen) -> Errand:
+        """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
+        synthesis = states.work(self.cycle)
+        # What a protocol is told was made from all that came before it; parts are asked beside one another.
+        before = self.running.trusts if selector.endswith("_protocol_") else ()
+        return Errand(
+            running=self.running,
+            interpreter=self,
+            receiver=receiver,
+            holder=found.holder,
+            selector=selector,
+            method=choice.method,
+            args=tuple(data_of(each, "an argument") for each in args),
+            path=sample_paths.method(self.running.name, selector),
+            evidence=synthesis.evidence,
+            trust=least_trusted(provenance.lineage_trust(synthesis.recalled), *before),
+            intent=choice.intent,
+            mind=self._sheet,
+        )
+
+    async def ran(self, errand: Errand, choice: Chosen, takes: method_run.Takes = method_run.anything) -> Any:
+        """What the method gave (a Ran). Where there is no cell, what its intent gives, if policy lets that be."""
+        try:
+            return await method_run.run(errand, takes)
+        except CellMissing:
+            could = resolution.interpretable(errand.receiver, choice.intent, errand.args)
+            if not could or self.running.interpret == "never":
+                raise
+            return await self.interpreted(errand, choice, usage.CELLLESS)
+
+    async def interpreted(self, errand: Errand, choice: Chosen, how: str = "") -> Any:
+        """Interpret an intent: its text guides `infer_`."""
+        return await usage.of_intent(errand, choice, self._interpret(errand), how)
+
+    async def _interpret(self, errand: Errand) -> Any:
+        synthesis, intent = states.work(self.cycle), errand.intent
+        assert intent is not None
+        if intent.kind == "protocol":
+            return await protocols.interpret(
+                self, self.running, synthesis, (errand.selector, intent), str(errand.args[0])
+            )
+        asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
+        return await facets.interpret(self, self.running, synthesis.evidence, asked)
+
+    def _result(self, errand: Errand, ran: Ran) -> Any:
+        """What a method gave, in the shape that a mind takes from such a slot."""
+        if errand.selector.endswith("_facet_"):
+            intent = errand.intent or Intent("", name=errand.selector)
+            asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
+            return method_results.part(self.running, ran, asked, errand.evidence)
+        if errand.selector.endswith("_protocol_"):
+            said = method_results.text(ran.value, errand.selector)
+            path = sample_paths.protocol(self.running.name, errand.selector)
+            self.running.events.emit("mission.token", mission=self.running.id, path=path, text=said)
+            return said
+        return method_results.plain(ran)
+
+
+async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:
+    _log.info("object", mission=interpreter.running.id, receiver=label(receiver), text=" ".join(map(str, args)))
+
+
+async def _recall(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
+    return await send(interpreter, interpreter.running.root["knowledge_catalog_obj"], "search_", *args)
+
+
+async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Evidence:
+    """Until there is memory: the mission's own files and its conversation, within `room` bytes."""
+    query, room = str(args[0]), int(args[1])
+    running = interpreter.running
+    # Loading turns takes longer than reading their text: a short conversation's are loaded here, a long one's aside.
+    size = sum(len(passage.text) for passage in running.passages) + _LOADING * (room if running.past.count else 0)
+    return await aside(size, lambda: recall(running.passages, running.past, query, room))
+
+
+async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
+    """A question with its evidence and the decision that it is to be answered by."""
+    evidence, question, decision = args
+    return await questions.ask(interpreter.running, evidence, question, decision)
+
+
+async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
+    """The orchestrator takes the mission's brief: its cycle runs from IDLE to IDLE."""
+    await Machine(receiver, interpreter, interpreter.running).run(interpreter.cycle)
+    return interpreter.cycle
+
+
+async def _turns(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
+    """A page of a conversation's turns, for its user; as trusted as the least of them."""
+    running = interpreter.running
+    name = own_slots(receiver).get("name", label(receiver))
+    place = (*args, *_PAGE[len(args) :])
+    page = conversations.page(running.root, name, place[0], min(place[1], _MOST_TURNS), running.brief.user)
+    return {**page, "trust": least_trusted("user", *(turn["trust"] for turn in page["turns"]))}
+
+
+KERNEL: Final[dict[str, Kernel]] = {
+    "traits.log": _log_line,
+    "traits.recall": _recall,
+    "catalog.search": _search,
+    "llm.infer": _infer,
+    "orchestrator.start_cognitive_cycle_for": _start_cycle,
+    "conversation.turns": _turns,
+    "conversation.compact": compaction.compact,
+    "conversation.recompact": compaction.recompact,
+}

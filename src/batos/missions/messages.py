@@ -1,0 +1,329 @@
+"""A mission that is a message: what answers it is found, then read or run, and the result is the mission's answer."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeGuard
+
+from pydantic import JsonValue
+
+from batos.brief import TEXT_LIMIT, Message, MissionBrief
+from batos.conversations import conversations
+from batos.errors import MessageNotUnderstood, ObjectError
+from batos.gate.checks import Verdict
+from batos.image import roots
+from batos.image.lookup import find_object
+from batos.image.records import least_trusted
+from batos.image.roots import Root
+from batos.inference.decisions.schema import Decision
+from batos.memory.evidence import Evidence
+from batos.methods.execution import method_results, resolution
+from batos.methods.execution.invocation import Ran
+from batos.methods.execution.resolution import Chosen
+from batos.methods.execution.write_buffer import Sheet, trust_of
+from batos.methods.generation import absent_objects
+from batos.minds import context_building, prompt, provenance, states
+from batos.minds.calls import answers, decisions
+from batos.minds.calls.questions import Question, room_for_evidence
+from batos.minds.context import PartResult, Running, Said, Synthesis
+from batos.missions.interpreter import MissionInterpreter
+from batos.objects.message import send
+from batos.objects.method import Intent, Method, Primitive
+from batos.objects.mirror import as_json
+from batos.objects.prototype import Found, UvmObject, delegation, is_reserved, label, lookup, own_slots
+from batos.routing.router import Route
+
+#: Characters of a result that is still an answer; what is longer is looked at piece by piece.
+LONGEST: Final = 256 * 1024
+#: Bytes of evidence that a message asks for when it does not say how many, and at most.
+ROOM, MOST_ROOM = 4_000, 64_000
+#: Who takes a message that needs no persona: the system's own.
+_STEWARD: Final = "ALFRED"
+
+_START = "orchestrator.start_cognitive_cycle_for"
+_INFER = "llm.infer"
+_DATA = "Send plain data: text, numbers, lists, objects."
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a message was answered: plain data, how far it is to be trusted, and as a text if it is one's words."""
+
+    value: Any
+    trust: str = "user"
+    said: Said | None = None
+
+
+def directed(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]:
+    """A brief as its mission works on it, and its route where a message settles that: no router is asked then.
+
+    A message that starts a cycle is a question to the router like any other: its argument is what is asked.
+    NotFound, MessageNotUnderstood, ObjectError: there is nothing that could answer the message.
+    """
+    message = brief.message
+    if message is None:
+        return brief, None
+    if absent_objects.is_absent(root, message):
+        who = brief.persona or _STEWARD
+        return brief, Route((who,), "reflex", 1.0, f"a message to {message.receiver}", {who: 1.0})
+    receiver = _receiver(root, message, brief.user)
+    found = _found(receiver, message)
+    if found.value == Primitive(_START):
+        return brief.model_copy(update={"text": _text(message)}), None
+    persona = brief.persona or _who(root, receiver)
+    return brief, Route((persona,), "reflex", 1.0, f"a message to {message.receiver}", {persona: 1.0})
+
+
+def _who(root: Root, receiver: UvmObject) -> str:
+    """The persona that thinks for a message: the receiver itself, or who led its newest turn, whose model is loaded."""
+    if context_building.is_persona(receiver):
+        return str(receiver.name)
+    name = own_slots(receiver).get("name")
+    if isinstance(name, str) and root[roots.CONVERSATIONS].get(name) is receiver:
+        return conversations.lead(root, receiver) or _STEWARD
+    return _STEWARD
+
+
+async def deliver(running: Running, interpreter: MissionInterpreter) -> None:
+    """Send the brief's message and write what it is answered onto the thought; nothing else of the image changes."""
+    message = running.brief.message
+    assert message is not None
+    if absent_objects.is_absent(running.root, message):
+        await absent_objects.summon(running, message)
+    receiver = _receiver(running.root, message, running.brief.user)
+    found = _found(receiver, message)
+    if context_building.is_persona(receiver):
+        running = context_building.as_persona(running, receiver)
+    interpreter = interpreter.voiced(running)
+    synthesis = Synthesis(running.question)
+    setattr(interpreter.cycle, states.WORK_SLOT, synthesis)
+    result = await _answered(_Sent(running, interpreter, synthesis, receiver, found, message))
+    if result is not None:
+        await _write(running, synthesis, result)
+    told = {"receiver": label(receiver), "holder": label(found.holder), **message.model_dump(mode="json")}
+    told["result"] = running.thought.answer if result is None else result.value
+    running.thought.provenance = {**running.thought.provenance, "message": told}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A message on its way: to whom, what was found there, and with what it is worked on."""
+
+    running: Running
+    interpreter: MissionInterpreter
+    synthesis: Synthesis
+    receiver: UvmObject
+    found: Found
+    message: Message
+
+
+async def _answered(sent: _Sent) -> _Result | None:
+    """The result; None if a cycle ran, which has written its answer itself."""
+    value = sent.found.value
+    if isinstance(value, Intent | Method):
+        return await _behaved(sent)
+    if isinstance(value, Primitive) and value.name == _INFER:
+        return await _inferred(sent)
+    if isinstance(value, Primitive):
+        return await _run(sent, value.name)
+    args, selector = sent.message.arguments, sent.message.selector
+    answer = await send(sent.interpreter, sent.receiver, selector, *args)
+    kept = None if args else Sheet(user=sent.running.brief.user).find(sent.receiver, selector)
+    if not args and kept is None:
+        raise MessageNotUnderstood(sent.message.receiver, selector)
+    return _Result(as_json(answer if kept is None else kept.value), trust_of(own_slots(sent.found.holder), selector))
+
+
+async def _behaved(sent: _Sent) -> _Result:
+    """A method, or an intent that one is made of, gives what it returned; else the intent is interpreted."""
+    args = sent.message.arguments
+    choice = await resolution.chosen(sent.running, sent.receiver, sent.found, sent.message.selector, args)
+    if choice.method is None:
+        return await _interpreted(sent, choice)
+    running = sent.running
+    if running.passages or running.past.count:
+        await _recalled(sent, running.question, prompt.method_task("", running.question), decisions.PART)
+    errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, args, choice)
+    ran = await sent.interpreter.ran(errand, choice)
+    if not isinstance(ran, Ran):
+        return _spoken(sent, ran)
+    value, said = method_results.plain(ran), None
+    if isinstance(value, str) and sent.message.selector.endswith(("_facet_", "_protocol_")):
+        said = Said(value.strip(), tuple(each for thought in ran.thoughts for each in thought.citations))
+    return _Result(value, ran.trust, said)
+
+
+async def _interpreted(sent: _Sent, choice: Chosen) -> _Result:
+    """An intent, interpreted by the persona that was sent it: one call, beside the files and the conversation."""
+    running, text, intent = sent.running, _text(sent.message), choice.intent
+    _need_persona(sent)
+    assert intent is not None
+    if intent.kind == "protocol":
+        task = prompt.protocol_task(running.voice, intent.name, intent.text, text)
+        await _recalled(sent, text, task, decisions.CHANGED)
+    else:
+        described = {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text}
+        await _recalled(sent, text, prompt.facet_task(running.voice, described, text), decisions.PART)
+    errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, (text,), choice)
+    return _spoken(sent, await sent.interpreter.interpreted(errand, choice))
+
+
+def _spoken(sent: _Sent, answer: Any) -> _Result:
+    """What an interpreted intent gave."""
+    if isinstance(answer, PartResult):
+        said = answers.stand(sent.running, answer, f"{sent.running.name}/{sent.message.selector}")
+        return _Result({"answer": said.answer, "known": answer.known}, said=said)
+    return _Result(str(answer), said=Said(str(answer).strip()))
+
+
+async def _inferred(sent: _Sent) -> _Result:
+    """`infer_` with a text: the persona's model is asked it as a reflex; its kernel's form takes no plain data."""
+    _need_persona(sent)
+    running, text = sent.running, _text(sent.message)
+    task = prompt.reflex_task(running.voice, text)
+    await _recalled(sent, text, task, decisions.WOVEN)
+    question = Question(f"{running.name}/reflex#0", task)
+    said = await answers.say(sent.interpreter, running, sent.synthesis, question)
+    return _Result(said.answer, said=said)
+
+
+async def _recalled(sent: _Sent, text: str, task: str, decision: Decision[Any]) -> None:
+    """Give the synthesis what fits beside its one call."""
+    room = room_for_evidence(sent.running, [(task, decision)])
+    recalled = await send(sent.interpreter, sent.running.persona, "recall_", text, room)
+    if not isinstance(recalled, Evidence):
+        raise ObjectError(f"`recall_` answers no evidence but a {type(recalled).__name__}")
+    sent.synthesis.question = text
+    sent.synthesis.recalled = sent.synthesis.evidence = recalled
+
+
+async def _run(sent: _Sent, name: str) -> _Result | None:
+    """A kernel function, with arguments that make sense to it."""
+    message, checked = sent.message, ARGUMENTS.get(name)
+    if checked is None:
+        raise ObjectError(
+            f"{message.selector!r} of {message.receiver} is the kernel's own ({name}) and takes no plain data",
+            remedy="It is a step of a cycle: ask a question, and the cycle takes it.",
+        )
+    answer = await sent.interpreter.primitive(sent.receiver, name, checked(message))
+    if name == _START:
+        return None
+    if isinstance(answer, Evidence):
+        sent.synthesis.recalled = sent.synthesis.evidence = answer
+        return _Result(_evidence(answer), provenance.lineage_trust(answer))
+    trust = answer.pop("trust", "model") if isinstance(answer, dict) else "model"
+    return _Result(as_json(answer), trust)
+
+
+async def _write(running: Running, synthesis: Synthesis, result: _Result) -> None:
+    """The result onto the thought: as its text, and as data in its provenance."""
+    if result.said is not None:
+        ground = answers.ground_of(running, synthesis)
+        synthesis.said, synthesis.verdict = result.said, await answers.judge(synthesis, result.said, ground)
+    else:
+        value = result.value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        if len(text) > LONGEST:
+            raise ObjectError(
+                f"the answer has {len(text)} characters, at most {LONGEST} are one",
+                remedy="Ask for a part of it, or look with `batos inspect OBJECT.SLOT`.",
+            )
+        synthesis.said, synthesis.verdict = Said(text), Verdict((), ())
+    provenance.write(running, synthesis)
+    thought = running.thought
+    thought.lineage_trust = least_trusted(thought.lineage_trust, result.trust)
+
+
+def _need_persona(sent: _Sent) -> None:
+    if not context_building.is_persona(sent.receiver):
+        raise ObjectError(
+            f"{sent.message.receiver} has no voice to answer {sent.message.selector!r} with",
+            remedy="Send it to a persona, as brick_prototype_obj is one.",
+        )
+
+
+def _receiver(root: Root, message: Message, user: str) -> UvmObject:
+    """Find the object that a message is for; NotFound if there is none, or it comes from another user's words."""
+    return find_object(root, message.receiver, user)
+
+
+def _found(receiver: UvmObject, message: Message) -> Found:
+    """What answers the selector; MessageNotUnderstood names those that are near."""
+    selector = message.selector
+    found = lookup(receiver, selector)
+    if found is None:
+        error = MessageNotUnderstood(message.receiver, selector)
+        known = {name for holder in delegation(receiver) for name in own_slots(holder) if not is_reserved(name)}
+        near = difflib.get_close_matches(selector, sorted(known), 3, 0.5)
+        listed = f"`batos inspect {message.receiver}` lists what it has; what it inherits is its parents'."
+        error.remedy = f"Did you mean {' or '.join(near)}?" if near else listed
+        raise error
+    return found
+
+
+# -- arguments of kernel functions, as plain data may be them
+
+
+def _text(message: Message) -> str:
+    """The one text that a message is about."""
+    args = message.arguments
+    if len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
+        raise ObjectError(f"{message.selector!r} takes one text: what it is about", remedy=_DATA)
+    if len(args[0]) > TEXT_LIMIT:
+        raise ObjectError(f"{message.selector!r} takes at most {TEXT_LIMIT} characters, not {len(args[0])}")
+    return args[0]
+
+
+def _query(message: Message) -> tuple[str, int]:
+    """What to recall, and within how many bytes."""
+    args = message.arguments
+    room = args[1] if len(args) == 2 else ROOM
+    if not args or len(args) > 2 or not isinstance(args[0], str) or not _whole(room) or not 0 <= room <= MOST_ROOM:
+        raise ObjectError(f"{message.selector!r} takes a text and, if need be, bytes up to {MOST_ROOM}", remedy=_DATA)
+    return args[0], room
+
+
+def _none(message: Message) -> tuple[()]:
+    if message.arguments:
+        raise ObjectError(f"{message.selector!r} takes no arguments")
+    return ()
+
+
+def _places(message: Message) -> tuple[int, ...]:
+    """The first turn's position and how many turns, both as they may be left out."""
+    args = message.arguments
+    if len(args) > 2 or not all(_whole(each) for each in args):
+        raise ObjectError(f"{message.selector!r} takes the first turn's position and how many turns", remedy=_DATA)
+    return tuple(each for each in args if _whole(each))
+
+
+def _whole(value: JsonValue) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
+
+
+#: Kernel functions that a message may run, each with what makes its arguments of plain data.
+ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
+    "traits.log": lambda message: message.arguments,
+    "traits.recall": _query,
+    "catalog.search": _query,
+    _START: lambda message: (_text(message),),
+    "conversation.turns": _places,
+    "conversation.compact": _none,
+    "conversation.recompact": _none,
+}
+
+
+def _evidence(found: Evidence) -> dict[str, Any]:
+    """What was recalled, as data."""
+    return {
+        "passages": [
+            {"document": each.number, "name": each.name, "start": each.start, "text": each.text}
+            for each in found.passages
+        ],
+        "older": [{"turns": [each.first, each.last], "text": each.text} for each in found.view],
+        "turns": [{"mission": each.mission, "question": each.question, "answer": each.answer} for each in found.turns],
+        "omitted": {"passages": found.omitted_passages, "turns": found.omitted_turns},
+    }

@@ -1,0 +1,65 @@
+"""Reads what may be read of an image, the same for its owner and for whoever looks at it beside the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from batos.config import Settings
+from batos.conversations import conversations
+from batos.image.readable import ReadableImage
+from batos.inference.journal import Entries
+from batos.methods.lifecycle.method_readings import LivesRead
+from batos.missions import reports
+
+
+class Readings:
+    """Reads missions, conversations and objects. Each call is a look of its own, and may wait for a disk."""
+
+    __slots__ = ()
+
+    settings: Settings
+    image: ReadableImage
+    journal: Entries
+    lives: LivesRead
+    clock: Callable[[], datetime]
+
+    def mission(self, mission: str) -> dict[str, Any]:
+        """Show a mission as clients get it; raises NotFound."""
+        with self.image.snapshot() as root:
+            found = reports.mission_report(mission, *self.image.find(root, mission))
+        return reports.with_paid(found, self.journal)
+
+    def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+        """List the newest missions, a line each; only those of a status or a user, where one is named."""
+        with self.image.snapshot() as root:
+            return reports.mission_lines(root, most, status, user)
+
+    def mission_named(self, name: str, user: str | None = None) -> str:
+        """Return the id of the mission that is meant; NotFound, BriefError. A user who is named sees only their own."""
+        with self.image.snapshot() as root:
+            return reports.mission_named(root, name, user or self.settings.asker, user)
+
+    def prompts(self, mission: str) -> list[dict[str, Any]]:
+        """Show every call of a mission, and of the generations it began, with the exact prompt; raises NotFound."""
+        return reports.prompts_report(self.journal.read(reports.logs(self.mission(mission))))
+
+    def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+        """Show a conversation's turns by position (`last` is the newest), and the summaries of its older ones.
+
+        Only its user may see them: `user`, or whoever asks where none is named.
+        """
+        user = user or self.settings.asker
+        with self.image.snapshot() as root:
+            return conversations.page(root, conversations.named(root, conversation, user), start, limit, user)
+
+    def root_names(self) -> dict[str, Any]:
+        """List the names of the image's root: its objects, and what its trees of records hold."""
+        with self.image.snapshot() as root:
+            return reports.root_names(root)
+
+    def inspect(self, reference: str, user: str | None = None) -> dict[str, Any]:
+        """Show an object or a slot, as a user may see it where one is named; raises NotFound."""
+        with self.image.snapshot() as root:
+            return reports.inspect_object(root, reference, user or "")

@@ -1,0 +1,166 @@
+"""What an earlier process left behind is settled: folded in, queued again, or parked if it ends every process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from batos.errors import BatosError
+from batos.events import Events
+from batos.image import approvals, roots
+from batos.image.image import LivingImage
+from batos.image.publisher import Publisher
+from batos.image.records import StatusWord
+from batos.image.roots import Root
+from batos.inference.journal import Journal
+from batos.missions.queue import Place, place_of
+from batos.objects.prototype import own_slots
+
+T = TypeVar("T")
+
+_log = structlog.get_logger("batos")
+
+#: Deaths that count against a mission before it runs alone; one more of it alone, and it is parked.
+DEATHS: Final = 2
+
+#: What a status says of deaths once somebody has looked into them.
+AFRESH: Final[Mapping[str, Any]] = {"deaths": 0, "mark": None, "alone": False}
+
+_AT_ONCE = 500  # items, a few milliseconds
+
+#: Standing still until somebody says that it goes on.
+_STANDING: Final = frozenset({"paused", "parked"})
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Missions that were left behind: those that wait to be run, and those that stand still."""
+
+    waiting: tuple[Place, ...]
+    standing: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A mission as its records say; `answered`: it was committed and is not folded in; `awaits`: a person's answer."""
+
+    place: Place
+    word: StatusWord
+    answered: bool
+    awaits: bool = False
+
+
+async def in_turns(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
+    """Each of the items; others get their turn after every so many, for ten thousand need not wait for anything."""
+    for number, item in enumerate(items, 1):
+        if number % at_once == 0:
+            await asyncio.sleep(0)
+        yield item
+
+
+class Recovery:
+    """Settles missions whose process is gone."""
+
+    def __init__(self, image: LivingImage, journal: Journal, publisher: Publisher, events: Events) -> None:
+        self._image = image
+        self._events = events
+        self._journal = journal
+        self._publisher = publisher
+
+    async def all(self, here: Callable[[str], bool]) -> Left:
+        """Everything that is neither folded in nor ended, but for what is `here`: that is somebody's work.
+
+        One that cannot be settled is left as it is and logged.
+        """
+        # Ten thousand records are not read on the loop.
+        waiting: list[Place] = []
+        standing: list[Place] = []
+        async for seen in in_turns(await asyncio.to_thread(self._read)):
+            if here(seen.place.mission):
+                continue
+            if seen.word in _STANDING or seen.awaits:
+                standing.append(seen.place)
+                continue
+            try:
+                place = await self._settle(seen)
+            except BatosError as error:  # no reason to leave the others
+                _log.warning("mission.unsettled", mission=seen.place.mission, reason=error.as_dict())
+                continue
+            if place is not None:
+                waiting.append(place)
+        return Left(tuple(waiting), tuple(standing))
+
+    async def one(self, mission: str) -> None:
+        """Settle one mission that runs nowhere."""
+        await self._settle(self.look(mission))
+
+    async def publish(self, mission: str) -> bool:
+        """Fold in a mission that was committed and not folded in, and runs nowhere; says whether it was such a one."""
+        if not self.look(mission).answered:
+            return False
+        if await self._publisher.fold(mission):
+            self._tell_done(mission)
+        return True
+
+    def look(self, mission: str) -> Seen:
+        """A mission as it stands; NotFound."""
+        with self._image.snapshot() as root:
+            return self._seen(root, mission)
+
+    def _read(self) -> list[Seen]:
+        with self._image.snapshot() as root:
+            return [self._seen(root, mission) for mission in root[roots.UNFOLDED]]
+
+    def _seen(self, root: Root, mission: str) -> Seen:
+        brief, status, thought = self._image.find(root, mission)
+        # Only what began can have been committed.
+        answered = status.word == "running" and "answer" in own_slots(thought)
+        awaits = status.word == "waiting" and approvals.awaits(root, status.reason)
+        return Seen(place_of(mission, brief, status, DEATHS), status.word, answered, awaits)
+
+    async def _settle(self, seen: Seen) -> Place | None:
+        """The place that it takes in the queue; None if it is done, or parked."""
+        if seen.answered:
+            await self.publish(seen.place.mission)
+            return None
+        return await self._count(seen.place.mission) if seen.word == "running" else seen.place
+
+    def _tell_done(self, mission: str) -> None:
+        """Told late: its process was gone before it could, or it could not be folded in then."""
+        with self._image.snapshot() as root:
+            brief, status, thought = self._image.find(root, mission)
+            slots, tid = own_slots(thought), status.tid
+            route, cost, made = (dict(slots.get(name) or {}) for name in ("route", "cost", "provenance"))
+            conversation = brief.value.get("conversation")
+        told = {"personas": route.get("personas"), "cost": cost, "gate": made.get("gate"), "conversation": conversation}
+        self._events.emit("mission.done", mission=mission, tid=tid, **told)
+        self._events.emit("mission.status", mission=mission, status="done", reason=None)
+
+    async def _count(self, mission: str) -> Place | None:
+        """Count the death of a process with it if it died where the one before did, and queue it again or park it."""
+        mark = self._journal.progress(mission)
+        with self._image.snapshot() as root:
+            brief, status, _ = self._image.find(root, mission)
+            deaths = status.deaths + 1 if status.mark == mark else 0
+            alone = status.alone
+            place = replace(place_of(mission, brief, status, DEATHS), alone=deaths >= DEATHS)
+        if alone and deaths > DEATHS:
+            await self._image.move(mission, "parked", _parked(deaths), deaths=deaths, mark=mark)
+            return None
+        await self._image.move(mission, "queued", _left_behind(), deaths=deaths, mark=mark)
+        return place
+
+
+def _left_behind() -> BatosError:
+    return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
+
+
+def _parked(deaths: int) -> BatosError:
+    return BatosError(
+        f"{deaths + 1} processes ended at the same step of it, the last with nothing else running",
+        remedy="See the log for why; `batos resume` tries again.",
+    )

@@ -1,0 +1,250 @@
+"""Missions and objects as CONTRACT shows them: plain data for every door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import Any
+
+from batos.codex.absent import api_of
+from batos.errors import NotFound
+from batos.genesis import register
+from batos.image import naming, roots, tools, whose, wishes
+from batos.image.ids import tid_text
+from batos.image.lookup import by_name, find_object
+from batos.image.records import Brief, MissionRecord, Status
+from batos.image.roots import Root
+from batos.inference.cost import cost_of
+from batos.inference.journal import Entries, Record, embeds
+from batos.methods.generation import generation_log
+from batos.objects.mirror import Mirror, as_json
+from batos.objects.prototype import UvmObject, delegation, own_slots, reference
+
+_ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
+
+#: Characters of a question that a line of a list shows, and how many failures a screen has.
+_LINE, _FAILURES = 80, 10
+
+
+def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) -> dict[str, Any]:
+    """One mission whole: what every mission has, then what a failed or an answered one has."""
+    slots = own_slots(thought)
+    report: dict[str, Any] = {
+        "id": name,
+        "status": status.word,
+        "brief": dict(brief.value),
+        "accepted_at": brief.accepted_at,
+        "trust": {"brief": brief.trust},
+        "states": [],
+    }
+    if status.reason is not None:
+        report["reason"] = status.reason
+    if status.report is not None:
+        report.update({key: value for key, value in status.report.items() if value is not None})
+    if "answer" in slots:
+        report.update({key: slots[key] for key in _ANSWERED if key in slots})
+        report["trust"] |= {"answer": slots["trust"], "lineage": slots["lineage_trust"]}
+        report["tid"] = tid_text(thought._p_serial)
+    return report
+
+
+def mission_line(name: str, brief: Brief, status: Status) -> dict[str, Any]:
+    """One mission in a list."""
+    return {
+        "id": name,
+        "status": status.word,
+        "at": status.at,
+        "accepted_at": brief.accepted_at,
+        "user": brief.value["user"],
+        "text": _short(brief.value["text"]),
+    }
+
+
+def _short(text: str) -> str:
+    """A question as a line of a list shows it."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+
+
+def running_line(root: Root, line: Mapping[str, Any]) -> dict[str, Any]:
+    """A running mission with who asks what."""
+    brief = roots.mission_record(root, line["id"]).brief
+    return {**line, "user": brief.value["user"], "text": _short(brief.value["text"])}
+
+
+def screen(root: Root, counted: Mapping[str, Any], running: Iterable[Mapping[str, Any]], limit: int) -> dict[str, Any]:
+    """One screen's worth of what the image knows: `counted` as counters show it; at most `limit` missions may wait."""
+    return {
+        "queue": {"waiting": roots.waiting(root), "limit": limit},
+        "approvals": {"waiting": len(root[roots.AWAITED])},
+        "running": [running_line(root, each) for each in running],
+        "missions": {word: count for word, count in sorted(root[roots.TALLY].items()) if count},
+        "counters": counted["total"],
+        "days": counted["days"],
+        "vram": newest_samples(counted["vram"]),
+        "failures": counted["failures"][:_FAILURES],
+        "models": dict(register.known(root).used),
+    }
+
+
+def screen_of(root: Root, told: Mapping[str, Any], user: str) -> dict[str, Any]:
+    """Limit a screen's running and failed missions to one user's; its counts still cover everybody's."""
+    failed = [each for each in told["failures"] if whose.asked_by(root, [each.get("mission", "")], user)]
+    return {**told, "running": [each for each in told["running"] if each["user"] == user], "failures": failed}
+
+
+def newest_samples(samples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of samples, newest first, the first of each runner, whichever model it served, and none of a model told by then.
+
+    Each has `at`: a runner that was seen then may be gone since.
+    """
+    found: list[dict[str, Any]] = []
+    told: set[str] = set()
+    for sample in samples:
+        names = {str(sample["model"]), str(sample["runner"])}
+        if not names & told:
+            found.append(dict(sample))
+        told |= names
+    return found
+
+
+def newest(root: Root) -> Iterator[tuple[str, MissionRecord]]:
+    """Missions, newest first; their ids are of one length and sort by time."""
+    missions = root[roots.MISSIONS]
+    return ((name, roots.mission_record(root, name)) for name in naming.descending(missions))
+
+
+def mission_named(root: Root, name: str, asker: str, user: str | None = None) -> str:
+    """Return the id of a mission: `last` and `last-1` are the asker's; NotFound where there are not so many.
+
+    Where a user is named only that one's missions are there. BriefError: it is the beginning of several.
+    """
+    before = naming.back(name)
+    if before is None:
+        if user is None:
+            return naming.begun(root[roots.MISSIONS], name)
+        meant = naming.begun(root[roots.MISSIONS], name, lambda each: whose.asked_by(root, [each], user))
+        if not whose.asked_by(root, [meant], user):
+            raise whose.no_mission(name, user)
+        return meant
+    own = (each for each, record in newest(root) if record.brief.value["user"] == asker)
+    found = next(islice(own, before, None), None)
+    if found is None:
+        have = "no mission yet" if before == 0 else f"no mission {name}: you asked fewer"
+        raise NotFound(f"there is {have}", field="mission", remedy='Ask something: batos ask "..."')
+    return found
+
+
+def mission_lines(root: Root, most: int, status: str | None, user: str | None) -> list[dict[str, Any]]:
+    """The newest missions, a line each; only those of a status or a user, where one is named."""
+    lines = (mission_line(name, record.brief, record.status) for name, record in newest(root))
+    meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
+    return list(islice(meant, most))
+
+
+def with_paid(found: dict[str, Any], journal: Entries) -> dict[str, Any]:
+    """Add to a mission what it has cost, even before its end, and what was learnt for it, before and after.
+
+    `cost.learning` {calls, tokens} is beside what the mission itself spent.
+    """
+    told = generation_log.told(journal.notes(found["id"]))
+    if "cost" in found:
+        known = found.get("provenance") or {}
+        learnt = _with_after(known.get("generated", ()), [each for each in told if each.get("after")])
+        shown = {**found, "provenance": {**known, "generated": learnt}} if learnt else found
+    else:
+        learnt, shown = told, {**found, "cost": cost_of(journal.sound([found["id"]])).as_dict()}
+        shown |= {"provenance": {"generated": told}} if told else {}
+    learning = {name: sum(each.get(name, 0) for each in learnt) for name in ("calls", "tokens")}
+    return {**shown, "cost": {**shown["cost"], "learning": learning}}
+
+
+def _with_after(generated: Iterable[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Join what a mission told of generations with what came of those that were made when its answer was out."""
+    came = {(each["receiver"], each["selector"]): each for each in after}
+    shown = []
+    for each in generated:
+        later = came.get((each["receiver"], each["selector"])) if each["outcome"] == wishes.LATER else None
+        shown.append(dict(each) if later is None else {**each, **later})
+    return shown
+
+
+def logs(found: Mapping[str, Any]) -> list[str]:
+    """Where the journal has what a mission paid for: its own log, and those of the generations that it began."""
+    generated = (found.get("provenance") or {}).get("generated", ())
+    return [found["id"], *dict.fromkeys(each["generation"] for each in generated if each.get("began"))]
+
+
+def prompts_report(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return every call of a mission with the exact prompt that was sent; an embedding has an `input` instead."""
+    return [
+        {
+            "path": record.path,
+            "model": record.model,
+            "digest": record.digest,
+            "state": record.state,
+            **({"input": record.request["input"]} if embeds(record) else {}),
+            "messages": list(record.request.get("messages", ())),
+            "format": record.request.get("format"),
+            "options": record.request.get("options"),
+            "response": record.response,
+            "tokens": dict(record.tokens),
+            "started": record.started,
+            "ended": record.ended,
+            "key": record.key,
+        }
+        for record in records
+    ]
+
+
+def root_names(root: Root) -> dict[str, Any]:
+    """What the root holds: its objects by name, what is declared beside them, and how much stands in each tree.
+
+    `declared` is the reference of each object that the codex declares, by name, or None while it does not exist.
+    """
+    objects = {name: reference(root[name]) for name in roots.OBJECTS if name in root}
+    declared = {name: None if made is None else reference(made) for name, made in tools.names(root).items()}
+    return {
+        "objects": objects,
+        "declared": declared,
+        "records": {name: len(root[name]) for name in roots.RECORDS if name in root},
+    }
+
+
+def inspect_object(root: Root, name: str, user: str = "") -> dict[str, Any]:
+    """An object as `find_object` finds it, or one of its slots (`OBJECT.SLOT`, split at the last dot).
+
+    Where a user is named, as that one may see it.
+
+    Of one that is declared and does not exist: its API, and the methods that it would have. NotFound: there is no such
+    object or slot.
+    """
+    found = by_name(root, name, user or None)
+    if found is not None:
+        described = _with_names(root, {"object": name, **Mirror(found).describe()})
+        slots = whose.shown(own_slots(found), user)
+        return {**described, "slots": {slot: as_json(value) for slot, value in sorted(slots.items())}}
+    intent = tools.absent(root, name)
+    if intent is not None:
+        methods = [asdict(each) for each in api_of(intent.text)[0]]
+        return {"object": name, "state": "declared, absent", "api": intent.text, "methods": methods}
+    holder_name, dot, slot = name.rpartition(".")
+    holder = by_name(root, holder_name, user or None) if dot else None
+    if holder is None:
+        holder = find_object(root, name, user or None)
+    values = ((each, whose.seen(own_slots(each), slot, user)) for each in delegation(holder))
+    where = next((found for found in values if found[1] is not whose.ABSENT), None)
+    if where is None or slot == whose.SLOT_USERS:
+        raise NotFound(
+            f"{holder_name} has no slot {slot!r}", field="object", remedy=f"`batos inspect {holder_name}` lists them."
+        )
+    return {"object": holder_name, "slot": slot, "holder": roots.named(root, where[0]), "value": as_json(where[1])}
+
+
+def _with_names(root: Root, described: dict[str, Any]) -> dict[str, Any]:
+    """The description with root objects called by their names where it only points at them."""
+    names = {reference(root[name]): name for name in roots.OBJECTS if name in root}
+    for key in ("parents", "lineage"):
+        described[key] = [names.get(each, each) for each in described[key]]
+    return described

@@ -1,0 +1,324 @@
+"""A mission's life from accept to answer: its transaction opened, its cycle run, committed or left without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+import structlog
+from ZODB.POSException import ConflictError
+
+from batos.concurrency.commit_thread import settled
+from batos.conversations import conversations
+from batos.errors import BatosError, InternalError, MissionFailed, Refused
+from batos.events import Events
+from batos.genesis import measures
+from batos.image.ids import iso, tid_text
+from batos.image.image import LivingImage
+from batos.image.publisher import Publisher
+from batos.image.roots import Root
+from batos.image.transactions import MissionTransaction
+from batos.inference.call_order import ALL, Turns
+from batos.inference.cost import Limits, cost_of, elapsed
+from batos.inference.journal import Journal, embeds
+from batos.inference.session import Session, Thinks
+from batos.inference.vram.placement import Looks, Watch
+from batos.memory.evidence import Evidence
+from batos.methods.generation import absent_objects, generation_log
+from batos.minds import context_building, earlier_failures, provenance
+from batos.minds.choices import Decided
+from batos.minds.context import Craft, Running
+from batos.minds.machine import begin
+from batos.minds.parts import council
+from batos.minds.prompt import Scene
+from batos.minds.stopping import Hold
+from batos.missions import messages
+from batos.missions.interpreter import MissionInterpreter
+from batos.objects.message import send
+from batos.objects.prototype import own_slots
+from batos.routing import routed
+from batos.routing.paid import Journaled
+from batos.routing.router import Router
+from batos.routing.vectors import Embeds
+
+_log = structlog.get_logger("batos.mission")
+
+_ENDED = frozenset({"failed", "cancelled", "parked", "undone"})
+
+#: How often a thought is thought whose commit meets that of another mission, which changed the same object.
+MOST_REPLAYS: Final = 20
+
+_CONFLICT: Final = BatosError(
+    "another mission changed what this one changes", remedy="It is thought again on what that one left."
+)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What can be told of a mission's run, however it ends."""
+
+    mission: str
+    states: list[dict[str, str]] = field(default_factory=list)
+    running: Running | None = None
+    #: The commit, once there is one: from then on the mission is done, whatever else happens.
+    tid: str | None = None
+    #: What is said from outside; asked before each paid call and at each state of the outer cycle.
+    hold: Hold = field(default_factory=Hold)
+    #: The verdict on the answer that was committed.
+    gate: dict[str, Any] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """What is told with its end: its conversation, who thought, what it cost, and the verdict on its answer."""
+        if self.running is None:
+            return {}
+        personas, cost = list(self.running.route.personas), self.running.session.cost.as_dict()
+        conversation = self.running.brief.conversation
+        return {"conversation": conversation, "personas": personas, "cost": cost, "gate": self.gate}
+
+    def report(self) -> dict[str, Any]:
+        """For the status of a mission that failed: a thought that was doomed cannot tell."""
+        shown: dict[str, Any] = {"states": self.states}
+        if self.running is not None:
+            shown["route"] = self.running.route.as_dict()
+            shown["cost"] = self.running.session.cost.as_dict()
+            shown["provenance"] = provenance.of_attempt(self.running)
+        return shown
+
+
+class Inference(Thinks, Looks, Embeds, Protocol):
+    """What missions need of the bridge."""
+
+
+@dataclass(slots=True)
+class Conductor:
+    """Runs accepted missions, each in a transaction of its own; wired in uvm.py."""
+
+    image: LivingImage
+    journal: Journal
+    publisher: Publisher
+    bridge: Inference
+    router: Router
+    limits: Limits
+    events: Events
+    clock: Callable[[], datetime]
+    #: Digest of each model that Ollama has, by name; asked for once at the start.
+    digests: Mapping[str, str]
+    #: How many calls of one mission are under way at once: as many as a runner answers at once.
+    parallel: int = ALL
+    #: What missions run and learn methods with.
+    craft: Craft = field(default_factory=Craft)
+    watch: Watch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watch = Watch(self.bridge, self.events)
+
+    async def run(self, mission: str, hold: Hold | None = None) -> None:
+        """Run a mission to its end, or until `hold` says to stop. Raises why it ended, after status and journal say so.
+
+        A mission whose answer is committed already is only published. Refused: it ended without an answer before.
+        """
+        if self._is_answered(mission):
+            await self.publisher.fold(mission)
+            return
+        attempt = Attempt(mission, hold=hold or Hold())
+        began = False
+        try:
+            attempt.hold()
+            await self.image.move(mission, "running", **attempt.hold.marks)
+            began = True
+            await self._think_until_whole(attempt)
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, Refused) and not began:
+                # Somebody else runs it, now or before a crash: that is not this attempt's to call failed.
+                raise
+            if attempt.tid is None:
+                await settled(asyncio.ensure_future(self._stopped(attempt, error)))
+                raise
+            # Cancelled while the commit was under way, and it went through: the mission is done all the same.
+            await settled(asyncio.ensure_future(self._done(attempt)))
+            raise
+        await self._done(attempt)
+
+    def _is_answered(self, mission: str) -> bool:
+        with self.image.snapshot() as root:
+            _, status, thought = self.image.find(root, mission)
+            if status.word in _ENDED:
+                raise Refused(
+                    f"{mission} has ended: it is {status.word}",
+                    field="mission",
+                    remedy=f"Ask again with `--ancestor {mission}`: what was paid for is not paid again.",
+                )
+            return "answer" in own_slots(thought)
+
+    async def _think_until_whole(self, attempt: Attempt) -> None:
+        """Think; if another mission changed meanwhile what this one changed too, once more on what it left.
+
+        What was paid for is read from the journal: only what asks something else now is paid. MissionFailed: it met
+        others `MOST_REPLAYS` times.
+        """
+        for _ in range(MOST_REPLAYS):
+            try:
+                await self._think(attempt)
+            except absent_objects.Appeared:
+                attempt.hold()
+            except ConflictError:
+                attempt.hold()
+                await self._again(attempt)
+            else:
+                return
+        raise MissionFailed(
+            f"other missions changed what this one changes, each of the {MOST_REPLAYS} times it was thought",
+            remedy="Ask again when fewer missions run; `batos show` has what it changes.",
+        )
+
+    async def _again(self, attempt: Attempt) -> None:
+        """Begin another attempt: what was streamed is taken back, and the attempts are counted as after a crash."""
+        attempt.states.clear()
+        self.events.emit("mission.retracted", mission=attempt.mission)
+        await self.journal.flush(attempt.mission)
+        await self.image.again(attempt.mission, _CONFLICT)
+
+    async def _think(self, attempt: Attempt) -> None:
+        with self.image.transaction(attempt.mission) as transaction:
+            running = attempt.running = await self._prepare(attempt, transaction)
+            orchestrator = transaction.root["orchestrator_obj"]
+            cycle = begin(orchestrator)
+            interpreter = MissionInterpreter(running, cycle, self.image.writer.apply)
+            if running.brief.message is None:
+                await send(interpreter, orchestrator, "start_cognitive_cycle_for_", running.brief.text)
+            else:
+                await messages.deliver(running, interpreter)
+            running.thought.states = list(attempt.states)
+            attempt.gate = own_slots(running.thought)["provenance"].get("gate")
+            try:
+                await transaction.commit(running.thought)
+            finally:
+                attempt.tid = tid_text(transaction.serial) if transaction.committed else None
+
+    async def _done(self, attempt: Attempt) -> None:
+        """Fold in what was contributed; only then is it told that the mission is done."""
+        await self.publisher.fold(attempt.mission)
+        self.journal.ended(attempt.mission)
+        self.events.emit("mission.done", mission=attempt.mission, tid=attempt.tid, **attempt.told())
+        self.events.emit("mission.status", mission=attempt.mission, status="done", reason=None)
+
+    async def _stopped(self, attempt: Attempt, error: BaseException) -> None:
+        """The reason goes to the journal and, in a short transaction of its own, to the mission."""
+        mission = attempt.mission
+        word, reason = await attempt.hold.outcome(error)
+        if isinstance(reason, InternalError):
+            # As text: a renderer that walks the frames' locals would load objects of a connection that is closed.
+            trace = "".join(traceback.format_exception(error))
+            _log.error("mission failed unexpectedly", mission=mission, trace=trace)
+        ended = word in _ENDED
+        if ended and (not attempt.states or attempt.states[-1]["state"] != "FAILED"):
+            # What fails before the machine starts or at the commit enters FAILED from outside.
+            self._note(attempt, "FAILED")
+        self.journal.note(mission, {word: reason.as_dict(), "at": iso(self.clock())})
+        report: dict[str, Any] = {"report": attempt.report()} if ended else {}
+        try:
+            await self.journal.flush(mission)
+            await self.image.move(mission, word, reason, **report)
+        except Exception as unwritten:  # told, because the first error is still the one to raise
+            # A full disk can keep us from writing why: the first error is still the one to tell.
+            self.events.emit("txn.abort", what=mission, reason=f"its end is not recorded: {unwritten}")
+        if ended:
+            await self._count(attempt)
+            self.events.emit("mission.failed", mission=mission, status=word, reason=reason.as_dict(), **attempt.told())
+
+    async def _count(self, attempt: Attempt) -> None:
+        """Tell the ledgers what the mission used: a method that fails missions must not go on for want of a thought."""
+        running, lives = attempt.running, self.craft.lives
+        if running is None or lives is None or not running.uses:
+            return
+        try:
+            await lives.count(attempt.mission, [use.payload(0) for use in running.uses])
+        except Exception as error:  # told, because the mission's own error is the one to raise
+            self.events.emit("txn.abort", what=attempt.mission, reason=f"its uses are not counted: {error}")
+
+    def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:
+        """A state is entered: told to the journal and whoever listens, and to the report unless a mind within did."""
+        entered = {"state": state, "at": iso(self.clock())}
+        within = {} if path is None else {"path": path}
+        if path is None:
+            attempt.states.append(entered)
+        self.journal.note(attempt.mission, {**entered, **within})
+        self.events.emit("mission.state", mission=attempt.mission, state=state, **within)
+
+    async def _prepare(self, attempt: Attempt, transaction: MissionTransaction) -> Running:
+        root, mission = transaction.root, attempt.mission
+        record, status, thought = self.image.find(root, mission)
+        asked = context_building.asked(root, record)
+        brief, route = messages.directed(root, asked.brief)
+        again, before = status.attempts > 1, attempt.running
+        decided = before.decided if before else Decided(self.journal, mission, asked.retried)
+        vectors = Journaled(self.journal, (mission, *asked.ancestors), self.clock)
+        route = route or await routed.decide(self.router, brief, root, decided.notes(), vectors)
+        self.events.emit("mission.routed", mission=mission, **route.as_dict())
+        persona = context_building.persona_of(root, route.personas[0])
+        failures = context_building.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
+        session = self._session(root, asked, attempt, decided if again else None, earlier_failures.warning(failures))
+        ratios = context_building.ratios_of(root, decided.notes() if session.earlier else ())
+        reached = conversations.reach(root, brief, decided.notes())
+        noted: dict[str, Any] = {context_building.RATIO_NOTE: ratios, routed.ROUTE_NOTE: route.as_dict()}
+        if reached is not None:
+            noted[conversations.REACH_NOTE] = reached.as_note()
+        decided.note(begun=iso(self.clock()), **noted)
+        orchestrator = root["orchestrator_obj"]
+        return Running(
+            id=mission,
+            brief=brief,
+            root=root,
+            persona=persona,
+            thought=thought,
+            route=route,
+            voice=context_building.voice_of(persona),
+            thinking=context_building.thinking_of(persona),
+            session=session,
+            events=self.events,
+            scene=Scene(orchestrator.charter, orchestrator.house_rules, Evidence(), brief.text, asked.asked_at),
+            passages=await context_building.passages_of(root, brief),
+            past=conversations.past(root, brief, reached),
+            read_at=tid_text(transaction.read_at),
+            note=lambda state, path: self._note(attempt, state, path),
+            doom=transaction.doom,
+            ratios=ratios,
+            decided=decided,
+            question=brief.text,
+            failures=failures,
+            name=council.NAME if route.effort == "council" else persona.name.lower(),
+            craft=self.craft,
+            generated=before.generated if before else {},
+            learned=before.learned if before else generation_log.told(decided.mine()),
+        )
+
+    def _session(
+        self, root: Root, asked: context_building.Asked, attempt: Attempt, before: Decided | None, warning: str
+    ) -> Session:
+        own = self.journal.sound([attempt.mission])
+        notes = () if before is None else before.mine()
+        paid = (*(self.journal.sound(asked.ancestors) if asked.ancestors else ()), *own)
+        session = Session(
+            mission=attempt.mission,
+            journal=self.journal,
+            bridge=self.bridge,
+            digests=self.digests,
+            limits=context_building.limits_of(asked.brief, self.limits),
+            events=self.events,
+            earlier=[record for record in paid if not embeds(record)],
+            cost=cost_of(own),
+            elapsed=elapsed(notes, own),
+            clock=self.clock,
+            marks=measures.marks(root),
+            watch=self.watch,
+            turns=Turns(self.parallel),
+            hold=attempt.hold,
+            warning=warning,
+        )
+        if attempt.running is not None:
+            session.follow(attempt.running.session)
+        return session

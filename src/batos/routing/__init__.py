@@ -1,0 +1,1 @@
+"""Routing: which persona leads a mission, and with how much effort."""

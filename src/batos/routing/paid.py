@@ -1,0 +1,92 @@
+"""Keeps what a mission's question was embedded to: written to the journal at once, read there by later attempts."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol
+
+from batos.image.ids import iso
+from batos.inference.journal import Journal, Record, embedding_key
+from batos.routing.vectors import OPTIONS, Embedder, clipped
+
+#: The place of the route's vector in the cycle.
+PATH: Final = "route#0"
+
+
+class Vectors(Protocol):
+    """Says where the vector of a question comes from."""
+
+    def known(self, embedder: Embedder, text: str) -> list[float] | None:
+        """Return the vector that was paid for; None: nobody paid for one."""
+        ...
+
+    async def pay(self, embedder: Embedder, text: str, seconds: float) -> list[float]:
+        """Return the vector as the embedder gives it now. Unembedded: there is none."""
+        ...
+
+
+class Unkept:
+    """Knows of no vector and keeps none."""
+
+    def known(self, embedder: Embedder, text: str) -> list[float] | None:
+        """Return None."""
+        return None
+
+    async def pay(self, embedder: Embedder, text: str, seconds: float) -> list[float]:
+        """Return the vector as the embedder gives it now. Unembedded: there is none."""
+        return await embedder.vector(text, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Journaled:
+    """The vectors of a mission and of those whose answers it may use; `missions` begins with the mission itself."""
+
+    journal: Journal
+    missions: Sequence[str]
+    clock: Callable[[], datetime]
+
+    def known(self, embedder: Embedder, text: str) -> list[float] | None:
+        """Return the vector that the journal has for this text of this embedder; None: it has none."""
+        key = embedding_key(embedder.digest, clipped(text), OPTIONS, PATH)
+        found = (each for each in self.journal.sound(self.missions) if each.key == key and each.state == "done")
+        record = next(found, None)
+        return None if record is None or record.response is None else _unpacked(str(record.response["vector"]))
+
+    async def pay(self, embedder: Embedder, text: str, seconds: float) -> list[float]:
+        """Return the vector as it stands in the journal when this returns. Unembedded: there is none."""
+        began = iso(self.clock())
+        packed = _packed(await embedder.vector(text, seconds))
+        record = Record(
+            embedding_key(embedder.digest, clipped(text), OPTIONS, PATH),
+            self.missions[0],
+            PATH,
+            embedder.model,
+            embedder.digest,
+            {"input": clipped(text), "options": dict(OPTIONS)},
+            "done",
+            began,
+            iso(self.clock()),
+            {"vector": packed},
+        )
+        await self.journal.write(record)
+        return _unpacked(packed)
+
+
+def _packed(vector: Sequence[float]) -> str:
+    """Return a vector as base64 of 32-bit little-endian floats, which is how precise a daemon's vectors are."""
+    floats = array("f", vector)
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return base64.b64encode(floats.tobytes()).decode()
+
+
+def _unpacked(packed: str) -> list[float]:
+    floats = array("f", base64.b64decode(packed))
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return floats.tolist()

@@ -1,0 +1,257 @@
+"""The router: which persona leads, with how much effort, decided on the CPU from a question's words and meaning."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import structlog
+
+from batos.genesis.provision import OnProgress, Progress
+from batos.routing import effort as efforts
+from batos.routing import lexical
+from batos.routing.lessons import Lesson, digest_of
+from batos.routing.lexical import Triggers
+from batos.routing.paid import Unkept, Vectors
+from batos.routing.saved import Keeps
+from batos.routing.semantic import log_shares
+from batos.routing.training import Learnt, found_or_learnt
+from batos.routing.vectors import Embedder, Unembedded
+
+#: How much the meaning's logarithms count beside those of the words.
+MEANING = 1.5
+#: What makes confidence honest (docs/decisions/0012-router.md): logarithms are multiplied by it before they are shares.
+WORDS_SHARPNESS, BOTH_SHARPNESS = 1.0, 0.7
+#: What is short enough for a reflex and gives nobody so much of the score is a plain question; and whose it is.
+SURE, NEUTRAL = 2 / 3, "BABS"
+#: How many times an even share of the scores speaks for somebody.
+UNDECIDED = 1.6
+#: A question of so many words or fewer leans to the persona that led the turn before: of one word, this many times,
+#: and less by the square of its words.
+FOLLOWING_WORDS, LEANING = 6, 200.0
+#: Seconds that a question's vector may take, a small model's loading included; and those for which a failed embedder
+#: is left alone.
+EMBED_SECONDS, LEFT_ALONE = 10.0, 60.0
+#: The reason of a route whose persona was named.
+CHOSEN = "the asker chose"
+#: The step that `genesis.step` tells of.
+LEARNING = "learn the router"
+
+_UNKEPT: Final = Unkept()
+
+_log = structlog.get_logger("batos.router")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Who takes a mission and how; `scores` of all personas sum to 1."""
+
+    personas: tuple[str, ...]
+    effort: str
+    confidence: float
+    reason: str
+    scores: Mapping[str, float]
+    #: Texts that were embedded for it.
+    embeds: int = 0
+
+    @classmethod
+    def noted(cls, value: Mapping[str, Any]) -> Route:
+        """The route that `as_dict` gave; nothing was embedded for it now."""
+        names = ("personas", "effort", "confidence", "reason", "scores")
+        personas, *others = (value[name] for name in names)
+        return cls(tuple(personas), *others)
+
+    def overridden(self, persona: str | None, effort: str | None) -> Route:
+        """The same with what the asker chose, who wins; a council is of all, whoever leads it."""
+        effort = effort or self.effort
+        if persona is None and effort == self.effort:
+            return self
+        leader = persona or self.personas[0]
+        others = self._ranked() if effort == "council" else ()
+        personas = (leader, *(name for name in others if name != leader))
+        if persona is None:
+            return replace(self, personas=personas, effort=effort)
+        return replace(self, personas=personas, effort=effort, confidence=1.0, reason=CHOSEN)
+
+    def _ranked(self) -> tuple[str, ...]:
+        return tuple(sorted(self.scores, key=lambda name: -self.scores[name]))
+
+    def as_dict(self) -> dict[str, object]:
+        """CONTRACT's `route`."""
+        return {
+            "personas": list(self.personas),
+            "effort": self.effort,
+            "confidence": round(self.confidence, 3),
+            "reason": self.reason,
+            "scores": {name: round(score, 3) for name, score in self.scores.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What a text's words and, where there is a vector, its meaning say; `embeds` were paid for it."""
+
+    scores: Mapping[str, float]
+    embeds: int = 0
+    #: Why only the words were heard, for people; None if that is as it should be.
+    without: str | None = None
+
+    @property
+    def leader(self) -> str:
+        return max(self.scores, key=lambda name: self.scores[name])
+
+
+class Router:
+    """Decides by what was learnt of the codex; made anew when the codex or its embedder changes.
+
+    `embedder` gives a question its vector where `learnt` has a meaning; without it the words alone decide. `clock`
+    gives seconds that only ever grow.
+    """
+
+    def __init__(
+        self,
+        lessons: Sequence[Lesson],
+        learnt: Learnt | None = None,
+        embedder: Embedder | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.learnt = learnt or Learnt(digest_of(lessons), lexical.learnt(lessons))
+        self._names = self.learnt.words.personas
+        self._triggers = Triggers(lessons)
+        self._made_for = embedder.identity if embedder is not None else None
+        self._embedder = embedder if self.learnt.meaning is not None else None
+        self._clock = clock
+        self._left_alone_until = -math.inf
+
+    async def route(
+        self,
+        text: str,
+        *,
+        files: int = 0,
+        persona: str | None = None,
+        effort: str | None = None,
+        before: str | None = None,
+        vectors: Vectors = _UNKEPT,
+    ) -> Route:
+        """A decision, the same for the same text; `persona` and `effort` given by the asker win.
+
+        What one call answers is heard by its words alone: a vector would be waited for, and says little of six words.
+        `before` is the persona that led the turn that this one follows: what is too short to tell stays there. Where
+        both are given nothing is embedded. `vectors` has what was paid for, or pays for it. Fails for nothing that the
+        embedder does.
+        """
+        found, why = self._effort(text, files)
+        heard = await self._hear(text, vectors, worth_it=persona is None and (effort or found) != "reflex")
+        scores = _leant(heard.scores, text, before)
+        leader = max(scores, key=lambda name: scores[name])
+        stays = leader == before and leader != heard.leader
+        said = self._reason(text, leader, scores[leader], stays=stays)
+        if found == "reflex" and before is None and self._plain(text, leader, scores[leader]):
+            leader, said = NEUTRAL, f"a plain question, for nobody in particular: {NEUTRAL}'s"
+        route = Route(_chosen(scores, leader, found), found, scores[leader], said, scores, heard.embeds)
+        reasons = (route.reason, why, heard.without)
+        route = replace(route, reason="; ".join(reason for reason in reasons if reason))
+        return route.overridden(persona, effort)
+
+    def serves(self, embedder: Embedder | None) -> bool:
+        """Whether it was made for this embedder. One that is away changes nothing: it may be back for the next one."""
+        return embedder is None or embedder.identity == self._made_for
+
+    def scores(self, text: str, vector: Sequence[float] | None = None) -> dict[str, float]:
+        """What a text's words, and its vector if there is one, say of each persona; they sum to 1."""
+        logs, sharpness = log_shares(self.learnt.words.logs(text)), WORDS_SHARPNESS
+        if vector is not None and self.learnt.meaning is not None:
+            meant, sharpness = self.learnt.meaning.logs(vector), BOTH_SHARPNESS
+            logs = [word + MEANING * log for word, log in zip(logs, meant, strict=True)]
+        shares = log_shares([sharpness * log for log in logs])
+        return {name: math.exp(share) for name, share in zip(self._names, shares, strict=True)}
+
+    async def _hear(self, text: str, vectors: Vectors, *, worth_it: bool) -> _Heard:
+        """Whose question it is, by its words and its meaning; where the asker chose that, no vector is paid for."""
+        if not worth_it or not text.strip():
+            return _Heard(self.scores(text))
+        if self._embedder is None:
+            without = self.learnt.without
+            return _Heard(self.scores(text), without=without and f"by words alone ({without})")
+        known = vectors.known(self._embedder, text)
+        if known is None and self._clock() < self._left_alone_until:
+            return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
+        try:
+            if known is not None:
+                return _Heard(self.scores(text, known))
+            vector = await vectors.pay(self._embedder, text, EMBED_SECONDS)
+            return _Heard(self.scores(text, vector), embeds=1)
+        except (Unembedded, ValueError) as error:
+            self._left_alone_until = self._clock() + LEFT_ALONE
+            _log.warning("router.words_alone", model=self._embedder.model, reason=str(error))
+            return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model}: {error})")
+
+    def _effort(self, text: str, files: int) -> tuple[str, str | None]:
+        """How much work it is worth, and why if that is a council's."""
+        asked = efforts.asks_for_everybody(text)
+        if asked is not None:
+            return "council", f"it asks for several views ({asked!r})"
+        sought = efforts.sought(text, self._led)
+        if len(sought) >= efforts.COUNCIL_PARTS:
+            return "council", f"it has parts for {', '.join(sought)}"
+        return efforts.simple(text, files), None
+
+    def _led(self, part: str) -> tuple[str, float]:
+        scores = self.scores(part)
+        leader = max(scores, key=lambda name: scores[name])
+        return leader, scores[leader]
+
+    def _plain(self, text: str, leader: str, score: float) -> bool:
+        """Tell whether a short text speaks for nobody surely, and says no word that calls for its leader."""
+        return NEUTRAL in self._names and score < SURE and not self._triggers.said(text, leader)
+
+    def _reason(self, text: str, leader: str, score: float, *, stays: bool) -> str:
+        if stays:
+            return f"too short to tell: it stays with {leader}, who answered before"
+        said = self._triggers.said(text, leader)
+        if said:
+            return f"it says {', '.join(map(repr, said[:3]))}"
+        if score * len(self._names) < UNDECIDED:
+            return "its words speak for nobody in particular"
+        telling = self.learnt.words.telling(text, leader)
+        if telling:
+            return f"{', '.join(map(repr, telling))} {'speaks' if len(telling) == 1 else 'speak'} for {leader}"
+        return f"it is worded like what {leader} is asked"
+
+
+async def made(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress) -> Router:
+    """The router of these lessons: as the image keeps it, else learnt aside from the loop and kept there.
+
+    Where the embedder takes long to read the exemplars, `tell` hears every few seconds how far it is.
+    """
+    told: list[int] = []
+
+    def reached(done: int, total: int) -> None:
+        told.append(done)
+        tell(Progress(LEARNING, f"{done} of {total} exemplars"))
+
+    learnt = await found_or_learnt(image, lessons, embedder, reached)
+    if told:
+        status = "success" if learnt.meaning is not None else f"by words alone: {learnt.without}"
+        tell(Progress(LEARNING, status))
+    return Router(lessons, learnt, embedder)
+
+
+def _leant(scores: Mapping[str, float], text: str, before: str | None) -> dict[str, float]:
+    """The scores of a follow-up: the shorter it is, the more it leans to who answered before."""
+    size = efforts.size_of(text)
+    if before not in scores or size > FOLLOWING_WORDS:
+        return dict(scores)
+    times = LEANING / max(size, 1.0) ** 2
+    leaning = {name: score * (times if name == before else 1.0) for name, score in scores.items()}
+    whole = sum(leaning.values())
+    return {name: score / whole for name, score in leaning.items()}
+
+
+def _chosen(scores: Mapping[str, float], leader: str, effort: str) -> tuple[str, ...]:
+    """Name who thinks: the leader; at a council everybody, the likeliest first."""
+    return tuple(sorted(scores, key=lambda name: -scores[name])) if effort == "council" else (leader,)

@@ -1,0 +1,119 @@
+"""What a router has learnt: found in the image, or learnt from the codex aside from the loop and kept there."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+from persistent.mapping import PersistentMapping
+
+from batos.image import roots
+from batos.image.roots import Root
+from batos.inference.ollama.bridge import EMBED_BATCH
+from batos.routing import lexical, semantic
+from batos.routing.lessons import Lesson, digest_of
+from batos.routing.lexical import Lexical
+from batos.routing.saved import Keeps, Saved
+from batos.routing.semantic import Semantic
+from batos.routing.vectors import Embedder, Unembedded
+
+#: What is kept in another form was kept by another version: it is learnt anew.
+FORMAT = 1
+#: Exemplars that are embedded between two looks at the clock: one request's.
+BATCH = EMBED_BATCH
+#: Seconds between two words about how far the embedding is, and those that it may take.
+TOLD_AFTER, AT_MOST = 2.0, 600.0
+#: Why there is no meaning where the daemon has no such model, or is away itself.
+NO_EMBEDDER = "the embedder is not there"
+
+_log = structlog.get_logger("batos.router")
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """Words always; meaning where an embedder was there: `embedder` is its name and digest."""
+
+    lessons: str
+    words: Lexical
+    meaning: Semantic | None = None
+    embedder: tuple[str, str] | None = None
+    #: Why there is no meaning, for people.
+    without: str | None = None
+
+
+Tell = Callable[[int, int], None]
+
+
+async def found_or_learnt(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, tell: Tell) -> Learnt:
+    """What the image keeps of these lessons and this embedder, else what is learnt of them now, and kept.
+
+    Never fails for the embedder's sake: without its vectors only the words are learnt, and `without` says why.
+    `tell` hears how many of how many exemplars are embedded, every `TOLD_AFTER` seconds.
+    """
+    digest = digest_of(lessons)
+    kept = await asyncio.to_thread(_kept, image, lessons, digest)
+    known = kept or Learnt(digest, await asyncio.to_thread(lexical.learnt, lessons))
+    anew = embedder is not None and embedder.identity != known.embedder
+    made = await _with_meaning(image, known, lessons, embedder, tell) if embedder is not None and anew else known
+    if kept is None or (anew and made.meaning is not None):
+        await _keep(image.writer.apply, made)
+    return replace(made, without=NO_EMBEDDER) if embedder is None else made
+
+
+async def _with_meaning(
+    image: Keeps, known: Learnt, lessons: Sequence[Lesson], embedder: Embedder, tell: Tell
+) -> Learnt:
+    labelled = [(lesson.persona, text) for lesson in lessons for text in lesson.exemplars]
+    clock = asyncio.get_running_loop().time
+    told, saved = clock(), Saved(image, (known.lessons, *embedder.identity))
+    vectors = await asyncio.to_thread(saved.read)
+    try:
+        async with asyncio.timeout(AT_MOST):
+            for start in range(len(vectors), len(labelled), BATCH):
+                vectors += await embedder.vectors([text for _, text in labelled[start : start + BATCH]])
+                await saved.save(vectors, clock())
+                if clock() - told >= TOLD_AFTER:
+                    told = clock()
+                    tell(len(vectors), len(labelled))
+        pairs = [(persona, vector) for (persona, _), vector in zip(labelled, vectors, strict=True)]
+        meaning = await asyncio.to_thread(semantic.learnt, known.words.personas, pairs)
+    except (Unembedded, TimeoutError, ValueError) as error:
+        why = f"{embedder.model}: {str(error) or 'it took too long'}"
+        _log.warning("router.words_alone", reason=why)
+        # What an earlier embedder taught is in another space: its vectors and the new one's have nothing in common.
+        return replace(known, meaning=None, embedder=None, without=why)
+    return replace(known, meaning=meaning, embedder=embedder.identity, without=None)
+
+
+def _kept(image: Keeps, lessons: Sequence[Lesson], digest: str) -> Learnt | None:
+    """What the image keeps of these lessons; None if it was learnt from others, or cannot be read."""
+    with image.snapshot() as root:
+        record = dict(root.get(roots.ROUTER, {}))
+    if record.get("format") != FORMAT or record.get("lessons") != digest:
+        return None
+    personas = [lesson.persona for lesson in lessons]
+    try:
+        words = Lexical.unpacked(personas, record)
+        meaning = Semantic.unpacked(personas, record) if "meaning" in record else None
+    except (ValueError, KeyError, zlib.error) as error:
+        _log.warning("router.unread", reason=str(error))  # it is learnt anew: the codex has all of it
+        return None
+    embedder = (record["embedder"], record["digest"]) if meaning is not None else None
+    return Learnt(digest, words, meaning, embedder)
+
+
+async def _keep(apply: Callable[[Callable[[Any], None]], Awaitable[None]], learnt: Learnt) -> None:
+    record: dict[str, Any] = {"format": FORMAT, "lessons": learnt.lessons}
+    record |= await asyncio.to_thread(lambda: learnt.words.packed)
+    if learnt.meaning is not None and learnt.embedder is not None:
+        record |= learnt.meaning.packed()
+        record["embedder"], record["digest"] = learnt.embedder
+
+    def change(root: Root) -> None:
+        root[roots.ROUTER] = PersistentMapping(record)
+
+    await apply(change)

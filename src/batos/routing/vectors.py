@@ -1,0 +1,85 @@
+"""The codex's embedder on the processor: vectors of short texts, or a reason why there are none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from batos.codex.model_names import with_tag
+from batos.errors import ContextOverflow, OllamaError, UsageError
+from batos.inference.ollama.bridge import Embedding
+
+#: No layer on the card, which is the personas'; the bridge adds one number of threads for all calls.
+OPTIONS: Mapping[str, Any] = {"num_gpu": 0}
+#: Characters of a text's head and tail that are embedded. A small embedder reads 256 tokens, which is about so much
+#: of English, and each character may be a token; what is longer is refused and tried once more, shorter.
+HEAD, TAIL = 600, 200
+SHORTER = 4
+
+
+class Unembedded(Exception):
+    """There is no vector; its text says why."""
+
+
+class Embeds(Protocol):
+    """What is needed of the bridge."""
+
+    def embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        *,
+        options: Mapping[str, Any] | None = None,
+        keep_alive: float | str | None = None,
+    ) -> Coroutine[Any, Any, Embedding]:
+        """One vector for each text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Embedder:
+    """A model that embeds, with its digest: vectors of another digest are of another space."""
+
+    bridge: Embeds
+    model: str
+    digest: str
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Its name and digest."""
+        return self.model, self.digest
+
+    async def vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text, of a long one for its ends. Unembedded: the embedder is not there, or fails."""
+        try:
+            try:
+                return await self._embed([clipped(text) for text in texts])
+            except ContextOverflow:
+                return await self._embed([clipped(text, SHORTER) for text in texts])
+        except (OllamaError, UsageError) as error:
+            raise Unembedded(str(error)) from error
+
+    async def vector(self, text: str, seconds: float) -> list[float]:
+        """The vector of one text. Unembedded: the embedder is not there, fails, or takes longer."""
+        try:
+            async with asyncio.timeout(seconds):
+                return (await self.vectors([text]))[0]
+        except TimeoutError as late:
+            raise Unembedded(f"no vector came within {seconds:g} s") from late
+
+    async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return (await self.bridge.embed(self.model, texts, options=OPTIONS)).vectors
+
+
+def listed(bridge: Embeds, name: str, digests: Mapping[str, str]) -> Embedder | None:
+    """The embedder of that name, if the daemon has it; "" names none."""
+    digest = digests.get(with_tag(name)) if name else None
+    return Embedder(bridge, name, digest) if digest is not None else None
+
+
+def clipped(text: str, share: int = 1) -> str:
+    """The ends of a text, of an empty one a blank: not every embedder takes nothing at all."""
+    head, tail = HEAD // share, TAIL // share
+    return (f"{text[:head]} {text[-tail:]}" if len(text) > head + tail else text) or " "

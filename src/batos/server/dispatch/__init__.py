@@ -1,0 +1,1 @@
+"""The dispatcher: what each verb of the protocol does with the UVM."""

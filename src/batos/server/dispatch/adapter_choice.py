@@ -1,0 +1,84 @@
+"""Which adapter a persona thinks with from now on: found by name, held against its base, remembered by the image."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from typing import Any
+
+from batos.codex import codex as codices
+from batos.codex.codex import PILLARS, Codex
+from batos.config import Settings
+from batos.errors import NotFound, OllamaError
+from batos.genesis import adapter_check, offline
+from batos.genesis.adapters import compatibility, repository
+from batos.genesis.adapters.folder import in_use
+from batos.genesis.adapters.inventory import NONE, Adapter, Shelf
+from batos.uvm import UVM
+
+
+async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
+    """Choose an adapter, or `none` for the bare base; gives {persona, adapter, changed, notes}.
+
+    NotFound: no such persona or adapter. AdapterError: it would not load.
+    """
+    settings, persona = uvm.settings, persona_named(persona)
+    # Reading files takes longer than a server's loop may be held.
+    shelf = await asyncio.to_thread(offline.laid, settings)
+    codex = await asyncio.to_thread(standing, settings)
+    adapter = None if name.casefold() == NONE else chosen(shelf, persona, name)
+    notes = [] if adapter is None else await _fits(uvm, codex, adapter)
+    label = None if adapter is None else adapter.name
+    changed = await uvm.image.writer.apply(lambda root: repository.choose(root, persona, label))
+    with uvm.image.snapshot() as root:
+        used = in_use(shelf, repository.choices(root))
+    cost = adapter_check.reloading(used, codex, settings.profile)
+    told = [*notes, *([f"The price: {cost}."] if cost else [])]
+    return {"persona": persona, "adapter": label, "changed": changed, "notes": told}
+
+
+def standing(settings: Settings) -> Codex:
+    """The codex as the next genesis finds it."""
+    return codices.standing(settings.home / "codex")[0].sound()
+
+
+def persona_named(named: str) -> str:
+    """A persona by its name in any case; NotFound with what comes near."""
+    if named.upper() in PILLARS:
+        return named.upper()
+    near = difflib.get_close_matches(named.upper(), PILLARS, 1)
+    remedy = f"Did you mean {near[0]}?" if near else f"The personas are {', '.join(PILLARS)}."
+    raise NotFound(f"there is no persona {named!r}", field="persona", remedy=remedy)
+
+
+def chosen(shelf: Shelf, persona: str, name: str) -> Adapter:
+    """An adapter by its name; raises AdapterError for one with faults, NotFound with what comes near."""
+    adapter = shelf.find(persona, name)
+    if adapter is not None:
+        return adapter
+    faults = [each for each in shelf.faults if each.persona == persona and each.name.casefold() == name.casefold()]
+    if faults:
+        raise adapter_check.refusal(faults)
+    raise unknown(shelf, persona, name)
+
+
+def unknown(shelf: Shelf, persona: str, name: str) -> NotFound:
+    """That a persona has no such adapter, and what it has."""
+    known = [each.name for each in shelf.of(persona)]
+    near = difflib.get_close_matches(name, known, 1)
+    remedy = f"There are: {', '.join(known)}." if known else f"Put one into adapters/{persona.lower()}/NAME/."
+    if near:
+        remedy = f"Did you mean {near[0]!r}?"
+    return NotFound(f"{persona} has no adapter {name!r}", field="name", remedy=remedy)
+
+
+async def _fits(uvm: UVM, codex: Codex, adapter: Adapter) -> list[str]:
+    """Refuse what would not load; where Ollama cannot say, the next mission's check will."""
+    base = codex.model_for(adapter.persona, uvm.settings.profile)
+    try:
+        faults = await adapter_check.unfit([(adapter, base)], uvm.bridge)
+    except OllamaError as error:
+        return [f"Not checked against {base}: {error.message}."]
+    if faults:
+        raise adapter_check.refusal(faults)
+    return list(compatibility.doubts(adapter, base))

@@ -1,0 +1,77 @@
+"""What a person is asked about methods, through every door: approved one by one or by pattern, rejected."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from batos.approvals import documents
+from batos.approvals.approvals import Answered
+from batos.approvals.reasons import refusal
+from batos.client.wire.verb_shapes import Approve, Reject
+from batos.errors import BriefError, NotFound, ProtocolError
+from batos.image.approvals import Answer
+from batos.image.ids import iso
+from batos.uvm import UVM
+
+
+async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:
+    """Say yes: {approved, refused, woken}. Refused where nothing could be approved, NotFound where nothing is meant."""
+    if (given.approvals is None) == (given.matching is None):
+        raise ProtocolError(
+            "args: either approvals or matching is given", field="args.approvals", remedy="Name ids, or a pattern."
+        )
+    of = given.user if given.mine else None
+    names = given.approvals
+    if names is None:
+        names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
+    else:
+        names = await asyncio.to_thread(_meant, uvm, names, of)
+    answered = await uvm.approvals.approve(names, given.user or uvm.settings.asker)
+    refused = [answer for answer in answered.answers if not _said(answer, "approved")]
+    if len(refused) == len(answered.answers):
+        raise refusal(refused[0])
+    return {
+        "approved": [_told(answer) for answer in answered.answers if _said(answer, "approved")],
+        "refused": [{"id": answer.name, "error": refusal(answer).as_dict()} for answer in refused],
+        "woken": list(answered.woken),
+    }
+
+
+def _meant(uvm: UVM, names: list[str], user: str | None) -> list[str]:
+    with uvm.image.snapshot() as root:
+        return documents.meant(root, names, user)
+
+
+def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
+    with uvm.image.snapshot() as root:
+        names = documents.matching(root, pattern, iso(uvm.clock()), user)
+    if not names:
+        raise NotFound(
+            f"nothing that waits for approval matches {pattern!r}",
+            field="matching",
+            remedy="`batos approvals` lists what waits; a pattern is over OBJECT.SELECTOR, like 'brick*.*_facet_'.",
+        )
+    return names
+
+
+async def reject(uvm: UVM, given: Reject) -> dict[str, Any]:
+    """Say no: {rejected, woken}. Refused: it was answered before, or its time is over."""
+    if not given.why.strip():
+        raise BriefError("why: there is nothing but blanks", field="why", remedy="Say why: who asked is told.")
+    (name,) = await asyncio.to_thread(_meant, uvm, [given.approval], given.user if given.mine else None)
+    answered: Answered = await uvm.approvals.reject(name, given.user or uvm.settings.asker, given.why.strip())
+    answer = answered.answers[0]
+    if not _said(answer, "rejected"):
+        raise refusal(answer)
+    return {"rejected": {**_told(answer), "why": answer.why}, "woken": list(answered.woken)}
+
+
+def _said(answer: Answer, word: str) -> bool:
+    """Whether it is what was just said."""
+    return answer.changed and answer.word == word
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    told = {"id": answer.name, "object": answer.object, "selector": answer.selector, "digest": answer.digest}
+    return {**told, "by": answer.by, **({} if answer.revision is None else {"revision": answer.revision})}

@@ -1,0 +1,336 @@
+"""The one dispatcher: what a verb of the protocol does with the UVM, for the wire and for the door inside a process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from batos import __version__
+from batos.brief import AttachmentRef, File, as_file
+from batos.brief import parse as parse_brief
+from batos.client.wire import protocol
+from batos.client.wire.verb_shapes import (
+    ARGS,
+    PIECE_BYTES,
+    AdaptersUse,
+    Approve,
+    Attach,
+    DropFiles,
+    Genesis,
+    Hello,
+    Reject,
+    Send,
+    Status,
+    Steer,
+    Submit,
+    Wait,
+)
+from batos.errors import BatosError, BriefError, NoServer, Refused, TimedOut
+from batos.events import Events
+from batos.genesis import budget_check
+from batos.genesis.provision import Progress
+from batos.image import roots, whose
+from batos.server.dispatch import adapter_choice, approval_answers, method_changes
+from batos.server.dispatch.reads import Reader
+
+if TYPE_CHECKING:
+    from batos.server.dispatch.founding import Founding
+    from batos.server.dispatch.uploads import Uploads
+    from batos.uvm import UVM
+
+T = TypeVar("T")
+Hear: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+Acknowledge: TypeAlias = Callable[[Mapping[str, Any]], None]
+
+#: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
+_SHARED: Final = frozenset({"genesis.step", "vram.sample", "vram.spill"})
+
+
+class _Told:
+    """Who asked for a mission, and what is passed on to them until they leave."""
+
+    def __init__(self, hear: Hear, acknowledge: Acknowledge, *, follow: bool) -> None:
+        self.follow = follow
+        self._hear, self._acknowledge = hear, acknowledge
+        self._mission = ""
+        self._attempt, self._streamed, self._gone = 0, False, False
+        self._unsubscribe: Callable[[], None] = lambda: None
+        #: What was told of missions that were accepted while this one's id was not known yet.
+        self._entered: dict[str, Mapping[str, Any]] = {}
+
+    def listen(self, events: Events) -> None:
+        """From here on hear what becomes of a mission whose id is not known yet."""
+        if self.follow and not self._gone:
+            self._unsubscribe = events.subscribe(self._told)
+
+    def accepted(self, mission: str) -> None:
+        """It is durable; events of it, and those that concern every mission, are passed on from here on."""
+        if not self._gone:
+            self._mission = mission
+            self._acknowledge({"mission": mission})
+            if mission in self._entered:  # else a key named one that was accepted before
+                self._hear("mission.accepted", self._entered[mission])
+            self._entered.clear()
+
+    def begin(self, events: Events, mission: str) -> None:
+        """Pass on the events of a mission that is there, and those that concern every one."""
+        if not self._gone:
+            self._mission = mission
+            self._unsubscribe = events.subscribe(self._told)
+
+    def leave(self) -> None:
+        """Pass on nothing more."""
+        self._gone = True
+        self._unsubscribe()
+
+    def _told(self, event: str, keys: Mapping[str, Any]) -> None:
+        if not self._mission and event == "mission.accepted":
+            self._entered[keys["mission"]] = keys
+        ours = bool(self._mission) and keys.get("mission") == self._mission
+        if not ours and (not self._mission or event not in _SHARED or "mission" in keys):
+            return
+        if event == "mission.token":
+            self._streamed = True
+        elif event == "mission.retracted":
+            self._streamed = False
+        elif keys.get("attempt", self._attempt) > self._attempt:
+            self._attempt = keys["attempt"]
+            if self._streamed:  # it is told again from its beginning
+                self._streamed = False
+                self._hear("mission.retracted", {"mission": self._mission})
+        self._hear(event, keys)
+
+
+class Dispatcher:
+    """Does what requests ask. One for all doors, so that each verb means the same through every one of them."""
+
+    def __init__(self, uvm: UVM, uploads: Uploads, *, works: bool = True) -> None:
+        """`works`: what is submitted is begun at once; else only what its asker follows is."""
+        self.uvm = uvm
+        self.uploads = uploads
+        self._works = works
+        if works:
+            uvm.afterwards.keep(uvm.events)
+            uvm.approvals.keep(uvm.control.begin)
+            uvm.learning.keep()
+        self._reader = Reader(uvm)
+        self._unfinished: set[asyncio.Future[Any]] = set()
+        #: What `hello` and `status` say of the server that this serves.
+        self.about: Mapping[str, Any] = {}
+        #: The genesis that this server began by itself, if it did.
+        self.founding: Founding | None = None
+        self._verbs: Mapping[str, Callable[[Any, Hear, Acknowledge], Awaitable[dict[str, Any]]]] = {
+            "hello": self._hello,
+            "submit": self._submit,
+            "wait": self._wait,
+            "attach": self._attach,
+            "drop_files": self._drop_files,
+            "send": self._send,
+            "cancel": self._cancel,
+            "pause": self._pause,
+            "resume": self._resume,
+            "status": self._status,
+            "genesis": self._genesis,
+            "adapters_use": self._adapters_use,
+            "approve": self._approve,
+            "reject": self._reject,
+            **self._reader.verbs(),
+            **method_changes.verbs(uvm, self._whole),
+        }
+
+    async def handle(self, verb: str, args: Mapping[str, Any], hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+        """Do what a verb says and give its result.
+
+        `hear` is told the events that the request follows, `acknowledge` once that a mission is durable. Raises
+        BatosError: ProtocolError for what is no verb or not what it takes, else what the verb's work raises.
+        """
+        given = protocol.read_args(verb, args)
+        return await self._verbs[verb](given, hear, acknowledge)
+
+    # -- asking
+
+    async def _submit(self, given: Submit, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+        if self.founding is not None:
+            self.founding.refuse()
+        brief = dict(given.brief)
+        user = str(brief.get("user") or self.uvm.settings.asker)
+        for name in ("ancestor", "in_reply_to"):
+            meant = brief.get(name)
+            if isinstance(meant, str):  # what is none is the brief's own rules' to refuse
+                brief[name] = await self._reader.named(meant, user)
+        files = await self._files(brief.pop("attachments", None) or (), given.user)
+        return await self._entered(brief, files, _Told(hear, acknowledge, follow=given.follow), given.user)
+
+    async def _entered(
+        self, brief: dict[str, Any], files: Sequence[File], told: _Told, user: str | None = None
+    ) -> dict[str, Any]:
+        """Accept a mission and hand it to the workers, whether its asker stays or not; then tell its end.
+
+        `user` is whose files they are, where they are not the home's.
+        """
+        try:
+            mission = await self._whole(self._enter(brief, files, told, user))
+            if told.follow:
+                return self._ended(await self.uvm.ended(mission))
+            return {"mission": mission, "status": (await self._reader.report(mission))["status"]}
+        finally:
+            told.leave()
+
+    async def _enter(self, brief: dict[str, Any], files: Sequence[File], told: _Told, user: str | None) -> str:
+        told.listen(self.uvm.events)
+        mission = await self.uvm.submit(brief, files)
+        await self.uploads.forget((file.ref.sha256 for file in files), user or "")
+        told.accepted(mission)
+        if told.follow or self._works:
+            with suppress(Refused):  # a key named one that has ended, or stands still: it is what it is
+                await self.uvm.begin(mission)
+        return mission
+
+    async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something to its end, also when who asked for it is gone in the middle of it."""
+        task = asyncio.ensure_future(work)
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
+        return await asyncio.shield(task)
+
+    async def settled(self) -> None:
+        """Wait until what may not be left half done is done."""
+        await asyncio.gather(*self._unfinished, return_exceptions=True)
+
+    def _ended(self, found: dict[str, Any]) -> dict[str, Any]:
+        if found["status"] in ("queued", "running"):
+            raise NoServer("the server stops; the mission goes on when it runs again", remedy="Wait for it then.")
+        return found
+
+    async def _files(self, refs: Any, user: str | None) -> list[File]:
+        """Fetch the files that a brief's attachments name: sent before, or in the image and this user's. BriefError."""
+        if not isinstance(refs, list | tuple):
+            raise BriefError("attachments: it must be a list", field="attachments", remedy="Send a list of files.")
+        limit = self.uvm.settings.attachment_bytes
+        files = []
+        # The brief's own rules, before bytes are looked for.
+        for ref in parse_brief({"text": "-", "user": "-", "attachments": refs}).attachments:
+            data = await self._content(ref, user)
+            as_file(ref.name, data, limit)
+            files.append(File(ref, data))
+        return files
+
+    async def _content(self, ref: AttachmentRef, user: str | None) -> bytes:
+        data = await self.uploads.content(ref.sha256, user or "")
+        if data is None:
+            data = await self._reader.read(self._kept, ref.sha256, user)
+        if data is None:
+            raise BriefError(
+                f"{ref.name} was not sent: nothing is here with the SHA-256 {ref.sha256[:12]}…",
+                field="attachments",
+                remedy="Send it by `attach` first, every piece, then submit again.",
+            )
+        return data
+
+    def _kept(self, sha256: str, user: str | None) -> bytes | None:
+        """Return a file of the image; None if this user has none, or if it is damaged and must be sent anew."""
+        with self.uvm.image.snapshot() as root:
+            found = root[roots.ATTACHMENTS].get(sha256)
+            if found is None or (user is not None and not whose.sent(root, sha256, user)):
+                return None
+            data: bytes | None = None
+            with suppress(BatosError):
+                data = found.read()
+            return data
+
+    async def _attach(self, given: Attach, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        kept = await self._reader.read(self._kept, given.sha256, given.user)
+        if kept is not None:
+            return {"sha256": given.sha256, "have": len(kept), "size": len(kept)}
+        return await self.uploads.add(given.sha256, given.offset, given.data, given.user or "")
+
+    async def _send(self, given: Send, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+        message = {"receiver": given.receiver, "selector": given.selector, "arguments": given.arguments}
+        said = ", ".join(json.dumps(each, ensure_ascii=False) for each in given.arguments)
+        brief: dict[str, Any] = {"text": f"{given.receiver} {given.selector}({said})"[:1_000], "message": message}
+        if given.policy is not None:
+            brief["policy"] = given.policy.model_dump(exclude_none=True)
+        if given.user is not None:
+            brief["user"] = given.user
+        if given.idempotency_key is not None:
+            brief["idempotency_key"] = given.idempotency_key
+        return await self._entered(brief, (), _Told(hear, acknowledge, follow=given.follow))
+
+    async def _drop_files(self, given: DropFiles, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(self.uvm.drop_files(given.conversation, given.names, given.user))
+
+    # -- following
+
+    async def _wait(self, given: Wait, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+        mission = await self._reader.of(given)
+        found = await self._reader.report(mission)
+        acknowledge({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
+        told = _Told(hear, acknowledge, follow=given.follow)
+        if given.follow:
+            told.begin(self.uvm.events, mission)
+        try:
+            async with asyncio.timeout(given.seconds):
+                return self._ended(await self.uvm.ended(mission))
+        except TimeoutError:
+            raise TimedOut(
+                f"{mission} has not ended after {given.seconds:g} s", remedy="It goes on: wait for it again."
+            ) from None
+        finally:
+            told.leave()
+
+    # -- reading
+
+    async def _hello(self, _given: Hello, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        limits = {
+            "message_bytes": protocol.MESSAGE_BYTES,
+            "depth": protocol.DEPTH,
+            "piece_bytes": PIECE_BYTES,
+            "attachment_bytes": self.uvm.settings.attachment_bytes,
+        }
+        about = {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits}
+        return {**about, **self.about}
+
+    async def _status(self, given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))
+        if self.founding is not None and (told := self.founding.told()) is not None:
+            reasons = [self.founding.why().as_dict(), *found["reasons"]]
+            found = {**found, "genesis": told, "ready": False, "reasons": reasons}
+        return {**found, "server": dict(self.about)} if self.about else found
+
+    # -- steering
+
+    async def _cancel(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(self.uvm.cancel(await self._reader.of(given)))
+
+    async def _pause(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(self.uvm.pause(await self._reader.of(given)))
+
+    async def _resume(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(self.uvm.resume(await self._reader.of(given)))
+
+    async def _genesis(self, given: Genesis, hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        if given.plan:
+            plan = await self.uvm.plan(prune=given.prune)
+            table = await budget_check.table_of(plan, self.uvm.settings, self.uvm.bridge)
+            return {**plan.as_dict(), "budget": {**table.as_dict(), "lines": table.lines()}}
+
+        def tell(progress: Progress) -> None:
+            keys = {"completed": progress.completed, "total": progress.total}
+            hear("genesis.step", {"step": progress.step, "status": progress.status, **keys})
+
+        return (await self.uvm.genesis(tell, prune=given.prune)).as_dict()
+
+    async def _adapters_use(self, given: AdaptersUse, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(adapter_choice.choose(self.uvm, given.persona, given.name))
+
+    # -- approvals
+
+    async def _approve(self, given: Approve, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(approval_answers.approve(self.uvm, given))
+
+    async def _reject(self, given: Reject, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._whole(approval_answers.reject(self.uvm, given))

@@ -1,0 +1,50 @@
+"""What a client that came in by a key of its own may do: ask and read as one user, and not govern the home."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from batos.client.wire.keys import OWN
+from batos.client.wire.verb_shapes import ARGS
+from batos.errors import Refused
+
+#: Verbs that change what the mind is made of: only whoever is in the home sends them.
+OWNERS: Final = frozenset({"genesis", "adapters_use", "method_redefine", "method_rollback"})
+#: Verbs by which somebody answers for something: a guest does so by the name of its key, for its own missions.
+ANSWERS: Final = frozenset({"approve", "reject"})
+
+
+def guest(came_in: str) -> str | None:
+    """Return the user that a client is, by the name of its key; None for the home itself, which may name any user.
+
+    `came_in` is the client as the gate names it: "token ...", or "key NAME ...". The home's own key is no guest's.
+
+    >>> guest("key laptop 0a1b"), guest("key home 0a1b"), guest("token 0a1b")
+    ('key laptop', None, None)
+    """
+    kind, _, rest = came_in.partition(" ")
+    name = rest.rpartition(" ")[0]
+    return None if kind != "key" or name == OWN else f"key {name}"
+
+
+def bounded(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str, Any]:
+    """Limit a request to what this client may ask: a guest asks as the user of its key, whatever user it names.
+
+    Refused for what only the home itself may.
+    """
+    user = guest(came_in)
+    if user is None:
+        return args
+    if verb in OWNERS and not (verb == "genesis" and args.get("plan") is True):
+        raise Refused(
+            f"{verb} is for the home itself, and the {user} is a guest's",
+            field="verb",
+            remedy="Do it where the home is: `batos` there, or `docker compose exec batos batos ...`.",
+        )
+    if verb not in ARGS or "user" not in ARGS[verb].model_fields:
+        return args
+    meant = {**args, "user": user, **({"mine": True} if verb in ANSWERS else {})}
+    if isinstance(brief := args.get("brief"), Mapping):  # what is none is the shape's to refuse
+        meant["brief"] = {**brief, "user": user}
+    return meant

@@ -1,0 +1,94 @@
+"""Methods, for every door: brought back and redefined by a person."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from batos.approvals.reasons import needed
+from batos.client.wire.pending import Hear
+from batos.client.wire.verb_shapes import MethodMake, MethodRedefine, MethodRollback
+from batos.errors import GenerationFailed, ProtocolError, Refused
+from batos.uvm import UVM
+
+#: What a verb does with what it was given; who asked hears of each method that is begun, before the result.
+Verb: TypeAlias = Callable[[Any, Hear, object], Awaitable[dict[str, Any]]]
+
+
+class Whole(Protocol):
+    """How a door changes the image: to the end, also when who asked is gone."""
+
+    async def __call__(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What it answers."""
+        ...
+
+
+def verbs(uvm: UVM, whole: Whole) -> Mapping[str, Verb]:
+    """Return the verbs that change methods, by name."""
+
+    async def made(_given: MethodMake, hear: Hear, *_told: object) -> dict[str, Any]:
+        def tell(event: str, keys: Mapping[str, Any]) -> None:
+            if event == "method.generating":
+                hear(event, keys)
+
+        leave = uvm.events.subscribe(tell)
+        try:
+            return await uvm.learning.some()
+        finally:
+            leave()
+
+    async def rolled_back(given: MethodRollback, *_told: object) -> dict[str, Any]:
+        found: dict[str, Any] = await whole(roll_back(uvm, given))
+        return found
+
+    async def redefined(given: MethodRedefine, *_told: object) -> dict[str, Any]:
+        found: dict[str, Any] = await whole(redefine(uvm, given))
+        return found
+
+    return {"method_rollback": rolled_back, "method_make": made, "method_redefine": redefined}
+
+
+async def roll_back(uvm: UVM, given: MethodRollback) -> dict[str, Any]:
+    """Let a former revision be active again; the method as `method_show` has it. NotFound, Refused: as Lives does."""
+    return await uvm.lives.roll_back(given.method, given.revision, given.user or uvm.settings.asker)
+
+
+async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
+    """A new revision of a wish, a source or both; the method as `method_show` has it.
+
+    A person's own source is installed at once. What a model wrote for a wish is installed, asked about or refused as
+    the setting `install` says; of an object that was made from documents it is always asked about. ApprovalNeeded: it
+    waits for an answer. Refused: by the setting. NotFound: no such slot.
+    GenerationFailed, CovenantViolation: nothing acceptable came of it; the method is what it was.
+    """
+    written, policy = given.source is None, uvm.settings.install
+    if written and (given.wish is None or given.checks is not None):
+        what = "wish and source are both left out" if given.wish is None else "checks go with a source"
+        raise ProtocolError(f"args: {what}", field="args.source", remedy="Say what it is to do, or give its source.")
+    if written and policy == "never":
+        raise Refused(
+            "no method is made of a wish: `install` is never",
+            field="install",
+            remedy="Give its source with --file, or set install to ask, now or auto.",
+        )
+    by = given.user or uvm.settings.asker
+    holder, selector = uvm.lives.slot(given.method)
+    if written:  # a model thinks: the codex acts, and which models there are is known
+        await uvm.check()
+    candidate = await uvm.crafts.jit.redefine(
+        holder, selector, by, wish=given.wish, source=given.source, checks=given.checks
+    )
+    asks = written and (policy == "ask" or candidate.provenance["trust"] == "external")
+    approval = ""
+    try:
+        if asks:
+            approval = await uvm.approvals.ask(candidate, None)
+        else:
+            await uvm.lives.install(candidate)
+    except (GenerationFailed, Refused):  # it was rejected before, or is for another wish by now: the next one is anew
+        await uvm.crafts.jit.redefined(candidate)
+        raise
+    await uvm.crafts.jit.redefined(candidate)
+    if approval:
+        raise needed([approval], f"the new {given.method}")
+    return uvm.lives.shown(given.method)

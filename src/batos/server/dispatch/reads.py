@@ -1,0 +1,113 @@
+"""The verbs of the protocol that only read: for whoever holds the image, and for who looks at it beside the holder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias, TypeVar
+
+from batos.approvals import documents
+from batos.client.wire.verb_shapes import (
+    Approvals,
+    Inspect,
+    MethodHistory,
+    MethodList,
+    MethodShow,
+    Missions,
+    OfMission,
+    Show,
+    Tools,
+    Turns,
+)
+from batos.image.ids import iso
+from batos.missions.readings import Readings
+
+T = TypeVar("T")
+#: What a verb does with what it was given; who asked hears nothing before the result.
+Verb: TypeAlias = Callable[[Any, object, object], Awaitable[dict[str, Any]]]
+
+#: How many read the image at once.
+READERS: Final = 2
+
+
+class Reader:
+    """Reads an image for those who ask, in threads, few at a time."""
+
+    def __init__(self, readings: Readings) -> None:
+        self._of = readings
+        self._readers = asyncio.Semaphore(READERS)
+
+    def verbs(self) -> Mapping[str, Verb]:
+        """Return the function of each verb, by name."""
+        return {
+            "missions": self._missions,
+            "show": self._show,
+            "turns": self._turns,
+            "inspect": self._inspect,
+            "approvals": self._approvals,
+            "method_list": self._methods,
+            "method_show": self._method,
+            "method_history": self._history,
+            "tools": self._tools,
+        }
+
+    async def read(self, what: Callable[..., T], *args: Any, **more: Any) -> T:
+        """Read in a thread, because an image on a disk may make it wait; few at a time, each has a view of its own."""
+        async with self._readers:
+            return await asyncio.to_thread(what, *args, **more)
+
+    # -- missions
+
+    async def named(self, mission: str, user: str | None) -> str:
+        """Return the id of a mission as people name it; NotFound before the first, BriefError if several begin so."""
+        return await self.read(self._of.mission_named, mission, user)
+
+    async def of(self, given: OfMission) -> str:
+        """Return the id of the mission that is meant."""
+        return await self.named(given.mission, given.user)
+
+    async def report(self, mission: str) -> dict[str, Any]:
+        """Show a mission whole; NotFound."""
+        return await self.read(self._of.mission, mission)
+
+    async def _missions(self, given: Missions, *_told: object) -> dict[str, Any]:
+        return {"missions": await self.read(self._of.missions, given.limit, status=given.status, user=given.user)}
+
+    async def _show(self, given: Show, *_told: object) -> dict[str, Any]:
+        mission = await self.of(given)
+        found = await self.report(mission)
+        return {**found, "prompts": await self.read(self._of.prompts, mission)} if given.prompts else found
+
+    async def _turns(self, given: Turns, *_told: object) -> dict[str, Any]:
+        return await self.read(self._of.turns, given.conversation, given.start, given.limit, given.user)
+
+    # -- objects, methods, approvals
+
+    async def _inspect(self, given: Inspect, *_told: object) -> dict[str, Any]:
+        if given.object is None:
+            return await self.read(self._of.root_names)
+        return await self.read(self._of.inspect, given.object, given.user)
+
+    async def _approvals(self, given: Approvals, *_told: object) -> dict[str, Any]:
+        return await self.read(self._asked, given)
+
+    def _asked(self, given: Approvals) -> dict[str, Any]:
+        """Return {approvals, waiting}, or one approval whole; NotFound."""
+        at = iso(self._of.clock())
+        with self._of.image.snapshot() as root:
+            if given.approval is not None:
+                (name,) = documents.meant(root, [given.approval], given.user)
+                return documents.whole(root, name, at)
+            return documents.listing(root, at, given.limit, given.status, given.user)
+
+    async def _methods(self, given: MethodList, *_told: object) -> dict[str, Any]:
+        return {"methods": await self.read(self._of.lives.listed, given.object)}
+
+    async def _method(self, given: MethodShow, *_told: object) -> dict[str, Any]:
+        return await self.read(self._of.lives.shown, given.method, given.revision)
+
+    async def _history(self, given: MethodHistory, *_told: object) -> dict[str, Any]:
+        return await self.read(self._of.lives.history, given.method)
+
+    async def _tools(self, _given: Tools, *_told: object) -> dict[str, Any]:
+        return {"tools": await self.read(self._of.lives.tools)}

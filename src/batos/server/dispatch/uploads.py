@@ -1,0 +1,208 @@
+"""Files on their way to a brief: pieces spooled to the home's disk, verified by digest, bounded in size and time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batos.client.wire import server_file
+from batos.client.wire.verb_shapes import PIECE_BYTES
+from batos.disk_full import disk_full, no_room
+from batos.errors import BriefError, Busy, ImageError
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+#: Seconds after which what nobody went on with, or named in a brief, is removed.
+PATIENCE = 3_600.0
+#: And after how many where others have no room.
+CROWDED = 60.0
+#: Hex digits of a SHA-256.
+_DIGITS = 64
+#: Files that may be on their way at once.
+FILES = 256
+
+
+@dataclass(slots=True)
+class _Spooled:
+    """One file as far as it has come."""
+
+    path: Path
+    touched: float
+    have: int = 0
+    digest: _Hash = field(default_factory=hashlib.sha256)
+
+
+@dataclass(slots=True)
+class Uploads:
+    """Spooled files by SHA-256. `each` and `total` bound, in bytes, one file and all of them; the clock is monotonic.
+
+    The folder is this object's alone: what an earlier process left goes with the first piece, or by `close`.
+    """
+
+    folder: Path
+    each: int
+    total: int = 0
+    clock: Callable[[], float] = time.monotonic
+    _files: dict[str, _Spooled] = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _clean: bool = False
+
+    def __post_init__(self) -> None:
+        self.total = self.total or max(4 * self.each, 2**28)
+
+    async def add(self, sha256: str, offset: int, data: str, user: str = "") -> dict[str, Any]:
+        """Take a piece (base64): sha256, have (bytes that are there), and size once it is whole.
+
+        BriefError: no base64, too long a piece or file, a piece that is not what came before in its place; what came
+        is dropped then. Busy: too much is on its way.
+        """
+        piece = _decoded(data)
+        async with self._turn:
+            return await asyncio.to_thread(self._add, _name(sha256, user), offset, piece)
+
+    async def content(self, sha256: str, user: str = "") -> bytes | None:
+        """Return a whole file's bytes, as this user sent it; None where it is not there, or not whole."""
+        async with self._turn:
+            return await asyncio.to_thread(self._content, _name(sha256, user))
+
+    async def forget(self, files: Iterable[str], user: str = "") -> None:
+        """Remove files that the image has by now."""
+        async with self._turn:
+            for sha256 in files:
+                self._drop(_name(sha256, user))
+
+    async def close(self) -> None:
+        """Remove everything."""
+        async with self._turn:
+            self._files.clear()
+            await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+    # -- in a thread, one at a time
+
+    def _add(self, name: str, offset: int, piece: bytes) -> dict[str, Any]:
+        self._tidy()
+        sha256 = name[:_DIGITS]
+        spooled = self._files.get(name)
+        if spooled is None:
+            if not piece:
+                return {"sha256": sha256, "have": 0}
+            spooled = self._begin(name)
+        spooled.touched = self.clock()
+        if offset < spooled.have:
+            self._compare(name, spooled, offset, piece)
+        fresh = piece[max(0, spooled.have - offset) :] if offset <= spooled.have else b""
+        self._bounded(name, spooled.have + len(fresh), len(fresh))
+        if fresh:
+            self._write(name, spooled, fresh)
+            spooled.digest.update(fresh)
+            spooled.have += len(fresh)
+        told = {"sha256": sha256, "have": spooled.have}
+        return {**told, "size": spooled.have} if spooled.digest.hexdigest() == sha256 else told
+
+    def _write(self, name: str, spooled: _Spooled, fresh: bytes) -> None:
+        try:
+            with spooled.path.open("ab") as file:
+                file.write(fresh)
+        except OSError as error:
+            self._drop(name)
+            if no_room(error):
+                raise disk_full(error, spooled.path) from error
+            raise ImageError(f"{spooled.path} cannot be written: {error}", remedy="Check the home's disk.") from error
+
+    def _begin(self, name: str) -> _Spooled:
+        if len(self._files) >= FILES and not self._made_room():
+            raise Busy(f"{FILES} files are on their way already", remedy="Send it again in a while.")
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        self._files[name] = _Spooled(path, self.clock())
+        return self._files[name]
+
+    def _compare(self, name: str, spooled: _Spooled, offset: int, piece: bytes) -> None:
+        """A piece that came before may come again; another one in its place ends the upload."""
+        with spooled.path.open("rb") as file:
+            file.seek(offset)
+            there = file.read(len(piece))
+        if not piece.startswith(there):
+            self._drop(name)
+            raise BriefError(
+                "the pieces of the file do not agree", field="attachments", remedy="Send it again from its beginning."
+            )
+
+    def _bounded(self, name: str, size: int, fresh: int) -> None:
+        if size > self.each:
+            self._drop(name)
+            raise BriefError(
+                f"the file has more than {self.each} bytes",
+                field="attachments",
+                remedy="Split the file, or raise attachment_bytes in batos.toml.",
+            )
+        while sum(each.have for each in self._files.values()) + fresh > self.total:
+            if self._made_room():
+                continue
+            raise Busy("too much is on its way already", remedy="Send it again in a while.")
+
+    def _made_room(self) -> bool:
+        """Give up the file that was left alone longest, where that is long enough for others not to wait for it."""
+        oldest = min(self._files, key=lambda sha256: self._files[sha256].touched, default=None)
+        if oldest is None or self._files[oldest].touched > self.clock() - CROWDED:
+            return False
+        self._drop(oldest)
+        return True
+
+    def _content(self, name: str) -> bytes | None:
+        spooled = self._files.get(name)
+        if spooled is None or spooled.digest.hexdigest() != name[:_DIGITS]:
+            return None
+        spooled.touched = self.clock()
+        return spooled.path.read_bytes()
+
+    def _tidy(self) -> None:
+        """Remove what nobody went on with, and the first time what an earlier process left."""
+        if not self._clean:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(mode=0o700, parents=True)
+            self._clean = True
+        old = self.clock() - PATIENCE
+        for sha256 in [name for name, each in self._files.items() if each.touched < old]:
+            self._drop(sha256)
+
+    def _drop(self, name: str) -> None:
+        spooled = self._files.pop(name, None)
+        if spooled is not None:
+            with suppress(OSError):  # it is gone, or something that is not ours is in its place
+                spooled.path.unlink()
+
+
+def sweep(home: Path) -> None:
+    """Remove what processes that have ended left on its way in a home, each in a folder that has its number."""
+    for folder in home.glob("uploads-*"):
+        pid = folder.name.rpartition("-")[2]
+        if pid.isdecimal() and server_file.born(int(pid)) is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _name(sha256: str, user: str) -> str:
+    """Return the name that a user's file is spooled under: another user's file of the same digest has another."""
+    return f"{sha256}-{hashlib.sha256(user.encode()).hexdigest()}" if user else sha256
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        piece = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise BriefError("the piece is no base64", field="args.data", remedy="Encode it with its padding.") from None
+    if len(piece) > PIECE_BYTES:
+        raise BriefError(
+            f"a piece has at most {PIECE_BYTES} bytes", field="args.data", remedy="Send it in more pieces."
+        )
+    return piece

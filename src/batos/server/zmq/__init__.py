@@ -1,0 +1,1 @@
+"""The ZeroMQ server: its sockets, who may open them, and what goes out to each peer."""

@@ -1,0 +1,76 @@
+"""What watchers are told: every event but the tokens, numbered, each mission's under a topic of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, cast
+
+import zmq
+import zmq.asyncio
+
+from batos.client.wire.addresses import Address
+from batos.client.wire.listening import bound
+from batos.client.wire.protocol import VERSION, encoded
+from batos.errors import ConfigError
+from batos.server.zmq.auth import EVENTS, Gate
+
+#: Notices that wait for one watcher; beyond it they are lost to it, which the numbers show.
+_WAITING: Final = 1_000
+#: Missions whose notices are counted on; of those beyond it the one that was silent longest begins at 1 again.
+_COUNTED: Final = 4_096
+
+
+class Bulletin:
+    """A PUB socket. Tokens are for who asked; all else that happens may be watched by the home, and by no guest."""
+
+    def __init__(self, context: zmq.asyncio.Context, gate: Gate, address: Address, now: Callable[[], datetime]) -> None:
+        self._context = context
+        self._gate = gate
+        self._now = now
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self.mechanism = ""
+        self._socket, self.address = self._open(address)
+
+    def _open(self, address: Address) -> tuple[zmq.asyncio.Socket, Address]:
+        socket = self._context.socket(zmq.PUB)
+        socket.sndhwm = _WAITING
+        self.mechanism = self._gate.guard(socket, address, EVENTS)
+        return socket, bound(socket, address, "events")
+
+    def hear(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Tell watchers of an event."""
+        if event == "mission.token":
+            return
+        mission = keys.get("mission")
+        stream = "system" if mission is None else f"mission.{mission}"
+        topic = f"{stream}.{event.removeprefix('mission.')}"
+        at = self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        notice = {**keys, "v": VERSION, "seq": self._next(stream), "at": at, "event": event}
+        # PUB never waits: what a slow watcher does not take is lost to it.
+        sent = self._socket.send_multipart([topic.encode("utf-8", "replace"), encoded(notice)], zmq.DONTWAIT)
+        cast("asyncio.Future[None]", sent).exception()
+
+    def _next(self, stream: str) -> int:
+        count = self._counts.pop(stream, 0) + 1
+        self._counts[stream] = count
+        if len(self._counts) > _COUNTED:
+            self._counts.popitem(last=False)
+        return count
+
+    async def shut_out(self) -> None:
+        """Let every watcher come in anew, by the keys as they are now: one who is no longer known does not."""
+        self._socket.close(linger=0)
+        for _ in range(100):
+            try:
+                self._socket, self.address = self._open(self.address)
+                return
+            except ConfigError:  # the network thread has not let go of the port yet
+                await asyncio.sleep(0.02)
+        self._socket, self.address = self._open(self.address)
+
+    def close(self) -> None:
+        """Tell nobody any more."""
+        self._socket.close(linger=0)

@@ -1,0 +1,373 @@
+"""The server: a ROUTER socket that takes requests for the dispatcher, and a PUB socket for watchers, both guarded."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import zmq
+import zmq.asyncio
+
+from batos.client.wire import protocol
+from batos.client.wire.addresses import Address
+from batos.client.wire.keys import Keyring
+from batos.client.wire.listening import bound
+from batos.errors import BatosError, Busy, InternalError, NoServer, ProtocolError, Unauthorised
+from batos.image.ids import utc_now
+from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.guests import bounded
+from batos.server.zmq.auth import REQUESTS, Gate
+from batos.server.zmq.bulletin import Bulletin
+from batos.server.zmq.outbox import Outbox
+from batos.server.zmq.talk import Peer, Talk
+from batos.terminal import logs
+
+#: Milliseconds for which the last replies are still sent when the server stops.
+_LINGER = 500
+#: Messages, and about their bytes, that are taken before those who work on earlier ones have a turn: with a turn for
+#: each, many clients would wait for one another while missions think.
+_AT_ONCE, _AT_ONCE_BYTES = 16, 64 * 1024
+#: Frames of a message that are kept, one more than there may be, and how many others are passed over in a turn.
+_FRAMES, _PASSED_OVER = 4, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the server takes at most; times in seconds, sizes in bytes."""
+
+    #: Requests under way, of one peer and of all; beyond it they are told `busy`.
+    peer: int = 64
+    total: int = 4_096
+    #: Bytes of all requests under way.
+    size: int = 64 * 2**20
+    #: Longest frame that is read at all; who sends a longer one is cut off, who sends less is told the limit.
+    frame: int = 2 * protocol.MESSAGE_BYTES
+    #: Bytes that wait for all slow readers together.
+    held: int = 128 * 2**20
+    #: Between the signs of life that a peer with requests under way is sent.
+    beat: float = 5.0
+    #: Between looks at peers who read slowly, and at keys that were revoked.
+    look: float = 0.05
+    revoked: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a server listens, and how each socket is guarded (`plain`, `curve`)."""
+
+    bind: Address
+    events: Address
+    bind_by: str
+    events_by: str
+
+
+class Server:
+    """Serves one dispatcher. Nothing that a client sends, or does not read, stops it or the others."""
+
+    def __init__(self, dispatcher: Dispatcher, keyring: Keyring, limits: Limits | None = None) -> None:
+        self._dispatcher = dispatcher
+        self._keyring = keyring
+        self._limits = limits or Limits()
+        self._peers: dict[bytes, Peer] = {}
+        self._stuck: set[bytes] = set()
+        self._under_way = 0
+        self._size = 0
+        self._thread = 0
+        self._router: zmq.asyncio.Socket
+        self._gate: Gate
+
+    @property
+    def under_way(self) -> int:
+        """How many requests are under way."""
+        return self._under_way
+
+    @property
+    def held(self) -> int:
+        """How many bytes wait for slow readers."""
+        return sum(peer.outbox.held for peer in self._peers.values())
+
+    @asynccontextmanager
+    async def serving(self, bind: Address, events: Address) -> AsyncIterator[Places]:
+        """Listen until the block ends; what is under way then is told that the server stops.
+
+        ConfigError names the setting of an address at which it cannot listen.
+        """
+        self._thread = threading.get_ident()
+        context = zmq.asyncio.Context()
+        self._gate, self._router = Gate(context, self._keyring), context.socket(zmq.ROUTER)
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            # Before anything is bound: nobody may come in unasked.
+            tasks.append(asyncio.create_task(self._gate.run(), name="gate"))
+            places, bulletin = self._open(context, bind, events)
+            loops = (self._listen(), self._look(), self._beat(), self._watch_keys(bulletin))
+            tasks += [asyncio.create_task(_kept_up(each)) for each in loops]
+            unsubscribe = self._dispatcher.uvm.events.subscribe(self._on_loop(bulletin.hear))
+            try:
+                yield places
+            finally:
+                unsubscribe()
+                await self._stop(tasks)
+                bulletin.close()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._router.close(linger=_LINGER)
+            self._gate.close()
+            # In a thread: it waits for the last replies, and for ever if a socket were left open.
+            await asyncio.to_thread(context.term)
+
+    def _open(self, context: zmq.asyncio.Context, bind: Address, events: Address) -> tuple[Places, Bulletin]:
+        router, limits = self._router, self._limits
+        router.router_mandatory = 1
+        router.maxmsgsize = limits.frame
+        # What has come is taken at once, so that this many wait of one peer only if it floods: docs/decisions/0014.
+        router.sndhwm, router.rcvhwm = 64, 4_000
+        router.backlog = 512
+        by = self._gate.guard(router, bind, REQUESTS)
+        where = bound(router, bind, "bind")
+        bulletin = Bulletin(context, self._gate, events, utc_now)
+        return Places(where, bulletin.address, by, bulletin.mechanism), bulletin
+
+    async def _stop(self, tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks[1:]:
+            task.cancel()
+        ending = [talk.task for peer in self._peers.values() for talk in peer.talks.values() if talk.task is not None]
+        for each in ending:
+            each.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        await self._dispatcher.settled()
+
+    # -- taking requests
+
+    async def _listen(self) -> None:
+        taken = size = 0
+        while True:
+            frames = await self._message()
+            try:
+                self._take(frames)
+            except Exception as error:  # whatever one message does, the next one is taken
+                logs.fault(error, loud=False)
+            taken, size = taken + 1, size + len(frames[-1])
+            # A few at a time, and those who work on what came before have their turn.
+            if taken >= _AT_ONCE or size >= _AT_ONCE_BYTES:
+                taken = size = 0
+                await asyncio.sleep(0)
+
+    async def _message(self) -> list[zmq.Frame]:
+        """The next message. libzmq bounds no number of frames: those beyond what a request has are passed over."""
+        frames: list[zmq.Frame] = [await self._router.recv(copy=False)]
+        over, more = 0, frames[0].more
+        while more:
+            frame: zmq.Frame = await self._router.recv(copy=False)
+            more = frame.more
+            if len(frames) < _FRAMES:
+                frames.append(frame)
+                continue
+            over += 1
+            if over % _PASSED_OVER == 0:
+                await asyncio.sleep(0)
+        return frames
+
+    def _take(self, frames: Sequence[zmq.Frame]) -> None:
+        identity, rest = frames[0].bytes, frames[1:]
+        delimited = len(rest) > 1 and not len(rest[0])
+        body = rest[-1]
+        user, kind = str(body.get("User-Id")), str(body.get("Socket-Type"))
+        peer = self._peer(identity, user)
+        talk = Talk(peer, None, delimited, kind == "REQ", len(body))
+        why = self._objection(talk, rest)
+        if why is None:
+            self._begin(talk, body.bytes)
+        else:
+            with suppress(ProtocolError):  # what cannot be read has no name
+                talk.name = protocol.request_id(protocol.parsed(body.bytes))
+            told = talk.say("error", error=why.as_dict())
+            # It is the end of a request, and is kept as one is, as long as there is room.
+            kept = peer.outbox.room(len(told[-1])) and self.held + len(told[-1]) <= self._limits.held
+            self._put(peer, told, _nothing if kept else None)
+
+    def _objection(self, talk: Talk, rest: Sequence[zmq.Frame]) -> BatosError | None:
+        """Why a request is not even looked at, if so."""
+        limits, peer = self._limits, talk.peer
+        if not self._gate.admits(peer.user):
+            return Unauthorised("this client's token or key is no longer known")
+        if len(rest) != (2 if talk.delimited else 1):
+            return ProtocolError("a request is one frame of JSON, after an empty one or by itself")
+        if len(peer.talks) >= limits.peer:
+            return _busy(f"{limits.peer} requests of this client are under way")
+        if self._under_way >= limits.total or self._size + talk.size > limits.size:
+            return _busy("too many requests are under way")
+        return None
+
+    def _peer(self, identity: bytes, user: str) -> Peer:
+        peer = self._peers.get(identity)
+        if peer is not None and peer.user != user:  # a name that somebody else had before
+            self._forget(peer)
+            peer = None
+        return peer or Peer(identity, user, Outbox(self._router, identity))
+
+    def _begin(self, talk: Talk, data: bytes) -> None:
+        """Count it as under way, under a name that no other of its peer has, until its end has gone out."""
+        place = f"#{id(talk)}"
+        talk.peer.talks[place] = talk
+        self._peers[talk.peer.identity] = talk.peer
+        self._under_way += 1
+        self._size += talk.size
+        talk.task = asyncio.create_task(self._answer(talk, data))
+
+    def _left(self, talk: Talk) -> None:
+        """Its end has gone out, or nobody is there to hear it."""
+        peer = talk.peer
+        if peer.talks.pop(f"#{id(talk)}", None) is None:
+            return
+        self._under_way -= 1
+        self._size -= talk.size
+        if not peer.talks and not peer.outbox.stuck and self._peers.get(peer.identity) is peer:
+            del self._peers[peer.identity]
+
+    # -- working on one
+
+    async def _answer(self, talk: Talk, data: bytes) -> None:
+        try:
+            frames = await self._result(talk, data)
+        except asyncio.CancelledError:
+            frames = talk.say("error", error=_stopping().as_dict())
+        except BatosError as error:
+            frames = talk.say("error", error=error.as_dict())
+        except Exception as error:  # a fault of ours is told as one, and harms nobody else
+            logs.fault(error, loud=False)
+            told = InternalError(f"{type(error).__name__}: {error}")
+            frames = talk.say("error", error=told.as_dict())
+        if self._peers.get(talk.peer.identity) is talk.peer:
+            self._put(talk.peer, frames, lambda: self._left(talk))
+        else:
+            self._left(talk)
+
+    async def _result(self, talk: Talk, data: bytes) -> list[bytes]:
+        value = protocol.parsed(data)
+        talk.name = protocol.request_id(value)
+        request = protocol.read_request(value)
+        if any(each.name == talk.name for each in talk.peer.talks.values() if each is not talk):
+            raise ProtocolError("a request of this id is under way", field="id", remedy="Give each one its own.")
+        result = await self._dispatcher.handle(
+            request.verb,
+            bounded(request.verb, request.args, talk.peer.user),
+            self._on_loop(lambda event, keys: self._tell(talk, talk.heard(event, keys))),
+            self._on_loop(lambda told: self._tell(talk, talk.acknowledged(told))),
+        )
+        talk.ending = True
+        reply = talk.reply("result", data=result)
+        if any(isinstance(value, dict | list | tuple) for value in result.values()):
+            # It may be long, and nobody else is to wait while it is written down.
+            written = await asyncio.to_thread(protocol.encoded, reply)
+        else:
+            written = protocol.encoded(reply)
+        return talk.fitting(written, self._limits.held - self.held)
+
+    def _tell(self, talk: Talk, frames: list[bytes] | None) -> None:
+        if frames is not None and not talk.single and self._peers.get(talk.peer.identity) is talk.peer:
+            self._put(talk.peer, frames)
+
+    def _on_loop(self, told: Callable[..., None]) -> Callable[..., None]:
+        """The same, to be called from any thread: sockets are the loop's alone."""
+        loop = asyncio.get_running_loop()
+
+        def tell(*args: Any) -> None:
+            if threading.get_ident() == self._thread:
+                told(*args)
+            else:
+                loop.call_soon_threadsafe(told, *args)
+
+        return tell
+
+    # -- sending
+
+    def _put(self, peer: Peer, frames: list[bytes], left: Callable[[], None] | None = None) -> None:
+        outcome = peer.outbox.put(frames, left)
+        if outcome == "gone":
+            self._forget(peer)
+            if left is not None:
+                left()
+        elif peer.outbox.stuck:
+            self._peers[peer.identity] = peer
+            self._stuck.add(peer.identity)
+
+    def _forget(self, peer: Peer) -> None:
+        """A peer that has vanished: what it followed is told nobody; the missions go on."""
+        if self._peers.get(peer.identity) is peer:
+            del self._peers[peer.identity]
+        self._stuck.discard(peer.identity)
+        for talk in tuple(peer.talks.values()):
+            if talk.task is not None and not talk.task.done():
+                talk.task.cancel()
+            self._left(talk)
+
+    async def _look(self) -> None:
+        """Send on to slow readers as they read."""
+        while True:
+            await asyncio.sleep(self._limits.look)
+            for identity in tuple(self._stuck):
+                peer = self._peers.get(identity)
+                outcome = "sent" if peer is None else peer.outbox.flush()
+                if outcome != "full":
+                    self._stuck.discard(identity)
+                if peer is not None and outcome == "gone":
+                    self._forget(peer)
+                elif peer is not None and outcome == "sent" and not peer.talks:
+                    self._peers.pop(identity, None)
+
+    async def _beat(self) -> None:
+        """Tell every peer that waits long that the server is there; so one that has vanished is noticed too."""
+        before: set[Talk] = set()
+        while True:
+            await asyncio.sleep(self._limits.beat)
+            now = {talk for peer in self._peers.values() for talk in peer.talks.values() if _waits(talk)}
+            told: set[bytes] = set()
+            for talk in now & before:
+                if talk.peer.identity not in told:
+                    told.add(talk.peer.identity)
+                    self._tell(talk, talk.say("event", event="beat", data={}))
+            before = now
+
+    async def _watch_keys(self, bulletin: Bulletin) -> None:
+        """Where a key was revoked, end what its client follows, and let watchers in anew."""
+        while True:
+            await asyncio.sleep(self._limits.revoked)
+            gone = self._gate.shut_out()
+            if gone:
+                for peer in tuple(self._peers.values()):
+                    if peer.user in gone:
+                        self._forget(peer)
+                await bulletin.shut_out()
+
+
+async def _kept_up(loop: Coroutine[Any, Any, None]) -> None:
+    """A loop that never ends by itself; what ends it nevertheless is no secret."""
+    try:
+        await loop
+    except Exception as error:
+        logs.fault(error, loud=True)
+        raise
+
+
+def _waits(talk: Talk) -> bool:
+    """Whether somebody waits for it who can be told that it is still under way."""
+    return talk.name is not None and not (talk.single or talk.ending or talk.peer.outbox.stuck)
+
+
+def _busy(why: str) -> Busy:
+    return Busy(why, remedy="Wait for one of them, then ask again.")
+
+
+def _stopping() -> NoServer:
+    return NoServer("the server stops; what was accepted is not lost", remedy="Ask again when it runs.")
+
+
+def _nothing() -> None:
+    """Do nothing: nobody waits for this end to go out."""

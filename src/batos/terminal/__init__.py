@@ -1,0 +1,1 @@
+"""The terminal: text that people and programs read, and the structured log."""

@@ -1,0 +1,217 @@
+"""What people and programs read: text without control characters on a terminal, JSON documents for scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from batos.errors import BatosError, BudgetExceeded
+from batos.terminal.layout import JOINERS, Flow, columns, cut, escaped, laid, plain
+
+#: The verbs that take a question.
+_ASKING = frozenset({"batos ask", "batos submit"})
+
+
+class Terminated(BaseException):
+    """SIGTERM came; a BaseException like KeyboardInterrupt, because nobody is to handle it on the way."""
+
+
+@dataclass(slots=True)
+class Console:
+    """Where a verb's output goes: results to `out`, progress and errors to `err`."""
+
+    out: TextIO
+    err: TextIO
+    as_json: bool
+    colour: bool
+    #: Why a result could not be written, if so.
+    lost: str = ""
+    #: How many lines of the last redrawing stand at the bottom of the terminal.
+    _standing: int = 0
+    #: What is being streamed, as it is laid into lines, and the joiner that its last piece ended with.
+    _flow: Flow | None = None
+    _joined: str = ""
+
+    @classmethod
+    def of(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
+        """Make a console that respects NO_COLOR, a dumb terminal, and output that is no terminal."""
+        plain_alone = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        return cls(out, err, as_json, err.isatty() and not plain_alone)
+
+    # -- for programs
+
+    def document(self, data: Mapping[str, Any]) -> None:
+        """The one document of `--json`."""
+        self._line({"v": 1, "ok": True, "data": data})
+
+    def event(self, name: str, keys: Mapping[str, Any]) -> None:
+        """A line of progress for a program; where it cannot be written, the document will say so."""
+        with suppress(BatosError):
+            self._line({"v": 1, "event": name, **keys})
+
+    def interrupted(self, how: str) -> None:
+        """The work was stopped from outside; `how` is a word."""
+        error = {"code": how, "message": how, "remedy": "", "retry": True}
+        if self.as_json:
+            self._fault(error)
+        self.say(how)
+
+    def _fault(self, error: Mapping[str, Any]) -> None:
+        if not self.lost:  # else there is nowhere to say so, and the exit code says it
+            self._line({"v": 1, "ok": False, "error": error})
+
+    def _line(self, value: Mapping[str, Any]) -> None:
+        # Readable where it can be; a stream that is not UTF-8 could not say it.
+        ascii_alone = (self.out.encoding or "").lower().replace("-", "") != "utf8"
+        # JSON escapes C0 alone, and a document may be looked at on a terminal as well.
+        self._put(f"{escaped(json.dumps(value, ensure_ascii=ascii_alone, default=str))}\n")
+
+    def _put(self, text: str) -> None:
+        """Write a result; when its reader has left, the rest goes nowhere, and what is under way goes on."""
+        try:
+            pour(self.out, text)
+        except BrokenPipeError:
+            pass  # whoever read this has seen enough
+        except OSError as error:
+            self.lost = error.strerror or str(error)
+        if self.lost:
+            # Said again at each later write: the first may have been a piece, for which nothing stops.
+            raise BatosError(
+                f"the result cannot be written to where it goes: {self.lost}",
+                remedy="Missions that are done are in the image: `batos show last`.",
+            )
+
+    # -- for people
+
+    def write(self, text: str, *, warn: bool = False) -> None:
+        """Write a result; on a terminal its lines are broken between words, and a warning is red."""
+        self.redraw([])
+        shown = laid(plain(text), columns(self.out))
+        self._put(f"\x1b[31m{shown}\x1b[0m\n" if warn and self.colour and self.out.isatty() else f"{shown}\n")
+
+    def stream(self, text: str) -> None:
+        """Write a piece of a result; where it cannot be written, the next whole one will say so.
+
+        On a terminal it is laid into lines as it comes; `streamed` ends it.
+        """
+        self.redraw([])
+        # A joiner may be a piece of its own: then the one before decides if it is seen.
+        shown = plain(self._joined + text)[len(self._joined) :]
+        if shown:
+            self._joined = shown[-1] if shown[-1] in JOINERS else ""
+        width = columns(self.out)
+        if width is not None:
+            self._flow = self._flow or Flow(width)
+            shown = self._flow.feed(shown)
+        with suppress(BatosError):
+            self._put(shown)
+
+    def streamed(self) -> None:
+        """End what was streamed with its last word and a newline."""
+        left = self._flow.end() if self._flow else ""
+        self._flow, self._joined = None, ""
+        with suppress(BatosError):
+            self._put(f"{left}\n")
+
+    def say(self, text: str, *, dim: bool = False, warn: bool = False) -> None:
+        """Tell progress, a note or a warning; silent where a program reads, on a terminal broken between words."""
+        if not self.as_json:
+            self.redraw([])
+            shown, mark = laid(plain(text), columns(self.err)), 31 if warn else 2 if dim else 0
+            self._note(f"\x1b[{mark}m{shown}\x1b[0m\n" if mark and self.colour else f"{shown}\n")
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal on which progress is told, but the last: a full line would be two."""
+        return (columns(self.err) or 80) - 1
+
+    def redraw(self, lines: Sequence[str]) -> None:
+        """Lines that stand in the place of those of the call before, on a terminal; nothing elsewhere."""
+        if self.colour and not self.as_json and (lines or self._standing):
+            width = self.width
+            up = f"\x1b[{self._standing}A" if self._standing else ""
+            self._note(f"\r{up}\x1b[J" + "".join(f"{cut(plain(line), width)}\n" for line in lines))
+            self._standing = len(lines)
+
+    def _note(self, text: str) -> None:
+        with suppress(OSError):  # where nobody can read notes, the work goes on without them
+            pour(self.err, text)
+
+    def error(self, error: BatosError) -> None:
+        """An error with its remedy."""
+        if self.as_json:
+            self._fault(error.as_dict())
+            return
+        self.say(f"error: {error.message}", warn=True)
+        # What to do belongs to what was said first, before further faults; a budget's table comes before what follows.
+        rows = error.also if isinstance(error, BudgetExceeded) else ()
+        for told in (*rows, error.remedy, *(() if rows else error.also)):
+            for line in told.splitlines():
+                self.say(f"       {line}")
+
+    def usage(self, wrong: click.ClickException) -> None:
+        """A command line that is wrong."""
+        context = getattr(wrong, "ctx", None)
+        path = context.command_path if context else "batos"
+        said = wrong.format_message()
+        if isinstance(wrong, click.exceptions.NoArgsIsHelpError) and isinstance(wrong.ctx.command, click.Group):
+            said = f"`{path}` needs one of: {', '.join(wrong.ctx.command.list_commands(wrong.ctx))}"
+        remedy = f"See `{path} --help`."
+        takes = context is not None and any(isinstance(each, click.Argument) for each in context.command.params)
+        if path in _ASKING and said.startswith("Got unexpected extra argument"):
+            remedy = f'A question of several words stands in quotation marks: {path} "..."'
+        if isinstance(wrong, click.NoSuchOption) and takes:
+            remedy = f"What begins with a dash and is no option stands behind two: {path} -- '{wrong.option_name} ...'"
+        if self.as_json:
+            field = getattr(getattr(wrong, "param", None), "name", None)
+            error = {"code": "usage", "message": said, "remedy": remedy}
+            self._fault({**error, "retry": False, **({"field": field} if field else {})})
+            return
+        self.say(f"error: {said}", warn=True)
+        self.say(f"       {remedy}")
+
+
+def pour(stream: TextIO, text: str) -> None:
+    """Write and flush; what the stream's encoding lacks is escaped.
+
+    OSError: it cannot be written; from then on the stream leads nowhere, so that its end is no second error.
+    """
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except OSError:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
+        raise
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "call"), counted(2, "call")
+    ('1 call', '2 calls')
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def size(count: float | None) -> str:
+    """Bytes for people.
+
+    >>> size(4_920_000_000)
+    '4.6 GiB'
+    """
+    if count is None:
+        return "unknown size"
+    for unit in ("B", "KiB", "MiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"

@@ -1,0 +1,246 @@
+"""The header of a GGUF file: its metadata and the names, types and shapes of its tensors, never the weights."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite, prod
+from pathlib import Path
+from typing import Any
+
+from model_files.bounded import Head, NotWeights
+
+MAGIC = b"GGUF"
+#: Bounds of a header. The largest in use (a vocabulary of 262,144 pieces with its merges) has 16 MB, 1.3 million
+#: elements, 60 keys and 2,000 tensors.
+HEADER_BYTES = 64 << 20
+ELEMENTS = 1 << 21
+KEYS = 1 << 14
+TENSORS = 1 << 16
+NAME_BYTES = 1 << 12
+DIMENSIONS = 4
+
+_U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_FLOAT, _STRING, _ARRAY = 6, 8, 9
+_ALIGNMENT = 32
+
+#: Type of a tensor's elements by number: name, elements a block, bytes a block.
+TYPES: Mapping[int, tuple[str, int, int]] = {
+    0: ("F32", 1, 4),
+    1: ("F16", 1, 2),
+    2: ("Q4_0", 32, 18),
+    3: ("Q4_1", 32, 20),
+    6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24),
+    8: ("Q8_0", 32, 34),
+    9: ("Q8_1", 32, 36),
+    10: ("Q2_K", 256, 84),
+    11: ("Q3_K", 256, 110),
+    12: ("Q4_K", 256, 144),
+    13: ("Q5_K", 256, 176),
+    14: ("Q6_K", 256, 210),
+    15: ("Q8_K", 256, 292),
+    16: ("IQ2_XXS", 256, 66),
+    17: ("IQ2_XS", 256, 74),
+    18: ("IQ3_XXS", 256, 98),
+    19: ("IQ1_S", 256, 50),
+    20: ("IQ4_NL", 32, 18),
+    21: ("IQ3_S", 256, 110),
+    22: ("IQ2_S", 256, 82),
+    23: ("IQ4_XS", 256, 136),
+    24: ("I8", 1, 1),
+    25: ("I16", 1, 2),
+    26: ("I32", 1, 4),
+    27: ("I64", 1, 8),
+    28: ("F64", 1, 8),
+    29: ("IQ1_M", 256, 56),
+    30: ("BF16", 1, 2),
+    34: ("TQ1_0", 256, 54),
+    35: ("TQ2_0", 256, 66),
+    39: ("MXFP4", 32, 17),
+}
+#: `general.file_type` by number: what most of the weights are.
+FILE_TYPES: Mapping[int, str] = {
+    0: "F32",
+    1: "F16",
+    2: "Q4_0",
+    3: "Q4_1",
+    7: "Q8_0",
+    8: "Q5_0",
+    9: "Q5_1",
+    10: "Q2_K",
+    11: "Q3_K_S",
+    12: "Q3_K_M",
+    13: "Q3_K_L",
+    14: "Q4_K_S",
+    15: "Q4_K_M",
+    16: "Q5_K_S",
+    17: "Q5_K_M",
+    18: "Q6_K",
+    32: "BF16",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor: `shape` is ggml's, the fastest dimension (what goes in) first; `offset` is from the data's start."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    offset: int
+    size: int | None
+
+    @property
+    def elements(self) -> int:
+        """How many weights it has."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Metadata by key in the file's order (an array is a list, or None if it was not asked for), and the tensors.
+
+    `data` is the byte where the weights begin, `size` the file's length.
+    """
+
+    metadata: Mapping[str, Any]
+    tensors: tuple[Tensor, ...]
+    data: int
+    size: int
+
+    @property
+    def parameters(self) -> int:
+        """The number of weights."""
+        return sum(tensor.elements for tensor in self.tensors)
+
+    @property
+    def cut(self) -> Tensor | None:
+        """The first tensor that does not lie wholly in the file: it was cut, or copied in part."""
+        ends = ((tensor, self.data + tensor.offset + (tensor.size or 0)) for tensor in self.tensors)
+        return next((tensor for tensor, end in ends if end > self.size), None)
+
+
+def read(path: Path, *, arrays: bool = True) -> Header:
+    """The header of a file; NotWeights when it has none, OSError when it cannot be read.
+
+    Without `arrays` they are gone past and stand as None, so that a vocabulary takes no memory.
+    """
+    with path.open("rb") as source:
+        return _Reader(Head(source, HEADER_BYTES), arrays).header()
+
+
+class _Reader:
+    def __init__(self, head: Head, arrays: bool) -> None:
+        self._head = head
+        self._arrays = arrays
+        self._elements = ELEMENTS
+
+    def header(self) -> Header:
+        head = self._head
+        if head.size < 4 or head.take(4) != MAGIC:
+            raise NotWeights("it does not begin with the letters GGUF")
+        version = head.number(_U32, "version")
+        if version not in (2, 3):
+            swapped = version & 0xFFFF == 0
+            said = "it is big-endian" if swapped else f"its version is {version}: 2 and 3 are in use"
+            raise NotWeights(said, "version")
+        tensors, pairs = head.number(_U64, "tensor count"), head.number(_U64, "key count")
+        if tensors > TENSORS or pairs > KEYS:
+            raise NotWeights(f"it claims {tensors} tensors and {pairs} keys", "counts")
+        metadata: dict[str, Any] = {}
+        for number in range(pairs):
+            key = self._name(f"key {number + 1} of {pairs}")
+            if key in metadata:
+                raise NotWeights("it stands twice", key)
+            metadata[key] = self._value(head.number(_U32, key), key)
+        alignment = metadata.get("general.alignment", _ALIGNMENT)
+        if type(alignment) is not int or alignment <= 0 or alignment & (alignment - 1):
+            raise NotWeights(f"{alignment!r} is no power of two", "general.alignment")
+        found = self._tensors(tensors)
+        return Header(metadata, found, -(-head.at // alignment) * alignment, head.size)
+
+    def _name(self, where: str) -> str:
+        length = self._head.number(_U64, where)
+        if not 0 < length <= NAME_BYTES:
+            raise NotWeights(f"a name of {length} bytes", where)
+        return self._head.take(length, where).decode("utf-8", "replace")
+
+    def _text(self, where: str) -> str:
+        length = self._head.number(_U64, where)
+        if length > HEADER_BYTES:
+            raise NotWeights(f"a text of {length} bytes", where)
+        return self._head.take(length, where).decode("utf-8", "replace")
+
+    def _value(self, kind: int, where: str) -> Any:
+        if kind == _STRING:
+            return self._text(where)
+        if kind == _ARRAY:
+            return self._array(where)
+        if kind not in _SCALARS:
+            raise NotWeights(f"a value of unknown type {kind}", where)
+        return self._numbers(kind, 1, where)[0]
+
+    def _array(self, where: str) -> list[Any] | None:
+        kind, count = self._head.number(_U32, where), self._head.number(_U64, where)
+        self._elements -= count
+        if self._elements < 0:
+            raise NotWeights(f"its arrays have more than {ELEMENTS} elements", where)
+        if kind == _STRING:
+            if self._arrays:
+                return [self._text(where) for _ in range(count)]
+            for _ in range(count):
+                self._head.skip(min(self._head.number(_U64, where), HEADER_BYTES), where)
+            return None
+        if kind not in _SCALARS:
+            raise NotWeights(f"an array of unknown type {kind}", where)
+        if self._arrays:
+            return self._numbers(kind, count, where)
+        self._head.skip(count * struct.calcsize(_SCALARS[kind]), where)
+        return None
+
+    def _numbers(self, kind: int, count: int, where: str) -> list[Any]:
+        code = _SCALARS[kind]
+        found = struct.unpack(f"<{count}{code}", self._head.take(count * struct.calcsize(code), where))
+        return list(map(shortest, found)) if kind == _FLOAT else list(found)
+
+    def _tensors(self, count: int) -> tuple[Tensor, ...]:
+        found = tuple(map(self._tensor, range(count)))
+        if len({tensor.name for tensor in found}) != count:
+            raise NotWeights("two tensors have one name", "tensors")
+        return found
+
+    def _tensor(self, number: int) -> Tensor:
+        name = self._name(f"tensor {number + 1}")
+        number_here = partial(self._head.number, where=name)
+        dimensions = number_here(_U32)
+        if dimensions > DIMENSIONS:
+            raise NotWeights(f"it has {dimensions} dimensions", name)
+        shape = tuple(number_here(_U64) for _ in range(dimensions))
+        kind, offset = number_here(_U32), number_here(_U64)
+        if prod(shape) >> 63 or offset >> 63:
+            raise NotWeights(f"its shape is {list(shape)}, its place {offset}", name)
+        known = TYPES.get(kind)
+        if known is None:
+            return Tensor(name, f"type {kind}", shape, offset, None)
+        label, block, size = known
+        return Tensor(name, label, shape, offset, prod(shape) // block * size)
+
+
+def shortest(number: float) -> float:
+    """A 32-bit float as the number with the fewest digits that is the same in 32 bits.
+
+    >>> shortest(struct.unpack("<f", struct.pack("<f", 0.1))[0])
+    0.1
+    """
+    if not isfinite(number) or number == int(number):
+        return number
+    exact = struct.pack("<f", number)
+    for digits in (6, 7, 8):
+        rounded = float(f"{number:.{digits}g}")
+        if struct.pack("<f", rounded) == exact:
+            return rounded
+    return float(f"{number:.9g}")

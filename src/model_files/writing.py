@@ -1,0 +1,62 @@
+"""Writing a GGUF file: a header, and tensors whose bytes come from elsewhere."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from model_files.gguf import MAGIC, TYPES
+
+_VERSION = 3
+_ALIGNMENT = 32
+_NUMBERS = {name: number for number, (name, _, _) in TYPES.items()}
+_U32, _F32, _TEXT = 4, 6, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A tensor to write: GGUF's name, type and shape (what goes in first), and its bytes in pieces."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    size: int
+    pieces: Iterable[bytes]
+
+
+def write(target: Path, metadata: Sequence[tuple[str, str | int | float]], tensors: Sequence[Source]) -> None:
+    """Write a whole file; a value is a text, a 32-bit whole number or a 32-bit float. OSError: it cannot be written."""
+    head = bytearray(MAGIC + struct.pack("<IQQ", _VERSION, len(tensors), len(metadata)))
+    for key, value in metadata:
+        head += _text(key) + _value(value)
+    offset = 0
+    for tensor in tensors:
+        head += _text(tensor.name) + struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *tensor.shape)
+        head += struct.pack("<IQ", _NUMBERS[tensor.type], offset)
+        offset += tensor.size + _padding(tensor.size)
+    with target.open("xb") as file:
+        file.write(head + b"\0" * _padding(len(head)))
+        for tensor in tensors:
+            written = sum(map(file.write, tensor.pieces))
+            if written != tensor.size:
+                raise ValueError(f"{tensor.name}: {written} bytes instead of {tensor.size}")
+            file.write(b"\0" * _padding(tensor.size))
+
+
+def _value(value: str | float) -> bytes:
+    if isinstance(value, str):
+        return struct.pack("<I", _TEXT) + _text(value)
+    if isinstance(value, int):
+        return struct.pack("<II", _U32, value)
+    return struct.pack("<If", _F32, value)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def _padding(size: int) -> int:
+    return -size % _ALIGNMENT

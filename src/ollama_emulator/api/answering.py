@@ -1,0 +1,301 @@
+"""POST /api/chat and /api/generate: load, unload, and answers whole or in a stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import Any
+
+from ollama_emulator.daemon import INJECTED, Daemon, Lines, stream
+from ollama_emulator.errors import ApiError, Cut
+from ollama_emulator.faults import Fault
+from ollama_emulator.go import json as gojson
+from ollama_emulator.go.json import encode
+from ollama_emulator.http.messages import Answer, Request
+from ollama_emulator.library import model_tags
+from ollama_emulator.library.models import Model
+from ollama_emulator.machine.pacing import Pace
+from ollama_emulator.machine.runners import Ask, Runner
+from ollama_emulator.prompting import prompts, rendering, sampling
+from ollama_emulator.prompting.prompts import Manner, Turn
+from ollama_emulator.prompting.rendering import Prompt
+from ollama_emulator.replies import JSON, Reply, Stream
+from ollama_emulator.requests import Fields
+from ollama_emulator.speech import logprobs
+
+DIED = "an error was encountered while running the model: unexpected EOF"
+_IDLE_RATE = 50.0  # tokens a second of an answer without end where the machine is otherwise instant
+
+
+@dataclass(slots=True)
+class Call:
+    """One request on its way: what was asked, by which model, and when it began."""
+
+    daemon: Daemon
+    fields: Fields
+    model: Model
+    asked: str
+    fault: Fault | None
+    chat: bool
+    keep_alive: int | None
+    began: int = field(default_factory=perf_counter_ns)
+    loaded: int = 0
+    #: When its turn at the runner came: what it waited for that is no time of its prompt or answer.
+    answering: int = 0
+    pace: Pace | None = None
+
+    def head(self) -> str:
+        """The first fields of every line."""
+        return f'{{"model":{encode(self.asked)},"created_at":"{self.daemon.wire_time()}",'
+
+    def body(self, text: str, thinking: str = "", calls: Sequence[Any] = ()) -> str:
+        """The words of a line as chat or generate carries them."""
+        if not self.chat:
+            return f'"response":{encode(text)}' + (f',"thinking":{encode(thinking)}' if thinking else "")
+        more = f',"thinking":{encode(thinking)}' if thinking else ""
+        more += f',"tool_calls":{encode(list(calls))}' if calls else ""
+        return f'"message":{{"role":"assistant","content":{encode(text)}{more}}}'
+
+    def note(self, reason: str) -> Answer:
+        """The single reply to a load or an unload."""
+        text = f'{self.head()}{self.body("")},"done":true,"done_reason":"{reason}"}}'
+        return _reply(text)
+
+
+def _reply(text: str) -> Reply:
+    return Reply(200, text.encode("utf-8", "surrogatepass"), JSON)
+
+
+async def chat(daemon: Daemon, request: Request) -> Answer:
+    """POST /api/chat."""
+    fields, fault = await daemon.open(request, "ChatRequest")
+    call = _call(daemon, fields, fault, chat=True)
+    if not fields.get("messages") and call.keep_alive == 0:
+        daemon.scheduler.unload(call.model)
+        return call.note("unload")
+    prompts.capable(call.model, call.asked, fields, "chat")
+    return await _answer(call, empty=not fields.get("messages"))
+
+
+async def generate(daemon: Daemon, request: Request) -> Answer:
+    """POST /api/generate."""
+    fields, fault = await daemon.open(request, "GenerateRequest")
+    call = _call(daemon, fields, fault, chat=False)
+    if not fields.get("prompt") and call.keep_alive == 0:
+        daemon.scheduler.unload(call.model)
+        return call.note("unload")
+    if fields.get("raw") and (fields.get("system") or fields.get("template") or fields.get("context")):
+        raise ApiError(400, "raw mode does not support template, system, or context")
+    prompts.capable(call.model, call.asked, fields, "generate")
+    return await _answer(call, empty=not fields.get("prompt"))
+
+
+def _call(daemon: Daemon, fields: Fields, fault: Fault | None, *, chat: bool) -> Call:
+    """The checks up to the model: its name, and whether it is there."""
+    if not 0 <= int(fields.get("top_logprobs", 0)) <= logprobs.MOST:
+        raise ApiError(400, "top_logprobs must be between 0 and 20")
+    asked = str(fields.get("model", ""))
+    if not asked:
+        raise ApiError(400, "model is required") if chat else ApiError(404, "model '' not found")
+    model = daemon.find(model_tags.select(asked))
+    if model is None:
+        raise ApiError(404, f"model '{asked}' not found")
+    if model.remote:
+        raise ApiError(403, model_tags.NO_CLOUD.format("is"))
+    return Call(daemon, fields, model, asked, fault, chat, gojson.keep_alive(fields.get("keep_alive")))
+
+
+async def _answer(call: Call, *, empty: bool) -> Answer:
+    fields, daemon = call.fields, call.daemon
+    options = sampling.merged(call.model.parameters, fields.get("options", {}))
+    ask = daemon.scheduler.ask(call.model, options, fields.get("shift"))
+    if empty or fields.get("_debug_render_only"):
+        async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
+            return call.note("load") if empty else _shown(call, _prompt(call, ask, runner))
+    if fields.get("stream", True):
+        return await stream(_lines(call, ask), _wire_fault(call.fault), daemon.clock)
+    return await _whole(call, ask)
+
+
+def _prompt(call: Call, ask: Ask, runner: Runner) -> Prompt:
+    write = rendering.chat if call.chat else rendering.generate
+    return write(ask, call.fields, plain=runner.ask.model.rendered)
+
+
+def _shown(call: Call, prompt: Prompt) -> Answer:
+    """The prompt instead of an answer."""
+    body = '"message":{"role":"","content":""}' if call.chat else '"response":""'
+    info: dict[str, Any] = {"rendered_template": prompt.text}
+    if prompt.images:
+        info["image_count"] = prompt.images
+    return _reply(f'{call.head()}{body},"done":false,"_debug_info":{encode(info)}}}')
+
+
+def _wire_fault(fault: Fault | None) -> Fault | None:
+    """The fault, if it is one that strikes lines and not words."""
+    return fault if fault is not None and fault.do in ("cut", "no_done", "error_line", "bad_line", "stall") else None
+
+
+@dataclass(slots=True)
+class _Spoken:
+    """Pieces as they come, with the turn that they are of and the prompt that it answers."""
+
+    turn: Turn
+    prompt: Prompt
+    pieces: Sequence[str]
+    thinking: Sequence[str] = ()
+
+
+async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
+    """None when the model is loaded, then the pieces as they come: all at once on an instant machine."""
+    daemon = call.daemon
+    async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
+        call.loaded = perf_counter_ns()
+        yield None
+        prompt = _prompt(call, ask, runner)
+        async with runner.slots:
+            call.answering = perf_counter_ns()
+            manner = Manner(prompt.native and call.chat, daemon.options.endless, call.fault, daemon.roster)
+            turn = prompts.compose(ask, call.fields, prompt, manner)
+            pace = call.pace = Pace(daemon.clock, daemon.options.tok_s)
+            if pace.rate:
+                await pace.read(runner.prefixes.unread(prompt.text, turn.prompt_tokens))
+            elif turn.endless:
+                pace.rate = _IDLE_RATE
+                await pace.read(0)
+            if not pace.rate:
+                doomed = _doomed(call)
+                yield _Spoken(turn, prompt, turn.pieces[:doomed], turn.thinking)
+                _die(call, runner, doomed)
+                return
+            async for thought, piece in _slowly(call, runner, turn, pace):
+                yield _Spoken(turn, prompt, piece, thought)
+
+
+_Step = tuple[Sequence[str], Sequence[str]]
+
+
+async def _slowly(call: Call, runner: Runner, turn: Turn, pace: Pace) -> AsyncGenerator[_Step, None]:
+    """A piece at a time as they are due, thoughts first; an endless turn over and over.
+
+    A killed runner ends all its answers.
+    """
+    doomed, said = _doomed(call), 0
+    steps: list[_Step] = [*(((one,), ()) for one in turn.thinking), *(((), (one,)) for one in turn.pieces)]
+    while True:
+        for step in steps or [((), (" ",) if turn.endless else ())]:
+            _die(call, runner, doomed if said == doomed else None)
+            await pace.say()
+            if runner.dead:
+                raise ApiError(500, DIED)
+            yield step
+            said += 1
+        if not turn.endless:
+            break
+    _die(call, runner, doomed)
+
+
+def _doomed(call: Call) -> int | None:
+    """After how many pieces the runner is killed."""
+    kills = call.fault is not None and call.fault.do == "kill_answer"
+    return int(call.fault.number("after", 1)) if call.fault is not None and kills else None
+
+
+def _die(call: Call, runner: Runner, doomed: int | None) -> None:
+    if doomed is not None and call.fault is not None:
+        runner.dead = True
+        text = call.fault.text("error", DIED)
+        if "out of memory" in text:
+            call.daemon.scheduler.exhausted()
+        raise ApiError(500, text)
+
+
+async def _lines(call: Call, ask: Ask) -> Lines:
+    spoken: _Spoken | None = None
+    async with aclosing(_saying(call, ask)) as saying:
+        async for now in saying:
+            if now is None:
+                yield []
+                continue
+            head = call.head()
+            texts = [f'{head}{call.body("", thought)},"done":false}}\n' for thought in now.thinking]
+            texts += [f'{head}{call.body(piece)},"done":false{_logprobs(call, (piece,))}}}\n' for piece in now.pieces]
+            if spoken is None and now.turn.tool_calls and not now.prompt.native:
+                texts.append(f'{head}{call.body("", calls=now.turn.tool_calls)},"done":false}}\n')
+            spoken = now
+            yield [text.encode("utf-8", "surrogatepass") for text in texts]
+    if spoken is not None:
+        calls = spoken.turn.tool_calls if spoken.prompt.native else ()
+        yield [(_last(call, ask, spoken, _End(calls=calls)) + "\n").encode("utf-8", "surrogatepass")]
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What the last line carries beside its metrics: nothing in a stream, everything in a whole reply."""
+
+    text: str = ""
+    thinking: str = ""
+    calls: Sequence[Any] = ()
+
+
+def _last(call: Call, ask: Ask, spoken: _Spoken, end: _End) -> str:
+    """The line that ends an answer, with its metrics."""
+    turn, now = spoken.turn, perf_counter_ns()
+    answering = now - (call.answering or call.loaded)
+    reading = call.pace.read_ns if call.pace is not None and call.pace.read_ns else answering // 2
+    line = f'{call.head()}{call.body(end.text, end.thinking, end.calls)},"done":true,"done_reason":"{turn.reason}"'
+    probabilities = _logprobs(call, turn.pieces) if end.text else ""
+    counts = {
+        "total_duration": now - call.began,
+        "load_duration": call.loaded - call.began,
+        "prompt_eval_count": turn.prompt_tokens,
+        "prompt_eval_duration": reading,
+        "eval_count": turn.tokens,
+        "eval_duration": max(1, answering - reading),
+    }
+    metrics = "".join(f',"{name}":{value}' for name, value in counts.items() if value)
+    if call.chat:
+        return line + probabilities + metrics + "}"
+    if not call.fields.get("raw"):
+        ids = rendering.counted(ask).encode(spoken.prompt.text + "".join(turn.pieces))
+        line += f',"context":{encode(list(ids))}' if ids else ""
+    return line + metrics + probabilities + "}"
+
+
+def _logprobs(call: Call, pieces: Sequence[str]) -> str:
+    if not call.fields.get("logprobs"):
+        return ""
+    return f',"logprobs":{encode(logprobs.of(pieces, int(call.fields.get("top_logprobs", 0))))}'
+
+
+async def _whole(call: Call, ask: Ask) -> Answer:
+    fault = _wire_fault(call.fault)
+    if fault is not None and fault.do == "error_line":
+        raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
+    said: list[str] = []
+    spoken: _Spoken | None = None
+    async with aclosing(_saying(call, ask)) as saying:
+        async for now in saying:
+            if now is not None:
+                spoken = now
+                said.extend(now.pieces)
+            elif fault is not None and fault.do == "stall":
+                await call.daemon.clock.sleep(fault.number("seconds", 60))
+    if spoken is None:
+        raise ApiError(500, DIED)
+    turn = spoken.turn
+    text = _last(call, ask, spoken, _End("".join(said), "".join(turn.thinking), turn.tool_calls))
+    if fault is None or fault.do == "stall":
+        return _reply(text)
+    if fault.do == "no_done":
+        return _reply(f'{call.head()}{call.body("".join(said))},"done":false}}')
+    return Stream(_half(text.encode("utf-8", "surrogatepass"), cut=fault.do == "cut"), JSON)
+
+
+async def _half(body: bytes, *, cut: bool) -> Lines:
+    """A whole reply that breaks off in the middle; with `cut` the connection does too."""
+    yield [body[: len(body) // 2]]
+    if cut:
+        raise Cut

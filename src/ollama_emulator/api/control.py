@@ -1,0 +1,65 @@
+"""The emulator's own endpoints, which no daemon has: faults on order, what was asked, what goes on."""
+
+from __future__ import annotations
+
+import json
+
+from ollama_emulator.daemon import Daemon, reply
+from ollama_emulator.errors import ApiError, OptionError
+from ollama_emulator.http.messages import Answer, Request
+
+
+async def fault(daemon: Daemon, request: Request) -> Answer:
+    """/_emulator/fault: POST adds one fault or a list, DELETE takes all back, GET shows them with their counts."""
+    faults = daemon.faults
+    if request.method == "GET":
+        return reply({"faults": [order.as_dict() for order in faults.orders]})
+    if request.method == "DELETE":
+        faults.clear()
+        return reply({"faults": 0})
+    try:
+        faults.add(json.loads(request.body))
+    except OptionError as wrong:
+        raise ApiError(400, f"{wrong.message}. {wrong.remedy}") from None
+    except (ValueError, RecursionError) as wrong:
+        raise ApiError(400, f"a fault is a JSON object: {wrong}") from None
+    return reply({"faults": len(faults.orders)})
+
+
+async def log(daemon: Daemon, request: Request) -> Answer:
+    """GET /_emulator/log: what was asked, oldest first."""
+    return reply({"requests": list(daemon.requests)})
+
+
+async def state(daemon: Daemon, request: Request) -> Answer:
+    """GET /_emulator/state: runners with their slots, the queue, loads so far, bytes pulled by layer, the settings."""
+    settings = daemon.settings
+    return reply(
+        {
+            **daemon.scheduler.state(),
+            "vram": daemon.scheduler.vram,
+            "pulled": dict(daemon.registry.pulled),
+            "settings": {
+                "max_queue": settings.max_queue,
+                "parallel": settings.parallel,
+                "max_loaded": settings.max_loaded,
+                "window": settings.window or daemon.scheduler.default_window,
+                "keep_alive_s": settings.keep_alive_ns / 10**9,
+                "load_timeout_s": settings.load_timeout_ns / 10**9,
+                "cache_type": settings.cache_type or "f16",
+            },
+            "warnings": list(settings.warnings),
+        }
+    )
+
+
+async def registry(daemon: Daemon, request: Request) -> Answer:
+    """/_emulator/registry: POST lays a document over the simulated registry, GET shows it and what came down."""
+    if request.method == "POST":
+        try:
+            daemon.registry.lay(json.loads(request.body))
+        except OptionError as wrong:
+            raise ApiError(400, wrong.message) from None
+        except (ValueError, RecursionError) as wrong:
+            raise ApiError(400, f"a registry is a JSON object: {wrong}") from None
+    return reply(daemon.registry.as_dict())

@@ -1,0 +1,207 @@
+"""POST /api/embed and /api/embeddings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+from ollama_emulator.daemon import Daemon, reply, written
+from ollama_emulator.errors import ApiError
+from ollama_emulator.go import json as gojson
+from ollama_emulator.http.messages import Answer, Request
+from ollama_emulator.library import model_tags
+from ollama_emulator.library.model_tags import Name
+from ollama_emulator.library.models import Model
+from ollama_emulator.machine.runners import Ask
+from ollama_emulator.prompting import rendering, sampling
+from ollama_emulator.requests import Fields
+from ollama_emulator.speech import embedding
+from ollama_emulator.tokenizers.vocabulary import BYTES_A_TOKEN, Guessed, Vocabulary
+
+_NO_EMBEDDINGS = "This server does not support embeddings. Start it with `--embeddings`"
+_TOO_LONG = "the input length exceeds the context length"
+_NOTHING_LEFT = "input after truncation exceeds maximum context length"
+_NO_SHORTER = "input exceeds maximum context length and cannot be truncated further"
+_BATCH = 2048  # tokens that are read at once, if nobody says otherwise
+_MOST_NUMBERS = 1 << 21  # of all vectors of one reply: 5,461 texts of 384 numbers each
+_AT_ONCE = 2  # texts until others get their turn, and it is seen that a client has left
+_UNASKED = 512  # and where the runner itself is not asked for a number
+
+
+def _inputs(fields: Fields) -> list[str]:
+    given = fields.get("input")
+    if given is None or given == "":
+        return []
+    texts = given if isinstance(given, list) else [given]
+    if not all(isinstance(text, str) for text in texts):
+        raise ApiError(400, "invalid input type")
+    return texts
+
+
+def _model(daemon: Daemon, asked: str, name: Name) -> Model:
+    model = daemon.find(name)
+    if model is None:
+        raise ApiError(404, f"model {gojson.quote(asked)} not found, try pulling it first")
+    return model
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How much of a text is read: the `window` asked for in tokens, of which the runner reads `most` at once.
+
+    `batch` is that number where somebody named it, else 0.
+    """
+
+    known: Vocabulary
+    window: int
+    most: int
+    batch: int
+
+    @classmethod
+    def of(cls, ask: Ask, options: Mapping[str, Any]) -> _Room:
+        trained = ask.model.card.trained_window
+        asked = options.get("num_ctx", ask.num_ctx)  # not brought to what a runner takes at least
+        batch = options.get("num_batch", 0)
+        most = min(options.get("num_batch", _BATCH), ask.num_ctx)
+        window = min(asked, trained) if asked > 0 else trained
+        return cls(rendering.counted(ask), window, min(most if most > 0 else _UNASKED, ask.window), batch)
+
+    def fitted(self, text: str, *, truncate: bool) -> str:
+        """The text as far as it is read. ApiError 400 for one that may not be cut, or cannot."""
+        ids = self.known.encode(text)
+        left = self._left(ids, self.window)
+        if len(ids) > left:
+            text = self._cut(text, ids[:left], truncate=truncate)
+            ids = self.known.encode(text)
+        if self._held(ids):
+            return text
+        left = self._left(ids, min(self.window, self.batch) if self.batch > 0 else self.window) if truncate else 0
+        if truncate and len(ids) <= left:
+            raise ApiError(400, _NO_SHORTER)
+        return self._cut(text, ids[:left], truncate=truncate)
+
+    def hold(self, text: str) -> None:
+        """ApiError 400 for a text that is not read at once."""
+        if not self._held(self.known.encode(text)):
+            raise ApiError(400, _TOO_LONG)
+
+    def _held(self, ids: Sequence[int]) -> bool:
+        return len(ids) + self._marks(ids) <= self.most
+
+    def _left(self, ids: Sequence[int], limit: int) -> int:
+        left = limit - self._marks(ids)
+        if left <= 0:
+            raise ApiError(400, _NOTHING_LEFT)
+        return left
+
+    def _cut(self, text: str, ids: Sequence[int], *, truncate: bool) -> str:
+        if not truncate:
+            raise ApiError(400, _TOO_LONG)
+        if isinstance(self.known, Guessed):
+            return text.encode("utf-8", "replace")[: len(ids) * BYTES_A_TOKEN].decode("utf-8", "ignore")
+        return self.known.decode(ids)
+
+    def _marks(self, ids: Sequence[int]) -> int:
+        """The tokens that come to stand at the ends of a text and are not there yet."""
+        if not ids:
+            return 0
+        front, back = self.known.marks
+        return (ids[0] != front) + (ids[-1] != back)
+
+
+def _embedding_only(ask: Ask) -> None:
+    """ApiError 501 for a model that only talks."""
+    if not ask.model.card.embeds:
+        raise ApiError(501, _NO_EMBEDDINGS)
+
+
+def _bounded(ask: Ask, texts: Sequence[str]) -> None:
+    """ApiError 400 for more texts than the emulator holds vectors of."""
+    most = _MOST_NUMBERS // max(1, ask.model.card.width)
+    if len(texts) > most:
+        raise ApiError(400, f"the emulator embeds no more than {most} texts at once with this model")
+
+
+async def _vectors(
+    daemon: Daemon, ask: Ask, room: _Room, texts: Sequence[str], *, truncate: bool, size: int
+) -> tuple[str, int]:
+    """The JSON array of the vectors of the texts as far as they are read, `size` numbers each, and their tokens.
+
+    Each vector is written as it is made: all at once would hold the loop.
+    """
+    kept = []
+    for at, text in enumerate(texts):
+        if at and not at % _AT_ONCE:
+            await asyncio.sleep(0)
+        kept.append(room.fitted(text, truncate=truncate))
+    done, tokens = [], 0
+    for at, text in enumerate(kept):
+        if at and not at % _AT_ONCE:
+            await asyncio.sleep(0)
+        vector = await _vector(daemon, ask, text)
+        done.append(gojson.reals(embedding.normal(vector[:size]) if size else vector))
+        tokens += len(room.known.encode(text, whole=True))
+    return f"[{','.join(done)}]", tokens
+
+
+async def _vector(daemon: Daemon, ask: Ask, text: str) -> list[float]:
+    if daemon.options.embedder is not None:
+        return await asyncio.to_thread(daemon.options.embedder, text)
+    return embedding.embed(text, ask.model.card.width, ask.model.base)
+
+
+async def embed(daemon: Daemon, request: Request) -> Answer:
+    """POST /api/embed."""
+    fields, _ = await daemon.open(request, "EmbedRequest")
+    began = perf_counter_ns()
+    alive = gojson.keep_alive(fields.get("keep_alive"))
+    asked = str(fields.get("model", ""))
+    if not asked:
+        raise ApiError(404, "model '' not found")
+    name = model_tags.select(asked)
+    texts = _inputs(fields)
+    model = _model(daemon, asked, name)
+    options = sampling.merged(model.parameters, fields.get("options", {}))
+    ask = daemon.scheduler.ask(model, options)
+    async with daemon.scheduler.runner(ask, alive) as runner:
+        loaded = perf_counter_ns()
+        if not texts:
+            return reply({"model": asked, "embeddings": []})
+        _embedding_only(ask)
+        _bounded(ask, texts)
+        room = _Room.of(ask, options)
+        size = int(fields.get("dimensions", 0))
+        size = size if 0 < size < ask.model.card.width else 0
+        cut = fields.get("truncate") is not False
+        async with runner.slots:
+            vectors, counted = await _vectors(daemon, ask, room, texts, truncate=cut, size=size)
+    metrics = {"total_duration": perf_counter_ns() - began, "load_duration": loaded - began}
+    rest = gojson.encode(metrics | {"prompt_eval_count": counted})
+    return written(f'{{"model":{gojson.encode(asked)},"embeddings":{vectors},{rest[1:]}')
+
+
+async def legacy(daemon: Daemon, request: Request) -> Answer:
+    """POST /api/embeddings, one text and one vector; a text is never cut."""
+    fields, _ = await daemon.open(request, "EmbeddingRequest")
+    alive = gojson.keep_alive(fields.get("keep_alive"))
+    asked = str(fields.get("model", ""))
+    if not asked:
+        raise ApiError(400, "model is required")
+    model = _model(daemon, asked, model_tags.select(asked))
+    options = sampling.merged(model.parameters, fields.get("options", {}))
+    ask = daemon.scheduler.ask(model, options)
+    prompt = str(fields.get("prompt", ""))
+    async with daemon.scheduler.runner(ask, alive) as runner:
+        if not prompt:
+            return reply({"embedding": []})
+        try:
+            _embedding_only(ask)
+            async with runner.slots:
+                _Room.of(ask, options).hold(prompt)
+                vector = await _vector(daemon, ask, prompt)
+        except ApiError as fault:
+            raise ApiError(500, fault.text) from None
+    return reply({"embedding": vector})

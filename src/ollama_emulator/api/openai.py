@@ -1,0 +1,155 @@
+"""The /v1 routes: OpenAI's shape laid over the daemon's own handlers, as its middleware does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import unquote
+
+from ollama_emulator.api import answering, catalogue, embeds, openai_asking
+from ollama_emulator.api.openai_saying import (
+    EVENTS,
+    Chat,
+    Completion,
+    Embeddings,
+    failed,
+    refused,
+    second,
+    streamed,
+    told,
+    whole,
+)
+from ollama_emulator.daemon import Daemon
+from ollama_emulator.errors import ApiError
+from ollama_emulator.http.messages import Answer, Request
+from ollama_emulator.library import model_tags, models
+from ollama_emulator.replies import Reply, Stream
+from ollama_emulator.requests import read
+
+_MODELS = "/v1/models/"
+_IDS = 999  # the daemon draws an id below this; here it follows from the request
+Handler = Callable[[Daemon, Request], Awaitable[Answer]]
+
+
+async def listed(daemon: Daemon, request: Request) -> Answer:
+    """GET /v1/models."""
+    await daemon.strike(request)
+    rows = [_model(row["name"], row) for row in map(models.tag_row, daemon.all())]
+    return whole({"object": "list", "data": rows or None})
+
+
+async def retrieved(daemon: Daemon, request: Request) -> Answer:
+    """GET /v1/models/:model."""
+    model = unquote(request.path.removeprefix(_MODELS))
+    try:
+        shown = await _shown(daemon, request, model)
+    except ApiError as fault:
+        return failed(fault)
+    return whole(_model(model, shown))
+
+
+async def _shown(daemon: Daemon, request: Request, model: str) -> Mapping[str, Any]:
+    request.body = json.dumps({"name": model}).encode()
+    answer = await catalogue.show(daemon, request)
+    assert isinstance(answer, Reply)
+    found: dict[str, Any] = json.loads(answer.body)
+    return found
+
+
+def _model(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    parsed = model_tags.parse(name)
+    owner = parsed.namespace if parsed is not None else ""
+    return {"id": name, "object": "model", "created": second(str(row["modified_at"])), "owned_by": owner}
+
+
+async def chat(daemon: Daemon, request: Request) -> Answer:
+    """POST /v1/chat/completions."""
+    return await _answered(daemon, request, _Chats())
+
+
+async def completions(daemon: Daemon, request: Request) -> Answer:
+    """POST /v1/completions."""
+    return await _answered(daemon, request, _Completions())
+
+
+async def embeddings(daemon: Daemon, request: Request) -> Answer:
+    """POST /v1/embeddings."""
+    return await _answered(daemon, request, _Embeddings())
+
+
+class _Chats:
+    struct = "openai.ChatCompletionRequest"
+    ask = staticmethod(openai_asking.chat)
+    handle: Handler = staticmethod(answering.chat)
+
+    def saying(self, request: Request, given: Mapping[str, Any], created: int) -> Chat:
+        return Chat(f"chatcmpl-{_number(request)}", created, _with_usage(given))
+
+
+class _Completions:
+    struct = "openai.CompletionRequest"
+    ask = staticmethod(openai_asking.completion)
+    handle: Handler = staticmethod(answering.generate)
+
+    def saying(self, request: Request, given: Mapping[str, Any], created: int) -> Completion:
+        return Completion(f"cmpl-{_number(request)}", created, _with_usage(given))
+
+
+class _Embeddings:
+    struct = "openai.EmbedRequest"
+    ask = staticmethod(openai_asking.embedding)
+    handle: Handler = staticmethod(embeds.embed)
+
+    def saying(self, request: Request, given: Mapping[str, Any], created: int) -> Embeddings:
+        packed = str(given.get("encoding_format", "")).lower() == "base64"
+        return Embeddings(str(given.get("model", "")), packed)
+
+
+def _with_usage(given: Mapping[str, Any]) -> bool:
+    return bool((given.get("stream_options") or {}).get("include_usage"))
+
+
+def _number(request: Request) -> int:
+    return int.from_bytes(blake2b(request.body, digest_size=6).digest(), "big") % _IDS
+
+
+async def _answered(daemon: Daemon, request: Request, kind: _Chats | _Completions | _Embeddings) -> Answer:
+    """Take the request over, ask the daemon's own handler, and put its answer into the other shape."""
+    try:
+        given = read(kind.struct, request.body)
+        _local(given)
+        asked = kind.ask(given)
+    except ApiError as fault:
+        text = "EOF" if fault.text == "missing request body" else fault.text
+        if fault.status == 403:
+            raise
+        return refused(ApiError(fault.status, text))
+    saying = kind.saying(request, given, daemon.clock.now_ns() // 10**9)
+    request.body = json.dumps(asked).encode()
+    try:
+        answer = await kind.handle(daemon, request)
+    except ApiError as fault:
+        return failed(fault)
+    if isinstance(saying, Embeddings) or not given.get("stream"):
+        return _whole(answer, saying)
+    if isinstance(answer, Stream):
+        return streamed(answer, saying)
+    return Reply(answer.status, told(answer.body, saying), EVENTS)
+
+
+def _local(given: Mapping[str, Any]) -> None:
+    """What is meant for the cloud is refused before it is looked at, in the daemon's own shape."""
+    try:
+        model_tags.select(str(given.get("model", "")))
+    except ApiError as fault:
+        if fault.status == 403:
+            raise
+
+
+def _whole(answer: Answer, saying: Chat | Completion | Embeddings) -> Answer:
+    """A whole reply in the other shape; one that breaks off is left as it is."""
+    if isinstance(answer, Stream):
+        return answer
+    return whole(saying.whole(json.loads(answer.body)), answer.status)

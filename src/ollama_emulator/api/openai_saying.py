@@ -1,0 +1,198 @@
+"""The daemon's replies in OpenAI's shape: whole ones, streams of events, lists and errors."""
+
+from __future__ import annotations
+
+import json
+import struct
+from base64 import b64encode
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+from ollama_emulator.go.json import encode
+from ollama_emulator.replies import BARE_JSON, JSON, Reply, Stream
+
+EVENTS = "text/event-stream"
+_DONE = b"data: [DONE]\n\n"
+_TYPES = {400: "invalid_request_error", 404: "not_found_error"}
+
+Said = Mapping[str, Any]
+
+
+def error(status: int, text: str) -> dict[str, Any]:
+    """An error's body."""
+    kind = _TYPES.get(status, "api_error")
+    return {"error": {"message": text, "type": kind, "param": None, "code": None}}
+
+
+def refused(fault: ApiError) -> Reply:
+    """What is refused before the daemon's own handler is asked."""
+    return Reply(fault.status, encode(error(fault.status, fault.text)).encode(), JSON)
+
+
+def failed(fault: ApiError) -> Reply:
+    """A refusal of the daemon's own handler."""
+    return whole(error(fault.status, fault.text), fault.status)
+
+
+def whole(value: Any, status: int = 200) -> Reply:
+    """A whole reply: it ends with a newline."""
+    return Reply(status, (encode(value) + "\n").encode("utf-8", "surrogatepass"), BARE_JSON)
+
+
+def second(stamp: str) -> int:
+    """A time as OpenAI gives it."""
+    head = stamp[:19]
+    return int(datetime.fromisoformat(f"{head}+00:00").timestamp()) if head else 0
+
+
+def usage(said: Said) -> dict[str, int]:
+    """The tokens of a prompt and of its answer."""
+    prompt, answer = int(said.get("prompt_eval_count", 0)), int(said.get("eval_count", 0))
+    return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+
+
+def _calls(calls: Sequence[Said]) -> list[dict[str, Any]]:
+    made = []
+    for call in calls:
+        function = call.get("function") or {}
+        called = {"name": function.get("name", ""), "arguments": encode(function.get("arguments") or {})}
+        index = function.get("index", 0)
+        made.append({"id": call.get("id", ""), "index": index, "type": "function", "function": called})
+    return made
+
+
+@dataclass(slots=True)
+class Chat:
+    """Chat replies of one request, under one id and time."""
+
+    id: str
+    created: int
+    with_usage: bool = False
+    _begun: bool = False
+    _called: bool = False
+
+    def whole(self, said: Said) -> dict[str, Any]:
+        """A whole answer."""
+        message, calls = said.get("message") or {}, _calls((said.get("message") or {}).get("tool_calls") or ())
+        shown: dict[str, Any] = {"role": message.get("role", ""), "content": message.get("content", "")}
+        shown |= {"reasoning": message["thinking"]} if message.get("thinking") else {}
+        shown |= {"tool_calls": calls} if calls else {}
+        choice = {"index": 0, "message": shown, "finish_reason": "tool_calls" if calls else _reason(said)}
+        made = {**self._head("chat.completion", said), "created": second(str(said.get("created_at", "")))}
+        made |= {"choices": [choice | _logprobs(said)], "usage": usage(said)}
+        return {**made, "_debug_info": said["_debug_info"]} if said.get("_debug_info") else made
+
+    def events(self, said: Said) -> list[dict[str, Any]]:
+        """One line of the daemon's as chunks: what was thought comes before what is said."""
+        message = said.get("message") or {}
+        thought = {"reasoning": message["thinking"]} if message.get("thinking") else {}
+        calls = _calls(message.get("tool_calls") or ())
+        self._called = self._called or bool(calls)
+        spoken = {"content": message["content"]} if message.get("content") else {}
+        spoken |= {"tool_calls": calls} if calls else {}
+        deltas = [thought, spoken] if thought and spoken else [thought | spoken]
+        made = [self._chunk(said, [self._choice(delta, None)]) for delta in deltas]
+        made[0]["choices"][0] |= _logprobs(said)
+        reason = _reason(said)
+        if reason is not None:
+            made[-1]["choices"][0]["finish_reason"] = "tool_calls" if self._called else reason
+        if said.get("done") and self.with_usage:
+            made.append({**self._chunk(said, []), "usage": usage(said)})
+        return made
+
+    def _choice(self, delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
+        if not self._begun:
+            delta = {"role": "assistant", **delta}
+            self._begun = True
+        return {"index": 0, "delta": delta, "finish_reason": reason}
+
+    def _chunk(self, said: Said, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {**self._head("chat.completion.chunk", said), "choices": choices}
+
+    def _head(self, kind: str, said: Said) -> dict[str, Any]:
+        head = {"id": self.id, "object": kind, "created": self.created, "model": said.get("model", "")}
+        return {**head, "system_fingerprint": "fp_ollama"}
+
+
+@dataclass(slots=True)
+class Completion:
+    """Completions of one request, under one id and time."""
+
+    id: str
+    created: int
+    with_usage: bool = False
+
+    def whole(self, said: Said) -> dict[str, Any]:
+        """A whole completion."""
+        head = {"id": self.id, "object": "text_completion", "created": second(str(said.get("created_at", "")))}
+        head |= {"model": said.get("model", ""), "system_fingerprint": "fp_ollama"}
+        return {**head, "choices": [_text(said)], "usage": usage(said)}
+
+    def events(self, said: Said) -> list[dict[str, Any]]:
+        """One line of the daemon's as chunks."""
+        made = [self._chunk(said, [_text(said)], {})]
+        if said.get("done") and self.with_usage:
+            made.append(self._chunk(said, [], said))
+        return made
+
+    def _chunk(self, said: Said, choices: list[dict[str, Any]], counted: Said) -> dict[str, Any]:
+        head = {"id": self.id, "object": "text_completion", "created": self.created, "choices": choices}
+        head |= {"model": said.get("model", ""), "system_fingerprint": "fp_ollama"}
+        return {**head, "usage": usage(counted)} if self.with_usage else head
+
+
+def _text(said: Said) -> dict[str, Any]:
+    return {"text": said.get("response", ""), "index": 0, "finish_reason": _reason(said)}
+
+
+def _reason(said: Said) -> str | None:
+    return str(said["done_reason"]) if said.get("done_reason") else None
+
+
+def _logprobs(said: Said) -> dict[str, Any]:
+    return {"logprobs": {"content": said["logprobs"]}} if said.get("logprobs") else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Vectors of one request, as numbers or packed."""
+
+    model: str
+    packed: bool
+
+    def whole(self, said: Said) -> dict[str, Any]:
+        """The list of vectors."""
+        vectors = [_packed(each) if self.packed else each for each in said.get("embeddings") or ()]
+        data = [{"object": "embedding", "embedding": each, "index": at} for at, each in enumerate(vectors)]
+        tokens = int(said.get("prompt_eval_count", 0))
+        counted = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return {"object": "list", "data": data or None, "model": self.model, "usage": counted}
+
+
+def _packed(vector: Sequence[float]) -> str:
+    return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+def streamed(stream: Stream, saying: Chat | Completion) -> Stream:
+    """A stream of the daemon's lines as a stream of events."""
+    return Stream(_events(stream.chunks, saying), EVENTS, stream.status, stream.headers)
+
+
+def told(line: bytes, saying: Chat | Completion) -> bytes:
+    """The events of one line; a line that is none gives none."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return b""
+    out = b"".join(f"data: {encode(event)}\n\n".encode("utf-8", "surrogatepass") for event in saying.events(said))
+    return out + _DONE if said.get("done") else out
+
+
+async def _events(lines: Any, saying: Chat | Completion) -> AsyncIterator[list[bytes]]:
+    async with aclosing(lines):
+        async for some in lines:
+            yield [events for one in some if (events := told(one, saying))]

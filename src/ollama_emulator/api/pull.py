@@ -1,0 +1,166 @@
+"""POST /api/pull: layers come down from the simulated registry, or from one that is really there on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ollama_emulator.daemon import Daemon, Lines, line, said
+from ollama_emulator.errors import ApiError
+from ollama_emulator.go.json import layer_text
+from ollama_emulator.library import cards, store
+from ollama_emulator.library.model_tags import Name
+from ollama_emulator.library.store import Layer, Manifest
+from ollama_emulator.pulling import registry, remote, transfer
+from ollama_emulator.pulling.fetching import Broken, near
+from ollama_emulator.pulling.registry import Entry
+from ollama_emulator.pulling.remote import Source
+
+_LAST_SHARE = 0.98  # the last progress line is short of the total
+_TOLD_BYTES = 100_000  # layers below this size are down before there is progress to tell of
+
+
+async def pulling(daemon: Daemon, name: Name, *, insecure: bool) -> Lines:
+    """The lines of a pull up to, not with, `success`; ApiError 500 where the registry refuses."""
+    older = daemon.store.find(name)
+    yield [said("pulling manifest")]
+    lines = _real(daemon, name, insecure) if near(name.host) else _simulated(daemon, name, insecure)
+    try:
+        async for some in lines:
+            yield some
+    except Broken as fault:
+        raise ApiError(500, str(fault)) from None
+    if older is not None and _unused(daemon, older, name):
+        yield [said("removing unused layers")]
+
+
+def _unused(daemon: Daemon, older: Manifest, name: Name) -> bool:
+    newer = daemon.store.find(name)
+    kept = {layer.digest for layer in newer.all} if newer is not None else set()
+    return any(layer.digest not in kept for layer in older.all)
+
+
+def _told(layer: Layer, total: int, completed: int) -> bytes:
+    """A line of progress; counts of nothing are left out."""
+    told: dict[str, Any] = {"status": f"pulling {layer.digest[7:19]}", "digest": layer.digest}
+    counts = {"total": total, "completed": completed}
+    return line({**told, **{key: count for key, count in counts.items() if count}})
+
+
+# a registry on this machine
+
+
+async def _real(daemon: Daemon, name: Name, insecure: bool) -> Lines:
+    source = Source(name, insecure, daemon.options.limits.upload)
+    try:
+        text, layers = await remote.manifest(source)
+    except Broken as fault:
+        raise Broken(f"pull model manifest: {fault}") from fault
+    fresh = []
+    for layer in layers:
+        transfer.check(layer, f"{name.namespace}/{name.model}")
+        known = daemon.store.blobs.get(layer.digest)
+        if known is not None:
+            yield [_told(layer, known.size, known.size)]
+            continue
+        fresh.append(layer)
+        download = transfer.Download(source, layer, daemon.store, daemon.registry, daemon.clock)
+        async for total, done in transfer.layer(download):
+            yield [_told(layer, total, done)]
+    yield [said("verifying sha256 digest")]
+    for layer in fresh:
+        await _verify(daemon, layer)
+    yield [said("writing manifest")]
+    daemon.store.save_text(name, text)
+
+
+async def _verify(daemon: Daemon, layer: Layer) -> None:
+    blob = daemon.store.blobs.get(layer.digest)
+    if blob is None or blob.path is None:
+        return
+    found = await asyncio.to_thread(transfer.digest_of_file, blob.path)
+    if found != layer.digest:
+        daemon.store.drop(layer.digest)
+        raise Broken(_mismatch(layer.digest, found))
+
+
+def _mismatch(wanted: str, found: str) -> str:
+    return f"digest mismatch, file must be downloaded again: want {wanted}, got {found}"
+
+
+# the simulated one
+
+
+async def _simulated(daemon: Daemon, name: Name, insecure: bool) -> Lines:
+    found = daemon.registry.find(name, "http" if insecure else "https")
+    if isinstance(found, str):
+        raise Broken(found)
+    for layer in _layers(found):
+        async for some in _layer(daemon, found, layer):
+            yield some
+    yield [said("verifying sha256 digest")]
+    if found.corrupt and not daemon.registry.cut[f"{found.digest} corrupt"]:
+        daemon.registry.cut[f"{found.digest} corrupt"] += 1
+        raise Broken(_mismatch(found.digest, store.digest_of(found.digest.encode())))
+    yield [said("writing manifest")]
+    _keep(daemon, name, found)
+
+
+def install(daemon: Daemon, name: Name) -> None:
+    """Put a model there as if it had been pulled; ApiError 500 when the registry has none of that name."""
+    found = daemon.registry.find(name)
+    if isinstance(found, str):
+        raise ApiError(500, found)
+    _keep(daemon, name, found)
+
+
+def _keep(daemon: Daemon, name: Name, entry: Entry) -> None:
+    daemon.store.put_card(entry.digest, entry.size, entry.card)
+    for data in _small(entry).values():
+        daemon.store.put(data)
+    daemon.store.save(name, _layers(entry)[:-1], cards.config(entry.card))
+
+
+def _small(entry: Entry) -> dict[str, bytes]:
+    """The layers that are text, by their media type."""
+    parameters = registry.parameters(entry)
+    found = {
+        store.TEMPLATE: entry.template.encode(),
+        store.LICENSE: entry.license.encode(),
+        store.SYSTEM: entry.system.encode(),
+        store.PARAMS: layer_text(parameters) if parameters else b"",
+    }
+    return {media: data for media, data in found.items() if data}
+
+
+def _layers(entry: Entry) -> list[Layer]:
+    """The weights, the texts and the configuration."""
+    texts = {**_small(entry), store.CONFIG: cards.config_text(cards.config(entry.card))}
+    layers = [Layer(store.MODEL, entry.digest, entry.size)]
+    return layers + [Layer(media, store.digest_of(data), len(data)) for media, data in texts.items()]
+
+
+async def _layer(daemon: Daemon, entry: Entry, layer: Layer) -> Lines:
+    """The progress of one layer."""
+    partial, registered = daemon.registry.partial, daemon.registry
+    if layer.digest in daemon.store.blobs:
+        yield [_told(layer, layer.size, layer.size)]
+        return
+    done = partial.get(layer.digest, 0)
+    lasts = daemon.options.pull_s if entry.seconds is None else entry.seconds
+    seconds = lasts * layer.size / max(entry.size, 1)
+    steps = max(2, int(seconds / transfer.TICK_S))
+    while True:
+        if layer.size >= _TOLD_BYTES:
+            yield [_told(layer, layer.size, min(done, int(layer.size * _LAST_SHARE)))]
+        if done >= layer.size:
+            break
+        await daemon.clock.sleep(seconds / steps)
+        before = max(done, partial.get(layer.digest, 0))  # another pull may have got further
+        done = min(layer.size, before + -(-layer.size // steps))
+        partial[layer.digest] = done
+        registered.pulled[layer.digest] += done - before
+        if entry.fails_at is not None and done >= entry.fails_at and registered.cut[entry.digest] < entry.cuts:
+            registered.cut[entry.digest] += 1
+            raise Broken("max retries exceeded: EOF")
+    partial.pop(layer.digest, None)

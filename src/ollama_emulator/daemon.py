@@ -1,0 +1,304 @@
+"""The emulated daemon: its store, registry, scheduler and faults, and what every route asks of them."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from ollama_emulator import faults as orders
+from ollama_emulator.clocks import Clock, SystemClock
+from ollama_emulator.errors import ApiError, Begun, Cut, OptionError
+from ollama_emulator.faults import Asked, Fault, Faults
+from ollama_emulator.go import json as gojson
+from ollama_emulator.http.messages import Request
+from ollama_emulator.library import models
+from ollama_emulator.library.model_tags import Name
+from ollama_emulator.library.models import Model
+from ollama_emulator.library.store import Manifest, Store
+from ollama_emulator.machine.memory import GIB
+from ollama_emulator.machine.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
+from ollama_emulator.options import Options, Settings
+from ollama_emulator.pulling import registry
+from ollama_emulator.pulling.registry import Registry
+from ollama_emulator.replies import BARE_JSON, JSON, Reply, Stream
+from ollama_emulator.requests import Fields
+from ollama_emulator.speech.authoring.authors import Roster
+from ollama_emulator.speech.authoring.orders import wanted
+
+REMEMBERED = 2_000
+REMEMBERED_BYTES = 32 << 20  # of the bodies that are kept whole; of older and of longer ones the short fields stay
+INJECTED = "injected fault"
+_LOADING = ("kill_load", "oom", "spill")
+Lines = AsyncGenerator[list[bytes], None]
+_SAMPLED = (
+    "model",
+    "name",
+    "stream",
+    "options",
+    "keep_alive",
+    "think",
+    "truncate",
+    "shift",
+    "from",
+    "source",
+    "destination",
+)
+
+
+@dataclass(slots=True)
+class Daemon:
+    """Everything behind the routes; `requests` holds what the log says of the last two thousand."""
+
+    options: Options
+    settings: Settings
+    clock: Clock
+    store: Store
+    registry: Registry
+    faults: Faults
+    scheduler: Scheduler
+    roster: Roster
+    requests: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    _models: dict[str, tuple[Manifest, Model]] = field(default_factory=dict)
+    held_most: int = REMEMBERED_BYTES
+    _log: TextIO | None = None
+    _served: int = 0
+    _bodies: deque[tuple[dict[str, Any], int]] = field(default_factory=deque)
+    _held: int = 0
+
+    @classmethod
+    def of(cls, options: Options, clock: Clock | None = None) -> Daemon:
+        """A daemon with an empty store, or one kept in a folder. OptionError for a setting that is impossible."""
+        clock = clock or SystemClock()
+        settings = Settings.read(options)
+        scheduler = Scheduler(settings, clock, int(options.vram * GIB), options.load_s)
+        store = Store(clock.now_ns, options.store)
+        made = cls(
+            options,
+            settings,
+            clock,
+            store,
+            registry.read(options.registry),
+            orders.read(options.faults),
+            scheduler,
+            Roster(options.authors),
+        )
+        if options.log is not None:
+            made._log = _appending(options.log)
+        return made
+
+    def close(self) -> None:
+        """Close the log and remove what was uploaded to no folder."""
+        if self._log is not None:
+            self._log.close()
+        self.scheduler.close()
+        self.store.close()
+
+    # requests
+
+    def note(self, request: Request, given: Mapping[str, Any] | None = None) -> None:
+        """Put a request into the log, once, with the fields of its body that were read."""
+        entry = request.entry
+        if entry or request.path.startswith("/_emulator/"):
+            return
+        self._served += 1
+        body = dict(given or {})
+        model = body.get("model") or body.get("name") or ""
+        entry |= {"n": self._served, "time": gojson.stamp(self.clock.now_ns()), "method": request.method}
+        entry |= {"path": request.path, "model": model, "body": body}
+        self.requests.append(entry)
+        self._forget(entry, len(request.body))
+        if self._log is not None:
+            self._log.write(json.dumps({**entry, "body": _sampled(body)}) + "\n")
+            self._log.flush()
+
+    def _forget(self, entry: dict[str, Any], size: int) -> None:
+        """Keep no more of bodies than there is room for."""
+        self._bodies.append((entry, size))
+        self._held += size
+        while self._held > self.held_most or len(self._bodies) > REMEMBERED:
+            oldest, freed = self._bodies.popleft()
+            oldest["body"] = _sampled(oldest["body"])
+            self._held -= freed
+
+    async def open(self, request: Request, struct: str) -> tuple[Fields, Fault | None]:
+        """The fields of a request and the fault that strikes it; waits the latency. ApiError when it is refused."""
+        fields = Fields(struct, request.body)
+        self.note(request, fields.given)
+        if self.options.latency_ms:
+            await self.clock.sleep(self.options.latency_ms / 1000)
+        model = str(fields.get("model") or fields.get("name") or "")
+        return fields, await self.strike(request, model, _wanted(fields))
+
+    async def strike(self, request: Request, model: str = "", selectors: Sequence[str] = ()) -> Fault | None:
+        """The fault that strikes a request, which wants code for `selectors`; those before any work do so here."""
+        fault = self.faults.take(Asked(request.method, request.path, model, selectors))
+        if fault is None:
+            return None
+        if fault.do == "status":
+            raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
+        if fault.do == "cut" and (request.method == "GET" or not fault.number("after", 1)):
+            raise Cut
+        if fault.do == "stall" and request.method == "GET":
+            await self.clock.sleep(fault.number("seconds", 60))
+        if fault.do == "slow_load":
+            self.scheduler.delay_s = fault.number("seconds", 1)
+        elif fault.do in _LOADING:
+            self.scheduler.trouble = _trouble(fault)
+        return fault
+
+    # models
+
+    def find(self, name: Name) -> Model | None:
+        """The stored model of a name. ApiError 500 where its layers cannot be read."""
+        manifest = self.store.find(name)
+        if manifest is None:
+            return None
+        known = self._models.get(name.key)
+        if known is None or known[0] is not manifest:
+            known = (manifest, models.resolve(self.store, manifest))
+            self._models[name.key] = known
+        return known[1]
+
+    def all(self) -> list[Model]:
+        """Every stored model whose layers can be read, the newest first."""
+        # the daemon compares whole seconds; within one its order is any, here the newest stays first
+        newest = sorted(self.store.manifests.values(), key=lambda manifest: -manifest.modified_ns)
+        found: list[Model] = []
+        for manifest in newest:
+            with suppress(ApiError):
+                found += filter(None, (self.find(manifest.name),))
+        return found
+
+    def wire_time(self) -> str:
+        """Now, as `created_at` prints it."""
+        return gojson.stamp(self.clock.now_ns())
+
+
+def _wanted(fields: Fields) -> Sequence[str]:
+    """The methods that a request for an answer asks code for."""
+    messages = fields.get("messages") or [{"role": "user", "content": fields.get("prompt", "")}]
+    return wanted(fields.get("format"), messages)
+
+
+def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a body tells how it was asked, not what."""
+    return {key: body[key] for key in _SAMPLED if key in body}
+
+
+def _trouble(fault: Fault) -> Trouble:
+    """What a fault does to the load of its request."""
+    if fault.do == "kill_load":
+        return Trouble(error=fault.text("error", KILLED))
+    if fault.do == "oom":
+        return Trouble(error=NO_MEMORY, attempts=int(fault.number("attempts", 2)))
+    return Trouble(share=fault.number("share", 0.5))
+
+
+def _appending(path: Path) -> TextIO:
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise OptionError(
+            f"the log {path} cannot be written: {error.strerror}",
+            field="log",
+            remedy="Name a file in a folder of yours.",
+        ) from error
+
+
+def reply(value: Any, status: int = 200, content_type: str = JSON) -> Reply:
+    """A whole JSON reply."""
+    return written(gojson.encode(value), status, content_type)
+
+
+def written(text: str, status: int = 200, content_type: str = JSON) -> Reply:
+    """A whole reply whose JSON is written already."""
+    return Reply(status, text.encode("utf-8", "surrogatepass"), content_type)
+
+
+def refusal(error: ApiError) -> Reply:
+    """The reply that an error before the first line becomes."""
+    if isinstance(error, Begun):
+        return replace(reply({"error": error.text}, error.status, BARE_JSON), chunked=error.chunked)
+    return reply({"error": error.text}, error.status)
+
+
+def line(value: Any) -> bytes:
+    """One NDJSON line."""
+    return (gojson.encode(value) + "\n").encode("utf-8", "surrogatepass")
+
+
+def said(status: str) -> bytes:
+    """One line of progress."""
+    return line({"status": status})
+
+
+async def stream(lines: Lines, fault: Fault | None, clock: Clock) -> Stream:
+    """A stream of lines; an error before the first line is raised, a later one becomes the last line.
+
+    The first item of `lines` is empty and says that the work has begun.
+    """
+    begun = await anext(lines)
+    if fault is not None:
+        lines = _disturbed(lines, fault, clock)
+    try:
+        first = await anext(lines, begun)
+    except ApiError as error:
+        raise Begun(error, chunked=True) from None
+    return Stream(_rest(first, lines))
+
+
+async def _rest(first: list[bytes], lines: Lines) -> Lines:
+    async with aclosing(lines):
+        try:
+            yield first
+            async for some in lines:
+                yield some
+        except ApiError as error:
+            yield [line({"error": error.text})]
+
+
+async def whole(statuses: Lines) -> Reply:
+    """The last line of a stream of progress as a whole reply; errors are raised."""
+    await anext(statuses)
+    last = b""
+    try:
+        async for some in statuses:
+            last = some[-1]
+    except ApiError as error:
+        raise Begun(error, chunked=False) from None
+    return Reply(200, last.rstrip(b"\n"), BARE_JSON)
+
+
+async def _disturbed(lines: Lines, fault: Fault, clock: Clock) -> Lines:
+    """The lines as the fault leaves them."""
+    after = int(fault.number("after", 0 if fault.do == "stall" else 1))
+    sent = 0
+    held: bytes | None = None
+    async with aclosing(lines):
+        async for some in lines:
+            for one in some:
+                if sent == after:
+                    await _interrupt(fault, clock)
+                    if fault.do == "bad_line":
+                        yield [b'{"broken\n']
+                if held is not None:
+                    yield [held]
+                if fault.do == "no_done":
+                    held = one
+                else:
+                    yield [one]
+                sent += 1
+
+
+async def _interrupt(fault: Fault, clock: Clock) -> None:
+    if fault.do == "cut":
+        raise Cut
+    if fault.do == "error_line":
+        raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
+    if fault.do == "stall":
+        await clock.sleep(fault.number("seconds", 60))

@@ -1,0 +1,274 @@
+"""Execution of Go templates over Python values, bounded in steps and output, with Go's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ollama_emulator.go import template_functions as gofuncs
+from ollama_emulator.go.go_values import Struct, shown, true, type_name
+from ollama_emulator.go.lex import Malformed, quoted
+from ollama_emulator.go.template_functions import LONGEST, Wrong
+from ollama_emulator.go.tree import (
+    Action,
+    Branch,
+    Call,
+    Chain,
+    Command,
+    Field,
+    Mark,
+    Node,
+    Pipe,
+    Text,
+    Tree,
+    Variable,
+    Word,
+)
+
+STEPS = 200_000  # nodes that one execution may walk
+_A_STEP = 512  # characters that one step goes through
+_VARIABLES = 1000
+_DEEPEST = 60  # calls of templates within templates
+_MISSING = object()
+_CONTINUE, _BREAK = 1, 2
+
+
+class Failed(Malformed):
+    """What went wrong while a template was executed, in Go's words."""
+
+
+class Run:
+    """One execution; `fresh`: without the daemon's functions, its rule for missing keys, and definitions."""
+
+    def __init__(self, tree: Tree, data: dict[str, Any], *, fresh: bool = False) -> None:
+        self._tree = tree
+        self._data = data
+        self._fresh = fresh
+        self._out: list[str] = []
+        self._written = 0
+        self._steps = 0
+        self._name = ""
+        self._deep = 0
+        self._variables: list[tuple[str, Any]] = [("$", data)]
+
+    def text(self, nodes: Sequence[Node]) -> str:
+        """What the nodes write. Failed when Go would fail, or when it is too much."""
+        try:
+            self._walk(nodes, self._data)
+        except RecursionError:
+            raise Failed("template: : exceeded maximum template depth (100000)") from None
+        return "".join(self._out)
+
+    def _fail(self, node: Node, text: str) -> Failed:
+        place = self._tree.place(node.at)
+        return Failed(f"template: :{place}: executing {quoted(self._name)} at <{node}>: {text}")
+
+    def _write(self, text: str) -> None:
+        self._written += len(text)
+        if self._written > LONGEST:
+            raise Failed(f"template: : the emulator renders no more than {LONGEST} characters")
+        self._out.append(text)
+
+    def _walk(self, nodes: Sequence[Node], dot: Any) -> int:
+        """Execute nodes; whether a break or a continue ended them."""
+        self._steps += len(nodes) + 1
+        if self._steps > STEPS:
+            raise Failed(f"template: : the emulator executes no more than {STEPS} steps")
+        for node in nodes:
+            if isinstance(node, Text):
+                self._write(node.text)
+            elif isinstance(node, Action):
+                self._act(node, dot)
+            elif isinstance(node, Branch):
+                left = self._range(node, dot) if node.word == "range" else self._if(node, dot)
+                if left:
+                    return left
+            elif isinstance(node, Call):
+                self._call(node, dot)
+            elif isinstance(node, Mark):
+                return _BREAK if node.word == "break" else _CONTINUE
+        return 0
+
+    def _act(self, node: Action, dot: Any) -> None:
+        value = self._pipe(node.pipe, dot)
+        if not node.pipe.declared:
+            self._write("<no value>" if value is None else value if isinstance(value, str) else shown(value))
+
+    def _if(self, node: Branch, dot: Any) -> int:
+        known = len(self._variables)
+        value = self._pipe(node.pipe, dot)
+        left = 0
+        if true(value):
+            left = self._walk(node.body, value if node.word == "with" else dot)
+        elif node.other is not None:
+            left = self._walk(node.other, dot)
+        del self._variables[known:]
+        return left
+
+    def _range(self, node: Branch, dot: Any) -> int:
+        known = len(self._variables)
+        value = self._pipe(node.pipe, dot)
+        pairs = self._pairs(node, value)
+        inside = len(self._variables)
+        declared = [variable.names[0] for variable in node.pipe.declared]
+        if not pairs:
+            del self._variables[known:]
+            return self._walk(node.other, dot) if node.other is not None else 0
+        for key, item in pairs:
+            if declared:
+                self._variables[inside - 1] = (declared[-1], item)
+            if len(declared) > 1:
+                self._variables[inside - 2] = (declared[0], key)
+            left = self._walk(node.body, item)
+            del self._variables[inside:]
+            if left == _BREAK:
+                break
+        del self._variables[known:]
+        return 0
+
+    def _pairs(self, node: Branch, value: Any) -> list[tuple[Any, Any]]:
+        if value is None:
+            return []
+        if isinstance(value, list):
+            return list(enumerate(value))
+        if isinstance(value, dict):
+            return [(key, value[key]) for key in sorted(value)]
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value > STEPS:
+                raise Failed(f"template: : the emulator executes no more than {STEPS} steps")
+            return [(at, at) for at in range(value)]
+        raise self._fail(node, f"range can't iterate over {shown(value)}")
+
+    def _call(self, node: Call, dot: Any) -> None:
+        nodes = None if self._fresh else self._tree.defined.get(node.name)
+        if nodes is None:
+            raise self._fail(node, f"template {quoted(node.name)} not defined")
+        if self._deep >= _DEEPEST:
+            raise self._fail(node, "exceeded maximum template depth (100000)")
+        value = self._pipe(node.pipe, dot) if node.pipe is not None else None
+        held, self._variables = self._variables, [("$", value)]
+        name, self._name = self._name, node.name
+        self._deep += 1
+        self._walk(nodes, value)
+        self._deep -= 1
+        self._variables, self._name = held, name
+
+    # values
+
+    def _pipe(self, pipe: Pipe, dot: Any) -> Any:
+        value: Any = _MISSING
+        for command in pipe.commands:
+            value = self._command(command, dot, value)
+        for variable in pipe.declared:
+            if pipe.assigns:
+                self._assign(variable, value)
+            else:
+                self._variables.append((variable.names[0], value))
+                if len(self._variables) > _VARIABLES:
+                    raise Failed(f"template: : the emulator keeps no more than {_VARIABLES} variables")
+        return value
+
+    def _assign(self, variable: Variable, value: Any) -> None:
+        name = variable.names[0]
+        for at in range(len(self._variables) - 1, -1, -1):
+            if self._variables[at][0] == name:
+                self._variables[at] = (name, value)
+                return
+        raise self._fail(variable, f"undefined variable: {name}")
+
+    def _command(self, command: Command, dot: Any, final: Any) -> Any:
+        first = command.args[0]
+        if isinstance(first, Word) and first.kind == "function":
+            return self._function(first, command, dot, final)
+        arguments = len(command.args) > 1 or final is not _MISSING
+        if isinstance(first, Field):
+            return self._fields(dot, first, first.names, arguments)
+        if isinstance(first, Variable):
+            return self._variable(first, arguments)
+        if isinstance(first, Chain):
+            return self._fields(self._value(first.node, dot), first, first.names, arguments)
+        if arguments:
+            raise self._fail(first, f"can't give argument to non-function {_bare(first)}")
+        if isinstance(first, Word) and first.kind == "nil":
+            raise self._fail(first, "nil is not a command")
+        return self._value(first, dot)
+
+    def _value(self, node: Node, dot: Any) -> Any:
+        if isinstance(node, Word):
+            if node.kind == "function":
+                return self._function(node, Command(node.at, [node]), dot, _MISSING)
+            return dot if node.kind == "dot" else node.value
+        if isinstance(node, Field):
+            return self._fields(dot, node, node.names, False)
+        if isinstance(node, Variable):
+            return self._variable(node, False)
+        if isinstance(node, Pipe):
+            return self._pipe(node, dot)
+        if isinstance(node, Chain):
+            return self._fields(self._value(node.node, dot), node, node.names, False)
+        raise self._fail(node, f"can't handle {node}")
+
+    def _variable(self, node: Variable, arguments: bool) -> Any:
+        name = node.names[0]
+        value = next((value for known, value in reversed(self._variables) if known == name), None)
+        if len(node.names) == 1:
+            if arguments:
+                raise self._fail(node, f"can't give argument to non-function {name}")
+            return value
+        return self._fields(value, node, node.names[1:], arguments)
+
+    def _fields(self, value: Any, node: Node, names: Sequence[str], arguments: bool) -> Any:
+        last = len(names) - 1
+        for at, name in enumerate(names):
+            value = self._field(value, node, name)
+            if value is None and at < last and not self._fresh:
+                raise self._fail(node, f"nil pointer evaluating interface {{}}.{names[at + 1]}")
+        if arguments:
+            raise self._fail(node, f"{names[last]} has arguments but cannot be invoked as function")
+        return value
+
+    def _field(self, value: Any, node: Node, name: str) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, dict):
+            return value.get(name)
+        if isinstance(value, Struct):
+            if name in value.fields:
+                return value.fields[name]
+            if name == "String" and value.spoken is not None:
+                return value.spoken(value)
+        raise self._fail(node, f"can't evaluate field {name} in type {type_name(value)}")
+
+    def _function(self, node: Word, command: Command, dot: Any, final: Any) -> Any:
+        name = node.text
+        if name in ("and", "or"):
+            return self._short(name == "or", command, dot, final)
+        values = [self._value(arg, dot) for arg in command.args[1:]]
+        if final is not _MISSING:
+            values.append(final)
+        try:
+            made = gofuncs.call(name, values, self._fresh)
+        except Wrong as wrong:
+            called = str(wrong).startswith("error calling")
+            raise self._fail(command if called else node, str(wrong)) from None
+        self._steps += sum(len(value) for value in (made, *values) if isinstance(value, str)) // _A_STEP
+        return made
+
+    def _short(self, wanted: bool, command: Command, dot: Any, final: Any) -> Any:
+        """`and` and `or`: the first argument that decides, else the last."""
+        value: Any = None
+        waiting: list[Callable[[], Any]] = [lambda arg=arg: self._value(arg, dot) for arg in command.args[1:]]  # type: ignore[misc]
+        if final is not _MISSING:
+            waiting.append(lambda: final)
+        if not waiting:
+            node = command.args[0]
+            raise self._fail(node, f"wrong number of args for {node}: want at least 1 got 0")
+        for each in waiting:
+            value = each()
+            if true(value) == wanted:
+                return value
+        return value
+
+
+def _bare(node: Node) -> str:
+    return f"({node})" if isinstance(node, Pipe) else str(node)

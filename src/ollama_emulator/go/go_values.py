@@ -1,0 +1,167 @@
+"""Values of Go templates: what is true, how fmt prints them, and their JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ollama_emulator.go import json as gojson
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A value of a Go struct type; `tags` gives a field its name in JSON, `omitted` those left out there when empty."""
+
+    kind: str
+    fields: Mapping[str, Any]
+    tags: Mapping[str, str]
+    omitted: frozenset[str] = frozenset()
+    spoken: Callable[[Struct], str] | None = None
+
+
+class Items(list[Any]):
+    """A slice of a named Go type; `absent` is the nil slice, which is null in JSON."""
+
+    def __init__(self, kind: str, items: list[Any] | None) -> None:
+        super().__init__(items or ())
+        self.kind = kind
+        self.absent = items is None
+
+
+class Rows(Items):
+    """A slice that prints itself as JSON."""
+
+
+class Table(dict[str, Any]):
+    """A map of a named Go type that prints itself as JSON; `absent` is the nil map."""
+
+    def __init__(self, kind: str, items: Mapping[str, Any] | None) -> None:
+        super().__init__(items or {})
+        self.kind = kind
+        self.absent = items is None
+
+
+class Ordered(dict[str, Any]):
+    """A map that keeps its order in JSON."""
+
+
+class Types(list[str]):
+    """The `type` of a tool's property: one name or several."""
+
+    def __str__(self) -> str:
+        return self[0] if len(self) == 1 else f"[{' '.join(self)}]" if self else ""
+
+
+def type_name(value: Any) -> str:
+    """The Go type of a value, as errors name it."""
+    if isinstance(value, Items | Table | Struct):
+        return value.kind
+    if isinstance(value, Types):
+        return "api.PropertyType"
+    names = ((bool, "bool"), (int, "int"), (float, "float64"), (complex, "complex128"), (str, "string"))
+    for kind, name in names:
+        if isinstance(value, kind):
+            return name
+    if value is None:
+        return "<nil>"
+    return "[]interface {}" if isinstance(value, list) else "map[string]interface {}"
+
+
+def true(value: Any) -> bool:
+    """Go's truth: not the zero of its type; a struct always."""
+    return True if isinstance(value, Struct) else bool(value)
+
+
+def real(value: float) -> str:
+    """A float as fmt's %v prints it."""
+    if math.isnan(value) or math.isinf(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    text = repr(value)
+    digits, _, exponent = f"{value:e}".partition("e")
+    power = int(exponent)
+    if value and not -4 <= power < 21:
+        mantissa = repr(value) if "e" not in text else text.partition("e")[0]
+        if "e" not in text:
+            mantissa = digits.rstrip("0").rstrip(".")
+        sign = "-" if power < 0 else "+"
+        return f"{mantissa}e{sign}{abs(power):02d}"
+    if "e" in text:
+        text = f"{value:.0f}" if power >= 0 else f"{value:.{16 - power}f}".rstrip("0")
+    return text.removesuffix(".0")
+
+
+def shown(value: Any, inner: bool = False) -> str:
+    """A value as fmt's %v prints it; `inner` where it stands within another."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Struct):
+        return _struct(value, inner)
+    return _several(value) if isinstance(value, list | dict) else _single(value)
+
+
+def _single(value: Any) -> str:
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return real(value)
+    if isinstance(value, complex):
+        return f"({real(value.real)}{'' if value.imag < 0 else '+'}{real(value.imag)}i)"
+    return str(value)
+
+
+def _several(value: list[Any] | dict[str, Any]) -> str:
+    if isinstance(value, Types):
+        return str(value)
+    if isinstance(value, Rows | Table):
+        return "{}" if isinstance(value, Table) and value.absent else marshalled(value)
+    if isinstance(value, list):
+        return "[" + " ".join(shown(item, True) for item in value) + "]"
+    return "map[" + " ".join(f"{key}:{shown(value[key], True)}" for key in sorted(value)) + "]"
+
+
+def _struct(value: Struct, inner: bool) -> str:
+    if value.spoken is not None:
+        return value.spoken(value)
+    pointed = value.kind.startswith("*")
+    if pointed and inner:
+        return "0xc000000000"  # fmt prints the address of a pointer that is not the outermost value
+    body = " ".join(shown(item, True) for item in value.fields.values())
+    return ("&" if pointed else "") + "{" + body + "}"
+
+
+def marshalled(value: Any) -> str:
+    """The value's JSON as Go's encoder writes it."""
+    return gojson.encode(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return {
+            value.tags.get(name, name): _plain(item)
+            for name, item in value.fields.items()
+            if item or name not in value.omitted or isinstance(item, Struct)
+        }
+    if isinstance(value, Items | Table) and value.absent:
+        return None
+    if isinstance(value, Types):
+        return value[0] if len(value) == 1 else [*value]
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(value[key]) for key in (value if isinstance(value, Ordered) else sorted(value))}
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
+
+
+def floated(value: Any) -> Any:
+    """A JSON value with its numbers as Go has them in an `any`."""
+    if isinstance(value, dict):
+        return {str(key): floated(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [floated(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

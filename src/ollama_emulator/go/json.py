@@ -1,0 +1,205 @@
+"""JSON, durations and times as the daemon's Go code writes, reads and refuses them."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+
+_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_TO_ESCAPE = re.compile("[<>&\u2028\u2029]")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_UNLIKE = re.compile(r"[0-9]e[-+]|\.0(?:[,\]}]|\Z)")  # where Python may write a number otherwise than Go
+_NAMED = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+_MAX_NS = 2**63 - 1
+_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_TERM = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)")
+
+
+def encode(value: Any) -> str:
+    """The compact text of a value as Go writes it: some signs of HTML escaped, numbers without needless digits."""
+    return _go(_ENCODER.encode(value), value)
+
+
+def layer_text(value: Any) -> bytes:
+    """The bytes of a JSON layer: Go sorts the keys of a map, and its Encoder ends with a newline."""
+    value = _sorted(value) if isinstance(value, dict) else value
+    return (encode(value) + "\n").encode()
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _go(text: str, value: Any) -> str:
+    """A text by Python's encoder as Go's would have it; `value` is written anew where its numbers may differ."""
+    if _UNLIKE.search(text):
+        text = _exact(value)
+    if _TO_ESCAPE.search(text):
+        text = _TO_ESCAPE.sub(lambda found: _ESCAPED[found[0]], text)
+    return text
+
+
+def reals(values: list[float]) -> str:
+    """The JSON array of many floats as Go writes it."""
+    text = _ENCODER.encode(values)
+    return _digits(text) if _UNLIKE.search(text) else text
+
+
+def _digits(text: str) -> str:
+    return f"[{','.join(map(_plain, text[1:-1].split(',')))}]"
+
+
+def _exact(value: Any) -> str:
+    if isinstance(value, float):
+        return real(value)
+    text = _ENCODER.encode(value)
+    if not isinstance(value, dict | list | tuple) or not _UNLIKE.search(text):
+        return text
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_ENCODER.encode(str(key))}:{_exact(item)}" for key, item in value.items()) + "}"
+    if set(map(type, value)) == {float}:
+        return _digits(text)
+    return "[" + ",".join(map(_exact, value)) + "]"
+
+
+def real(value: float) -> str:
+    """The digits of a float64 as Go's encoder writes them: 1, 0.00001, 1e-7, 1e+21."""
+    return _plain(repr(value))
+
+
+def _plain(text: str) -> str:
+    """The digits that Python gives a float, as Go has them."""
+    if "e" not in text:
+        return text.removesuffix(".0")
+    if text.endswith(("e-05", "e-06")):  # most numbers of a vector that need another form
+        sign = "-" if text[0] == "-" else ""
+        return f"{sign}0.0000{'0' if text[-1] == '6' else ''}{text[len(sign) : -4].replace('.', '')}"
+    if 1e-6 <= abs(float(text)) < 1e21:
+        return format(Decimal(text), "f").removesuffix(".0")
+    return text.replace("e-0", "e-")
+
+
+def general(value: float) -> str:
+    """A float64 as Go's `%v` prints it: 512, 0.7, 1e-05, 1.048576e+06."""
+    sign, digits, exponent = Decimal(repr(float(value))).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    power = len(digits) + exponent - 1 if any(digits) else 0
+    if -4 <= power < 6:
+        return real(value)
+    fraction = f".{text[1:]}" if len(text) > 1 else ""
+    return f"{'-' * sign}{text[0]}{fraction}e{power:+03d}"
+
+
+def interface(value: Any) -> str:
+    """The Go type of a value decoded into an `any`, as `%T` prints it."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "float64"
+    if isinstance(value, str):
+        return "string"
+    return "[]interface {}" if isinstance(value, list) else "map[string]interface {}"
+
+
+def quote(text: str) -> str:
+    """A string as `%q` prints it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(map(_quoted, text)) + '"'
+
+
+def _quoted(character: str) -> str:
+    if character in _NAMED:
+        return _NAMED[character]
+    if character.isprintable():
+        return character
+    point = ord(character)
+    if point < 0x80:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def duration(text: str) -> int:
+    """Nanoseconds of a Go duration (`1h30m`, `-1s`, `0`), held to 63 bits; Go's text as a ValueError otherwise."""
+    sign = -1 if text.startswith("-") else 1
+    rest = text[1:] if text[:1] in "+-" and text else text
+    if rest == "0":
+        return 0
+    if not rest:
+        raise ValueError(f"time: invalid duration {quote(text)}")
+    total = 0
+    while rest:
+        found = _TERM.match(rest)
+        whole, part, unit = found.groups() if found else ("", None, "")
+        if not whole and not part:
+            raise ValueError(f"time: invalid duration {quote(text)}")
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {quote(text)}")
+        if unit not in _UNITS:
+            raise ValueError(f"time: unknown unit {quote(unit)} in duration {quote(text)}")
+        total += int(whole or 0) * _UNITS[unit]
+        total += int(part or 0) * _UNITS[unit] // 10 ** len(part or "")
+        rest = rest[found.end() :] if found else ""
+    if total > _MAX_NS:
+        raise ValueError(f"time: invalid duration {quote(text)}")
+    return sign * total
+
+
+def keep_alive(value: Any) -> int | None:
+    """Nanoseconds that a request's `keep_alive` asks for, None where it asks for nothing; for ever is 63 bits."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ApiError(400, f"Unsupported type: '{interface(value)}'")
+    if isinstance(value, str):
+        try:
+            asked = duration(value)
+        except ValueError as fault:
+            raise ApiError(400, str(fault)) from None
+    else:
+        product = min(value, _MAX_NS) * 1e9
+        # what does not fit becomes Go's least number, and with that the runner goes when it is idle
+        asked = _MAX_NS if value < 0 else int(product) if product < 2**63 else 1
+    return _MAX_NS if asked < 0 else asked
+
+
+def stamp(ns: int) -> str:
+    """RFC 3339 in UTC with up to nine digits of fraction, trailing zeros trimmed; `ns` since 1970."""
+    seconds, fraction = divmod(ns, 10**9)
+    digits = f".{fraction:09d}".rstrip("0") if fraction else ""
+    return f"{_second(seconds)}{digits}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def human_number(count: int) -> str:
+    """A count of parameters as the daemon prints it: 109376 is 109K, 8030261248 is 8.0B."""
+    if count >= 10**9:
+        return f"{count / 10**9:.1f}B"
+    if count >= 10**6:
+        return f"{count / 10**6:.0f}M" if count % 10**6 == 0 else f"{count / 10**6:.2f}M"
+    return f"{count / 1000:.0f}K" if count >= 1000 else str(count)

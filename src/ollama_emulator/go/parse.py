@@ -1,0 +1,389 @@
+"""The parser of Go's text/template, with its refusals in its own words."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ollama_emulator.go.lex import Lexer, Malformed, Token, quoted
+from ollama_emulator.go.template_functions import ADDED, OWN
+from ollama_emulator.go.tree import (
+    Action,
+    Branch,
+    Call,
+    Chain,
+    Command,
+    Field,
+    Mark,
+    Node,
+    Pipe,
+    Text,
+    Tree,
+    Variable,
+    Word,
+    empty,
+)
+
+FUNCTIONS = frozenset(("and", "or", *OWN, *ADDED))
+_DEEPEST = 100
+_ESCAPE = re.compile(r"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
+_BYTE = re.compile(r"\\(?:([0-7]{3})|x([0-9a-fA-F]{2}))")
+_INT = re.compile(r"[+-]?(0[xX][\da-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[\d_]+)\Z")
+
+
+def parse(text: str) -> Tree:
+    """The tree of a template. Malformed with Go's text when it is none."""
+    return _Parser(text).tree()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = Lexer(text).run()
+        self._at = 0
+        self._seen = 0
+        self._variables = ["$"]
+        self._loops = 0
+        self._deep = 0
+        self._began = 0  # the line of the action that is being read
+        self._defined: dict[str, list[Node]] = {}
+
+    def tree(self) -> Tree:
+        root: list[Node] = []
+        while self._peek().kind != "eof":
+            if self._peek().kind == "left" and self._after_blank(self._at + 1).kind == "define":
+                self._next()
+                self._real()
+                self._definition()
+                continue
+            node = self._piece()
+            if isinstance(node, Mark) and node.word in ("end", "else"):
+                raise self._wrong(f"unexpected {node}")
+            root.append(node)
+        return Tree(self._text, root, self._defined)
+
+    # tokens
+
+    def _next(self) -> Token:
+        token = self._tokens[min(self._at, len(self._tokens) - 1)]
+        self._at += 1
+        self._seen = max(self._seen, self._at)
+        return token
+
+    def _peek(self) -> Token:
+        self._seen = max(self._seen, self._at + 1)
+        return self._tokens[min(self._at, len(self._tokens) - 1)]
+
+    def _after_blank(self, at: int) -> Token:
+        while at < len(self._tokens) and self._tokens[at].kind == "space":
+            at += 1
+        self._seen = max(self._seen, at + 1)
+        return self._tokens[min(at, len(self._tokens) - 1)]
+
+    def _real(self) -> Token:
+        """The next token that is no blank."""
+        while (token := self._next()).kind == "space":
+            pass
+        return token
+
+    def _peek_real(self) -> Token:
+        while self._peek().kind == "space":
+            self._next()
+        return self._peek()
+
+    def _wrong(self, text: str) -> Malformed:
+        last = self._tokens[min(max(self._seen, 1), len(self._tokens)) - 1]
+        return Malformed(f"template: :{last.line}: {text}")
+
+    def _unexpected(self, token: Token, context: str) -> Malformed:
+        if token.kind != "error":
+            return self._wrong(f"unexpected {token} in {context}")
+        extra = ""
+        if self._began and self._began != token.line:
+            extra = f" in action started at :{self._began}"
+            if token.text.endswith(" action"):
+                extra = extra[len(" in action") :]
+        return self._wrong(f"{token}{extra}")
+
+    def _expect(self, kind: str, context: str) -> Token:
+        token = self._real()
+        if token.kind != kind:
+            raise self._unexpected(token, context)
+        return token
+
+    # structure
+
+    def _piece(self) -> Node:
+        token = self._real()
+        if token.kind == "text":
+            return Text(token.at, token.text)
+        if token.kind != "left":
+            raise self._unexpected(token, "input")
+        self._began = token.line
+        node = self._action()
+        self._began = 0
+        return node
+
+    def _pieces(self) -> tuple[list[Node], Mark]:
+        """Nodes up to an end or an else, and which of the two it was."""
+        nodes: list[Node] = []
+        while self._peek_real().kind != "eof":
+            node = self._piece()
+            if isinstance(node, Mark) and node.word in ("end", "else"):
+                return nodes, node
+            nodes.append(node)
+        raise self._wrong("unexpected EOF")
+
+    def _action(self) -> Node:
+        token = self._real()
+        if token.kind in ("if", "range", "with"):
+            return self._branch(token.kind, token.at)
+        if token.kind in ("break", "continue"):
+            return self._leave(token)
+        if token.kind in ("template", "block"):
+            return self._call(token)
+        if token.kind == "end":
+            self._expect("right", "end")
+            return Mark(token.at, "end")
+        if token.kind == "else":
+            if self._peek_real().kind not in ("if", "with"):
+                self._expect("right", "else")
+            return Mark(token.at, "else")
+        self._at -= 1
+        return Action(self._peek().at, self._pipe("command", "right"))
+
+    def _leave(self, token: Token) -> Node:
+        following = self._real()
+        if following.kind != "right":
+            raise self._unexpected(following, f"{{{{{token.kind}}}}}")
+        if not self._loops:
+            raise self._wrong(f"{{{{{token.kind}}}}} outside {{{{range}}}}")
+        return Mark(token.at, token.kind)
+
+    def _branch(self, word: str, at: int) -> Branch:
+        self._enter()
+        known = len(self._variables)
+        pipe = self._pipe(word, "right")
+        self._loops += word == "range"
+        body, end = self._pieces()
+        self._loops -= word == "range"
+        other: list[Node] | None = None
+        if end.word == "else":
+            following = self._peek()
+            if following.kind == word and word in ("if", "with"):
+                self._next()
+                other = [self._branch(word, following.at)]
+            else:
+                other, end = self._pieces()
+                if end.word != "end":
+                    raise self._wrong(f"expected end; found {end}")
+        del self._variables[known:]
+        self._deep -= 1
+        return Branch(at, word, pipe, body, other)
+
+    def _enter(self) -> None:
+        self._deep += 1
+        if self._deep > _DEEPEST:
+            raise self._wrong("max expression depth exceeded")
+
+    def _call(self, token: Token) -> Node:
+        context = f"{token.kind} clause"
+        named = self._real()
+        if named.kind not in ("string", "raw"):
+            raise self._unexpected(named, context)
+        name = self._unquoted(named)
+        if token.kind == "block":
+            pipe: Pipe | None = self._pipe(context, "right")
+            self._define(name, context)
+            return Call(named.at, name, pipe)
+        if self._peek_real().kind == "right":
+            self._next()
+            return Call(named.at, name, None)
+        return Call(named.at, name, self._pipe(context, "right"))
+
+    def _definition(self) -> None:
+        named = self._real()
+        if named.kind not in ("string", "raw"):
+            raise self._unexpected(named, "define clause")
+        name = self._unquoted(named)
+        self._expect("right", "define clause")
+        self._define(name, "define clause")
+
+    def _define(self, name: str, context: str) -> None:
+        outer, self._variables = self._variables, ["$"]
+        loops, self._loops = self._loops, 0
+        self._enter()
+        nodes, end = self._pieces()
+        if end.word != "end":
+            raise self._wrong(f"unexpected {end} in {context}")
+        self._deep -= 1
+        self._variables, self._loops = outer, loops
+        known = self._defined.get(name)
+        if known is None or empty(known):
+            self._defined[name] = nodes
+        elif not empty(nodes):
+            raise self._wrong(f"template: multiple definition of template {quoted(name)}")
+
+    # pipelines
+
+    def _pipe(self, context: str, end: str) -> Pipe:
+        pipe = Pipe(self._peek_real().at)
+        while self._declares(pipe, context):
+            pass
+        while True:
+            token = self._real()
+            if token.kind == end:
+                self._check(pipe, context)
+                return pipe
+            if not token.operand:
+                raise self._unexpected(token, context)
+            self._at -= 1
+            pipe.commands.append(self._command())
+
+    def _declares(self, pipe: Pipe, context: str) -> bool:
+        """Read one declaration, if there is one; whether a second one of a range follows."""
+        variable = self._peek_real()
+        if variable.kind != "variable":
+            return False
+        start = self._at
+        self._next()
+        following = self._peek_real()
+        comma = following.kind == "char" and following.text == ","
+        if following.kind not in ("assign", "declare") and not comma:
+            self._at = start
+            return False
+        self._real()
+        pipe.assigns = following.kind == "assign"
+        pipe.declared.append(Variable(variable.at, (variable.text,)))
+        self._variables.append(variable.text)
+        if not comma:
+            return False
+        if context == "range" and len(pipe.declared) < 2:
+            if self._peek_real().kind in ("variable", "right", ")"):
+                return True
+            raise self._wrong("range can only initialize variables")
+        raise self._wrong(f"too many declarations in {context}")
+
+    def _check(self, pipe: Pipe, context: str) -> None:
+        if not pipe.commands:
+            raise self._wrong(f"missing value for {context}")
+        for stage, command in enumerate(pipe.commands[1:], 2):
+            first = command.args[0]
+            if isinstance(first, Word) and first.kind != "function":
+                raise self._wrong(f"non executable command in pipeline stage {stage}")
+
+    def _command(self) -> Command:
+        command = Command(self._peek_real().at)
+        while True:
+            self._peek_real()
+            operand = self._operand()
+            if operand is not None:
+                command.args.append(operand)
+            token = self._next()
+            if token.kind == "space":
+                continue
+            if token.kind in ("right", ")"):
+                self._at -= 1
+            elif token.kind != "pipe":
+                raise self._unexpected(token, "operand")
+            break
+        if not command.args:
+            raise self._wrong("empty command")
+        return command
+
+    def _operand(self) -> Node | None:
+        node = self._term()
+        if node is None or self._peek().kind != "field":
+            return node
+        at = self._peek().at
+        names: list[str] = []
+        while self._peek().kind == "field":
+            names.append(self._next().text[1:])
+        if isinstance(node, Field):
+            return Field(at, (*node.names, *names))
+        if isinstance(node, Variable):
+            return Variable(at, (*node.names, *names))
+        if isinstance(node, Word) and node.kind != "function":
+            raise self._wrong(f"unexpected . after term {quoted(str(node))}")
+        return Chain(at, node, tuple(names))
+
+    def _term(self) -> Node | None:
+        token = self._real()
+        if token.kind == "identifier":
+            if token.text not in FUNCTIONS:
+                raise self._wrong(f"function {quoted(token.text)} not defined")
+            return Word(token.at, "function", token.text)
+        if token.kind == "variable":
+            if token.text not in self._variables:
+                raise self._wrong(f"undefined variable {quoted(token.text)}")
+            return Variable(token.at, (token.text,))
+        if token.kind == "field":
+            return Field(token.at, (token.text[1:],))
+        if token.kind == "(":
+            self._enter()
+            pipe = self._pipe("parenthesized pipeline", ")")
+            self._deep -= 1
+            return pipe
+        word = self._word(token)
+        if word is None:
+            self._at -= 1
+        return word
+
+    def _word(self, token: Token) -> Word | None:
+        if token.kind in (".", "nil"):
+            return Word(token.at, "dot" if token.kind == "." else "nil", token.text)
+        if token.kind == "bool":
+            return Word(token.at, "bool", token.text, token.text == "true")
+        if token.kind in ("string", "raw"):
+            return Word(token.at, "string", token.text, self._unquoted(token))
+        if token.kind in ("number", "complex", "charconst"):
+            return Word(token.at, "number", token.text, self._number(token))
+        return None
+
+    def _unquoted(self, token: Token) -> str:
+        if token.kind == "raw":
+            return token.text[1:-1].replace("\r", "")
+        body = token.text[1:-1]
+        if "\\" in _ESCAPE.sub("", body):
+            raise self._wrong("invalid syntax")
+        return unescaped(body)
+
+    def _number(self, token: Token) -> int | float | complex:
+        if token.kind == "charconst":
+            letter = token.text[1:-1]
+            if "\\" in _ESCAPE.sub("", letter) or len(unescaped(letter)) != 1:
+                raise self._wrong(f"malformed character constant: {token.text}")
+            return ord(unescaped(letter))
+        value = number(token.text)
+        if value is None:
+            raise self._wrong(f"illegal number syntax: {quoted(token.text)}")
+        return value
+
+
+def unescaped(body: str) -> str:
+    """The text of a quoted string's inside; its escapes are known to be good."""
+    if "\\" not in body:
+        return body
+    body = _BYTE.sub(lambda found: f"\\x{int(found[1], 8) & 255:02x}" if found[1] else f"\\x{found[2]}", body)
+    try:
+        return str(ast.literal_eval('"' + body.replace('\\"', '"').replace('"', '\\"').replace("\n", "\\n") + '"'))
+    except (SyntaxError, ValueError):
+        return body
+
+
+def number(text: str) -> int | float | complex | None:
+    """What a Go number says; None when it says nothing."""
+    try:
+        if text.endswith("i"):
+            return complex(text[:-1] + "j")
+        if _INT.match(text):
+            sign = -1 if text.startswith("-") else 1
+            bare = text.lstrip("+-")
+            if bare.isdigit() and len(bare) > 1 and bare.startswith("0"):
+                bare = "0o" + bare[1:]
+            return sign * int(bare, 0)
+        if "0x" in text.lower():
+            return float.fromhex(text)
+        return float(text)
+    except (ValueError, OverflowError):
+        return None

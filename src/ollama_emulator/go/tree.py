@@ -1,0 +1,182 @@
+"""The tree of a Go template: its nodes, how Go writes them out, and walks over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ollama_emulator.go.lex import quoted
+
+
+@dataclass(slots=True)
+class Node:
+    """Anything in a template; `at` is where it starts, in characters."""
+
+    at: int
+
+
+@dataclass(slots=True)
+class Text(Node):
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(slots=True)
+class Word(Node):
+    """An argument of one word: `kind` is dot, nil, bool, number, string or function; `value` what it stands for."""
+
+    kind: str
+    text: str
+    value: bool | int | float | complex | str | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(slots=True)
+class Field(Node):
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "".join(f".{name}" for name in self.names)
+
+
+@dataclass(slots=True)
+class Variable(Node):
+    """A variable, `$` included in its name, with fields behind it."""
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join(self.names)
+
+
+@dataclass(slots=True)
+class Chain(Node):
+    """Fields of a term that is neither a field nor a variable: `(pipeline).A.B`."""
+
+    node: Node
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        inner = f"({self.node})" if isinstance(self.node, Pipe) else str(self.node)
+        return inner + "".join(f".{name}" for name in self.names)
+
+
+@dataclass(slots=True)
+class Command(Node):
+    args: list[Node] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return " ".join(f"({arg})" if isinstance(arg, Pipe) else str(arg) for arg in self.args)
+
+
+@dataclass(slots=True)
+class Pipe(Node):
+    """Commands, each given the value of the one before it; `declared` variables take the last value."""
+
+    declared: list[Variable] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    assigns: bool = False
+
+    def __str__(self) -> str:
+        head = ", ".join(str(variable) for variable in self.declared)
+        if head:
+            head += " = " if self.assigns else " := "
+        return head + " | ".join(str(command) for command in self.commands)
+
+
+@dataclass(slots=True)
+class Action(Node):
+    pipe: Pipe
+
+    def __str__(self) -> str:
+        return f"{{{{{self.pipe}}}}}"
+
+
+@dataclass(slots=True)
+class Branch(Node):
+    """An `if`, `range` or `with`: which one is `word`; `other` is what stands behind its else."""
+
+    word: str
+    pipe: Pipe
+    body: list[Node]
+    other: list[Node] | None
+
+    def __str__(self) -> str:
+        other = "" if self.other is None else "{{else}}" + "".join(str(node) for node in self.other)
+        return f"{{{{{self.word} {self.pipe}}}}}{''.join(str(node) for node in self.body)}{other}{{{{end}}}}"
+
+
+@dataclass(slots=True)
+class Call(Node):
+    """`{{template "name" pipeline}}`."""
+
+    name: str
+    pipe: Pipe | None
+
+    def __str__(self) -> str:
+        return f"{{{{template {quoted(self.name)}{f' {self.pipe}' if self.pipe else ''}}}}}"
+
+
+@dataclass(slots=True)
+class Mark(Node):
+    """`end`, `else`, `break` or `continue`."""
+
+    word: str
+
+    def __str__(self) -> str:
+        return f"{{{{{self.word}}}}}"
+
+
+@dataclass(slots=True)
+class Tree:
+    """A parsed template: its text, its nodes, and the templates defined in it by name."""
+
+    text: str
+    root: list[Node]
+    defined: dict[str, list[Node]]
+
+    def names(self) -> frozenset[str]:
+        """The names of all fields and variables that it uses, in small letters."""
+        found: set[str] = set()
+        for nodes in (self.root, *self.defined.values()):
+            for node in walk(nodes):
+                if isinstance(node, Field | Variable):
+                    found.update(name.lower() for name in node.names)
+        return frozenset(found)
+
+    def place(self, at: int) -> str:
+        """Where a node starts, as errors give it: line and column in bytes."""
+        start = self.text.rfind("\n", 0, at) + 1
+        column = len(self.text[start:at].encode("utf-8", "surrogatepass"))
+        return f"{self.text.count(chr(10), 0, at) + 1}:{column}"
+
+
+def walk(nodes: list[Node]) -> Iterator[Node]:
+    """Every node below some, in the order of the text; not declared variables and what stands in chains."""
+    waiting = list(reversed(nodes))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
+
+
+def children(node: Node) -> list[Node]:
+    """The nodes right below one."""
+    if isinstance(node, Action):
+        return [node.pipe]
+    if isinstance(node, Branch):
+        return [node.pipe, *node.body, *(node.other or ())]
+    if isinstance(node, Call):
+        return [node.pipe] if node.pipe is not None else []
+    if isinstance(node, Pipe):
+        return [arg for command in node.commands for arg in command.args]
+    return []
+
+
+def empty(nodes: list[Node]) -> bool:
+    """Whether there is nothing but blanks."""
+    return all(isinstance(node, Text) and not node.text.strip() for node in nodes)

@@ -1,0 +1,321 @@
+"""Go types that requests are decoded into, and the refusals of what does not fit them."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import isinf
+from typing import Any
+
+from ollama_emulator.go.scan import GoError, Literal, Pairs, number, plain
+
+_DEEP = 500  # containers within one another in a value of any type: a bound of the emulator, not of Go
+BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
+_BASE64_SIGN = re.compile(r"[A-Za-z0-9+/]", re.ASCII)
+_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+
+
+class Mismatch(GoError):
+    """A JSON value that does not fit a Go type; `struct` and `field` say where, once they are known."""
+
+    def __init__(self, value: str, go: str) -> None:
+        super().__init__(value, go)
+        self.value = value
+        self.go = go
+        self.struct = ""
+        self.field = ""
+
+    def __str__(self) -> str:
+        where = f"struct field {self.struct}.{self.field}" if self.struct or self.field else "value"
+        return f"json: cannot unmarshal {self.value} into Go {where} of type {self.go}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A type of `kind` string, bool, int, uint, float, any, raw (kept as sent) or bytes (base64) with Go's name."""
+
+    go: str
+    kind: str
+    bits: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A list of elements."""
+
+    go: str
+    element: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """An object with keys of any name."""
+
+    go: str
+    element: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """An object whose known fields have types and whose others are passed over."""
+
+    go: str
+    fields: Mapping[str, Type]
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Go's name without its package; nothing where the struct has none."""
+        object.__setattr__(self, "name", "" if self.go.startswith("struct") else self.go.rpartition(".")[2])
+
+    def find(self, key: str) -> str | None:
+        """The field that a key means, with or without case."""
+        if key in self.fields:
+            return key
+        folded = _fold(key)
+        return next((name for name in self.fields if _fold(name) == folded), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A type that reads itself: `read` takes the node and raises GoError. A `pointer` is nil for null, unread."""
+
+    go: str
+    read: Callable[[Any], Any]
+    pointer: bool = False
+
+
+Type = Scalar | Slice | Map | Struct | Custom
+
+STRING = Scalar("string", "string")
+BOOL = Scalar("bool", "bool")
+INT = Scalar("int", "int")
+FLOAT = Scalar("float64", "float")
+FLOAT32 = Scalar("float32", "float", 32)
+ANY = Scalar("interface {}", "any")
+RAW = Scalar("json.RawMessage", "raw")
+STRINGS = Slice("[]string", STRING)
+_READY = (str, bool, int, float)
+_ZERO: Mapping[str, Any] = {"string": "", "bool": False, "int": 0, "uint": 0, "float": 0}
+
+
+def decode(kind: Type, node: Any) -> Any:
+    """The node as a value of the type: structs as dicts of the fields given, in the type's order.
+
+    GoError with the words of the first field that does not fit; an error of a type that reads itself comes first.
+    """
+    state = _Decoding()
+    try:
+        value = state.value(kind, node, None)
+    except GoError as fault:
+        raise state.placed(fault) from None
+    if state.saved is not None:
+        raise state.saved
+    return value
+
+
+def kind_of(node: Any) -> str:
+    """What Go calls the JSON type of a value."""
+    if node is None:
+        return "null"
+    if isinstance(node, bool):
+        return "bool"
+    if isinstance(node, Literal | int | float):
+        return "number"
+    if isinstance(node, str):
+        return "string"
+    return "object" if isinstance(node, dict | Pairs) else "array"
+
+
+def _fold(name: str) -> str:
+    """A field's name without case, as Unicode folds it onto the letters that names are made of."""
+    return name.replace("\u017f", "s").replace("\u212a", "k").lower()
+
+
+def _items(node: Any) -> Iterable[tuple[str, Any]]:
+    return node.items() if isinstance(node, dict) else node
+
+
+@dataclass(slots=True)
+class _Decoding:
+    """One decoding in progress: the struct and the path of fields it is in, and the first mismatch."""
+
+    struct: str = ""
+    path: list[str] = field(default_factory=list)
+    saved: GoError | None = None
+
+    def placed(self, fault: GoError) -> GoError:
+        """The fault with the place it was met at; an inner path is put behind this one."""
+        if isinstance(fault, Mismatch) and (self.struct or self.path):
+            fault.struct = self.struct
+            fault.field = ".".join([*self.path, *([fault.field] if fault.field else [])])
+        return fault
+
+    def save(self, fault: GoError) -> None:
+        placed = self.placed(fault)
+        self.saved = self.saved or placed
+
+    def value(self, kind: Type, node: Any, old: Any) -> Any:
+        """The node as the type has it, laid over what an earlier field of the name gave."""
+        if isinstance(kind, Custom):
+            return None if node is None and kind.pointer else kind.read(node)
+        if isinstance(kind, Scalar):
+            return self._scalar(kind, node, old)
+        if node is None:
+            return old if isinstance(kind, Struct) else None
+        if kind_of(node) != ("array" if isinstance(kind, Slice) else "object"):
+            self.save(Mismatch(kind_of(node), kind.go))
+            return old
+        if isinstance(kind, Slice):
+            return self._slice(kind, node, old)
+        return self._struct(kind, node, old) if isinstance(kind, Struct) else self._map(kind, node, old)
+
+    def _slice(self, kind: Slice, node: Any, old: Any) -> list[Any]:
+        before = old or []
+        return [
+            _filled(kind.element, self.value(kind.element, item, before[at] if at < len(before) else None))
+            for at, item in enumerate(node)
+        ]
+
+    def _map(self, kind: Map, node: Any, old: Any) -> dict[str, Any]:
+        found = dict(old or {})
+        for key, item in _items(node):
+            if kind.element is ANY and item.__class__ in _READY:
+                found[key] = item
+            else:
+                found[key] = _filled(kind.element, self.value(kind.element, item, None))
+        return found
+
+    def _struct(self, kind: Struct, node: Any, old: Any) -> dict[str, Any]:
+        found = dict(old or {})
+        outer = self.struct
+        for key, item in _items(node):
+            name = kind.find(key)
+            if name is None:
+                continue
+            wanted = kind.fields[name]
+            if (wanted is STRING and item.__class__ is str) or (wanted is BOOL and item.__class__ is bool):
+                found[name] = item  # as most fields are
+                continue
+            self.path.append(name)
+            self.struct = kind.name
+            if item is not None or not _keeps(wanted):
+                found[name] = self.value(wanted, item, found.get(name))
+            self.path.pop()
+            self.struct = outer
+        return {name: found[name] for name in kind.fields if name in found} if len(found) > 1 else found
+
+    def _scalar(self, kind: Scalar, node: Any, old: Any) -> Any:
+        if kind.kind in ("any", "raw"):
+            return self._any(kind, node)
+        if node is None:
+            return old
+        given = kind_of(node)
+        if kind.kind == "bytes" and given == "array":
+            return self._bytes(node)
+        wanted = {"bool": "bool", "string": "string", "bytes": "string"}.get(kind.kind, "number")
+        if given != wanted:
+            self.save(Mismatch(given, kind.go))
+            return old
+        if kind.kind == "bytes":
+            return self._base64(str(node), old)
+        return self._number(kind, node, old) if wanted == "number" else node
+
+    def _any(self, kind: Scalar, node: Any) -> Any:
+        if isinstance(node, list | dict) and _deep(node):
+            raise GoError("exceeded max depth")
+        if isinstance(node, dict):
+            return node
+        value, huge = plain(node)
+        if huge and kind.kind == "any":
+            self.save(Mismatch(f"number {huge}", FLOAT.go))
+        return value
+
+    def _number(self, kind: Scalar, node: Any, old: Any) -> Any:
+        if kind.kind == "float":
+            value = float(node)
+            if not isinf(value) and (kind.bits == 64 or abs(value) < 3.4028235677973366e38):
+                return number(node)[0] if isinstance(node, Literal) else node
+        elif _INTEGER.fullmatch(str(node)):
+            whole = int(node)
+            low, high = (0, 2**kind.bits) if kind.kind == "uint" else (-(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1))
+            if low <= whole < high:
+                return whole
+        self.save(Mismatch(f"number {node}", kind.go))
+        return old
+
+    def _base64(self, text: str, old: Any) -> Any:
+        if BASE64.fullmatch(text.replace("\r", "").replace("\n", "")):
+            return text
+        self.save(GoError(f"illegal base64 data at input byte {_corrupt(text)}"))
+        return old
+
+    def _bytes(self, node: list[Any]) -> str:
+        """A list of small numbers is taken for bytes, too."""
+        byte = Scalar("uint8", "uint", 8)
+        return b64encode(bytes(self._scalar(byte, item, 0) for item in node)).decode()
+
+
+def _keeps(kind: Type) -> bool:
+    """Whether null leaves a field of the type as it was."""
+    return (isinstance(kind, Scalar) and kind.kind in _ZERO) or isinstance(kind, Struct)
+
+
+def _filled(kind: Type, value: Any) -> Any:
+    """An element that was null: Go's zero value."""
+    if value is not None:
+        return value
+    if isinstance(kind, Scalar):
+        return _ZERO.get(kind.kind)
+    return {} if isinstance(kind, Struct) else None
+
+
+def _deep(node: Any) -> bool:
+    """Whether containers lie deeper within one another than the emulator goes."""
+    level = [node]
+    for _ in range(_DEEP):
+        below: list[Any] = []
+        for one in level:
+            if isinstance(one, Pairs):
+                below += [item for _, item in one if isinstance(item, list | dict)]
+            elif isinstance(one, dict):
+                below += [item for item in one.values() if isinstance(item, list | dict)]
+            elif isinstance(one, list):
+                below += [item for item in one if isinstance(item, list | dict)]
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def _corrupt(text: str) -> int:
+    """The byte at which Go's decoder gives a base64 text up."""
+    data = text.encode("utf-8", "surrogatepass").decode("latin-1")
+    at, filled = 0, 0
+    while at < len(data):
+        sign = data[at]
+        at += 1
+        if sign in "\r\n":
+            continue
+        if _BASE64_SIGN.match(sign):
+            filled = (filled + 1) % 4
+            continue
+        if sign != "=" or filled < 2:
+            return at - 1
+        return _after_padding(data, at, filled)
+    return len(data) - filled
+
+
+def _after_padding(data: str, at: int, filled: int) -> int:
+    while filled == 2 and at < len(data) and data[at] in "\r\n":
+        at += 1
+    if filled == 2:
+        if at == len(data):
+            return at
+        if data[at] != "=":
+            return at - 1
+        at += 1
+    while at < len(data) and data[at] in "\r\n":
+        at += 1
+    return at

@@ -1,0 +1,46 @@
+"""A request as handlers see it, and the limits that it has to keep."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ollama_emulator.replies import TEXT, Reply, Stream
+
+Answer = Reply | Stream
+
+
+@dataclass(slots=True)
+class Request:
+    """One request; `body` is whole, or empty where `upload` gives it in pieces; `entry` is what the log says of it."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes = b""
+    upload: AsyncIterator[bytes] | None = None
+    entry: dict[str, Any] = field(default_factory=dict)
+
+
+Handler = Callable[[Request], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much clients may ask of the server.
+
+    Bytes of one JSON body, of all that are held at once (503 beyond), of an upload; connections at once; the seconds
+    in which a request has to be sent.
+    """
+
+    body: int = 64 << 20
+    bodies: int = 128 << 20
+    upload: int = 1 << 40
+    connections: int = 1024
+    request_seconds: float = 60.0
+
+
+def plain(status: int, text: str, *headers: tuple[str, str]) -> Reply:
+    """Return a reply in plain text, as the daemon's router gives for unknown paths and methods."""
+    return Reply(status, text.encode(), TEXT, headers)

@@ -1,0 +1,101 @@
+"""The emulator's HTTP/1.1 server: uvicorn's, with the framing of Go's server and bounds on all that comes in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from ollama_emulator.http.connection import Connection
+from ollama_emulator.http.exchange import BodyRoom, Exchange
+from ollama_emulator.http.messages import Handler, Limits, Request
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
+
+_KEPT_S = 10**6  # a client may be silent between two requests for as long as it likes
+
+
+class Server:
+    """A listener, its connections, and the ASGI application that they call: `handle` answers every request.
+
+    `streams` says of a method and a path that the handler reads the body in pieces.
+    """
+
+    def __init__(self, handle: Handler, streams: Callable[[str, str], bool], limits: Limits) -> None:
+        self._handle = handle
+        self._streams = streams
+        self._limits = limits
+        self._room = BodyRoom(limits)
+        self._state = ServerState()
+        self._listener: asyncio.Server | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._state.connections)
+
+    @property
+    def held(self) -> int:
+        """How many bytes of bodies are being sent or answered."""
+        return self._room.held
+
+    async def listen(self, host: str, port: int) -> int:
+        """Start accepting and return the port in use.
+
+        Raises: OSError: the port is taken.
+        """
+        config = Config(
+            self._serve,
+            interface="asgi3",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            proxy_headers=False,
+            workers=1,  # it would be read from the environment
+            timeout_keep_alive=_KEPT_S,
+        )
+        config.load()
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            lambda: Connection(config, self._state, self._limits.connections), host, port, backlog=512
+        )
+        self._sweeper = asyncio.create_task(self._sweep())
+        return int(self._listener.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """Stop accepting and cut what is open, as the daemon does; return when every handler has ended."""
+        if self._listener is not None:
+            self._listener.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        tasks = list(self._state.tasks)
+        for connection in self._open():
+            connection.abort()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _open(self) -> Iterator[Connection]:
+        return (each for each in list(self._state.connections) if isinstance(each, Connection))
+
+    async def _sweep(self) -> None:
+        """Close connections that take too long to send a request that they began."""
+        while True:
+            await asyncio.sleep(self._limits.request_seconds / 4)
+            latest = asyncio.get_running_loop().time() - self._limits.request_seconds
+            for connection in self._open():
+                if connection.began is not None and connection.began < latest:
+                    connection.abort()
+
+    async def _serve(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        """Answer one request of a connection, as an ASGI application."""
+        assert scope["type"] == "http"
+        connection: Connection = scope["state"]["connection"]
+        connection.task = asyncio.current_task()
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        request = Request(scope["method"], scope["raw_path"].decode("latin-1"), headers)
+        await Exchange(request, connection, receive, send, self._room).run(self._handle, self._streams)

@@ -1,0 +1,136 @@
+"""PEFT adapters converted to GGUF as the daemon converts them, byte for byte."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+from model_files import safetensors
+from model_files.bounded import NotWeights
+from ollama_emulator.library.quantizing import F16
+from ollama_emulator.library.rewriting import Writer, by_layer, word
+
+_LARGEST = 8_000_000  # elements up to which an adapter is really converted, in Python
+_CODES = {"F32": ("f", 4), "F16": ("e", 2), "BF16": ("H", 2)}
+_NAMES = {
+    "base_model.model.": "",
+    "model.layers": "blk",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.down_proj": "ffn_down",
+    "mlp.up_proj": "ffn_up",
+    "lora_A.weight": "weight.lora_a",
+    "lora_B.weight": "weight.lora_b",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One matrix of an adapter: its name in GGUF, torch's shape, its type, where it lies and how many heads turn it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    start: int
+    heads: int = 0
+
+    @property
+    def turned(self) -> bool:
+        """Whether the matrix lies the other way round, as some trainers write it."""
+        wide = self.shape[0] > self.shape[-1]
+        return (self.name.endswith("lora_a") and wide) or (
+            self.name.endswith("lora_b") and not wide and self.shape[0] != self.shape[-1]
+        )
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The shape in GGUF, what goes in first."""
+        return self.shape if self.turned else self.shape[::-1]
+
+
+def renamed(name: str) -> str:
+    """A tensor's name in GGUF."""
+    for old, new in _NAMES.items():
+        name = name.replace(old, new)
+    return name
+
+
+def sides(path: Path, heads: tuple[int, int]) -> list[Side]:
+    """The matrices of a safetensors file, in the order of the converted one; heads of queries and of keys."""
+    turns = {"attn_q.weight.lora_a": heads[0], "attn_k.weight.lora_a": heads[1] or heads[0]}
+    found = []
+    for key, tensor in safetensors.read(path).tensors.items():
+        name = renamed(key)
+        turn = next((count for ending, count in turns.items() if name.endswith(ending)), 0)
+        found.append(Side(name, tensor.shape, tensor.dtype, tensor.start, turn))
+    return sorted(found, key=lambda side: by_layer(side.name))
+
+
+def can_convert(found: list[Side]) -> bool:
+    """Whether the matrices are of kinds and of a size that are really converted."""
+    plain = all(side.dtype in _CODES and len(side.shape) == 2 and _splits(side) for side in found)
+    return plain and sum(prod(side.shape) for side in found) <= _LARGEST
+
+
+def _splits(side: Side) -> bool:
+    return not side.heads or (not side.turned and side.shape[1] % (2 * side.heads) == 0)
+
+
+def converted(source: Path, found: list[Side], alpha: float, base: Mapping[str, Any], target: IO[bytes]) -> str:
+    """The adapter as a GGUF file of 16-bit matrices; its digest. `base` is the metadata of the weights it is for."""
+    architecture = str(base["general.architecture"])
+    keys = {
+        "adapter.lora.alpha": (6, struct.pack("<f", alpha)),
+        "adapter.type": word("lora"),
+        "general.architecture": word(architecture),
+        "general.file_type": (4, struct.pack("<I", 1)),
+        "general.type": word("adapter"),
+        "general.version": word("v0.2"),
+    }
+    for key in (f"{architecture}.attention.head_count", f"{architecture}.attention.head_count_kv"):
+        if isinstance(base.get(key), int):
+            keys[key] = (4, struct.pack("<I", base[key]))
+    writer = Writer(target, [(key, *keys[key]) for key in sorted(keys)])
+    writer.tensors = [(side.name, side.written, F16, 2 * prod(side.shape)) for side in found]
+    writer.head()
+    with source.open("rb") as opened:
+        for side in found:
+            opened.seek(side.start)
+            writer.weights(iter([_halves(opened, side)]))
+    return writer.digest()
+
+
+def _halves(opened: IO[bytes], side: Side) -> bytes:
+    code, width = _CODES[side.dtype]
+    count = prod(side.shape)
+    data = opened.read(count * width)
+    if len(data) != count * width:
+        raise NotWeights("its data is not within the file", side.name)
+    numbers = struct.unpack(f"<{count}{code}", data)
+    if side.dtype == "BF16":
+        numbers = struct.unpack(
+            f"<{count}f", b"".join(number.to_bytes(2, "little").rjust(4, b"\0") for number in numbers)
+        )
+    packed = struct.pack(f"<{count}e", *(max(-65504.0, min(number, 65504.0)) for number in numbers))
+    rows, columns = side.shape
+    if side.turned:
+        return b"".join(packed[2 * (row * columns + at) :][:2] for at in range(columns) for row in range(rows))
+    return b"".join(_interleaved(packed, side)) if side.heads else packed
+
+
+def _interleaved(packed: bytes, side: Side) -> Iterator[bytes]:
+    """The rows in the order in which llama.cpp's rotary positions want them."""
+    rows, columns = side.shape
+    half = columns // side.heads // 2
+    for head in range(side.heads):
+        for at in range(half):
+            for part in (0, 1):
+                row = (head * 2 + part) * half + at
+                yield packed[2 * row * rows : 2 * (row + 1) * rows]

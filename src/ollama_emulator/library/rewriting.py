@@ -1,0 +1,230 @@
+"""GGUF files written anew as the daemon's own tools write them: checked copies, quantised ones, adapters."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+from model_files import gguf
+from model_files.bounded import NotWeights
+from ollama_emulator.library import quantizing
+from ollama_emulator.library.quantizing import BLOCK, F16, F32
+
+_SMALLEST = 8 << 20  # bytes of weights up to which they are really quantised, in Python
+_CHUNK = 1 << 20
+_STRING, _ARRAY = 8, 9
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+_MOVED = ("general.quantization_version", "general.file_type")  # they are set last
+_LAYER = re.compile(r"blk\.(-?\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tensor in a file: ggml's shape, the number of its type, where its bytes begin in the file."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: int
+    start: int
+
+    @property
+    def size(self) -> int:
+        """Its bytes. NotWeights for a type that nobody knows."""
+        known = gguf.TYPES.get(self.kind)
+        if known is None:
+            raise NotWeights(f"type {self.kind} is unknown", self.name)
+        return prod(self.shape) // known[1] * known[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A file's keys with the bytes of their values, and its tensors in order."""
+
+    keys: list[tuple[str, int, bytes]]
+    tensors: list[Place]
+
+    def number(self, key: str, default: int) -> int:
+        """A key's value where it is a 32-bit number."""
+        found = next((data for name, kind, data in self.keys if name == key and kind == 4), None)
+        return int.from_bytes(found, "little") if found else default
+
+
+def parts(path: Path) -> Parts:
+    """A file taken apart. NotWeights when it is none, or when weights are missing in it."""
+    header = gguf.read(path, arrays=False)
+    if header.cut is not None:
+        raise NotWeights("its data is not within the file", header.cut.name)
+    with path.open("rb") as source:
+        return _Reader(source.read(header.data)).parts(header.data)
+
+
+class _Reader:
+    """Goes over a header that was found to be whole."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 4
+
+    def parts(self, start: int) -> Parts:
+        self._number("<I")
+        tensors, pairs = self._number("<Q"), self._number("<Q")
+        keys = [self._key() for _ in range(pairs)]
+        return Parts(keys, [self._tensor(start) for _ in range(tensors)])
+
+    def _number(self, code: str) -> int:
+        (value,) = struct.unpack_from(code, self._data, self._at)
+        self._at += struct.calcsize(code)
+        return int(value)
+
+    def _text(self) -> str:
+        length = self._number("<Q")
+        self._at += length
+        return self._data[self._at - length : self._at].decode("utf-8", "surrogateescape")
+
+    def _key(self) -> tuple[str, int, bytes]:
+        name, kind = self._text(), self._number("<I")
+        start = self._at
+        self._skip(kind)
+        return name, kind, self._data[start : self._at]
+
+    def _skip(self, kind: int) -> None:
+        if kind == _STRING:
+            self._text()
+        elif kind == _ARRAY:
+            inner, count = self._number("<I"), self._number("<Q")
+            if inner != _STRING:
+                self._at += _SIZES[inner] * count
+            else:
+                for _ in range(count):
+                    self._text()
+        else:
+            self._at += _SIZES[kind]
+
+    def _tensor(self, start: int) -> Place:
+        name = self._text()
+        shape = tuple(self._number("<Q") for _ in range(self._number("<I")))
+        return Place(name, shape, self._number("<I"), start + self._number("<Q"))
+
+
+def by_layer(name: str) -> tuple[int, str]:
+    """Where the daemon's tools put a tensor: those of no block first, then block by block, by name."""
+    found = _LAYER.match(name)
+    return (int(found[1]) if found else -1, name)
+
+
+@dataclass(slots=True)
+class Writer:
+    """A file in the making, of version 3; `digest` is its SHA-256 when all is written."""
+
+    target: IO[bytes]
+    keys: list[tuple[str, int, bytes]] = field(default_factory=list)
+    tensors: list[tuple[str, tuple[int, ...], int, int]] = field(default_factory=list)
+    _hash: Any = field(default_factory=hashlib.sha256)
+
+    def write(self, data: bytes) -> None:
+        self.target.write(data)
+        self._hash.update(data)
+
+    def head(self) -> None:
+        """Everything before the weights; a tensor is its name, shape, type and size in bytes."""
+        out = [gguf.MAGIC, struct.pack("<IQQ", 3, len(self.tensors), len(self.keys))]
+        for name, kind, data in self.keys:
+            out += [_text(name), struct.pack("<I", kind), data]
+        offset = 0
+        for name, shape, kind, size in self.tensors:
+            out += [_text(name), struct.pack(f"<I{len(shape)}Q", len(shape), *shape), struct.pack("<IQ", kind, offset)]
+            offset += size + -size % BLOCK
+        data = b"".join(out)
+        self.write(data + bytes(-len(data) % BLOCK))
+
+    def weights(self, pieces: Iterator[bytes]) -> None:
+        """One tensor's bytes, with what fills them up."""
+        size = 0
+        for piece in pieces:
+            self.write(piece)
+            size += len(piece)
+        self.write(bytes(-size % BLOCK))
+
+    def digest(self) -> str:
+        return "sha256:" + str(self._hash.hexdigest())
+
+
+def _text(text: str) -> bytes:
+    data = text.encode("utf-8", "surrogateescape")
+    return struct.pack("<Q", len(data)) + data
+
+
+def word(text: str) -> tuple[int, bytes]:
+    """A text as the value of a key."""
+    return _STRING, _text(text)
+
+
+def copied(source: Path, target: IO[bytes]) -> str:
+    """The file as the daemon stores what was uploaded; its digest. NotWeights when it is no whole GGUF file."""
+    return _rewritten(source, parts(source), target, None)
+
+
+def shrunk(source: Path, target: IO[bytes], wanted: str) -> str:
+    """The file quantised, to Q4_K_M or the like; its digest. NotWeights when it is no whole GGUF file."""
+    return _rewritten(source, parts(source), target, wanted)
+
+
+def can_shrink(path: Path, wanted: str) -> bool:
+    """Whether a file is small enough to be really quantised, and to types that can be written."""
+    if path.stat().st_size > _SMALLEST:
+        return False
+    found = parts(path)
+    changed = [(tensor.kind, kind) for tensor, kind in _planned(found, wanted) if tensor.kind != kind]
+    return all(quantizing.can_write(kind) and before in (F16, F32) for before, kind in changed)
+
+
+def _planned(found: Parts, wanted: str | None) -> list[tuple[Place, int]]:
+    """The tensors in the order of the new file, each with its type there."""
+    tensors = sorted(found.tensors, key=lambda tensor: by_layer(tensor.name))
+    if wanted is None:
+        return [(tensor, tensor.kind) for tensor in tensors]
+    chosen = quantizing.kinds([(tensor.name, tensor.shape, tensor.kind) for tensor in tensors], wanted)
+    return list(zip(tensors, chosen, strict=True))
+
+
+def _rewritten(source: Path, found: Parts, target: IO[bytes], wanted: str | None) -> str:
+    file_type = quantizing.FILE_TYPES[wanted] if wanted else found.number("general.file_type", 1)
+    keys = [key for key in found.keys if key[0] not in _MOVED]
+    keys.append((_MOVED[0], 4, struct.pack("<I", 2)))
+    keys.append((_MOVED[1], 4, struct.pack("<I", file_type)))
+    planned = _planned(found, wanted)
+    writer = Writer(target, keys)
+    for tensor, kind in planned:
+        size = tensor.size if kind == tensor.kind else replace(tensor, kind=kind).size
+        writer.tensors.append((tensor.name, tensor.shape, kind, size))
+    writer.head()
+    with source.open("rb") as opened:
+        for tensor, kind in planned:
+            opened.seek(tensor.start)
+            same = kind == tensor.kind
+            writer.weights(_chunks(opened, tensor.size) if same else _rows(opened, tensor, kind))
+    return writer.digest()
+
+
+def _chunks(opened: IO[bytes], size: int) -> Iterator[bytes]:
+    while size:
+        data = opened.read(min(size, _CHUNK))
+        if not data:
+            raise NotWeights("its data is not within the file")
+        size -= len(data)
+        yield data
+
+
+def _rows(opened: IO[bytes], tensor: Place, kind: int) -> Iterator[bytes]:
+    code, width = ("e", 2) if tensor.kind == F16 else ("f", 4)
+    for row in range(prod(tensor.shape[1:])):
+        data = opened.read(tensor.shape[0] * width)
+        if len(data) != tensor.shape[0] * width:
+            raise NotWeights(f"its row {row} is not within the file", tensor.name)
+        yield quantizing.written(kind, struct.unpack(f"<{tensor.shape[0]}{code}", data))

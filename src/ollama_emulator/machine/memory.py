@@ -1,0 +1,109 @@
+"""The simulated card: what the daemon predicts of a load, and where the runner then puts weights, cache and buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ollama_emulator.library.cards import Card
+
+GIB = 1 << 30
+MIB = 1 << 20
+FIT_MARGIN = 1 * GIB  # what llama-server leaves free on the card when it chooses the layers itself
+COMPUTE_BYTES = 320 * MIB  # its buffers beside weights and cache, for a model of some gigabytes
+_TIERS = ((23, 4096), (47, 32768))
+_BATCHES = ((32768, 2048, 2 * GIB, 60), (4096, 1024, 768 * MIB, 75))  # above tokens: batch, surcharge, headroom in %
+_BATCH = 512
+_EMBED_BATCH = 2048
+# bytes of one cached value, by OLLAMA_KV_CACHE_TYPE; the quantised ones are blocks of 32 with their scales
+_CACHE_BYTES = {
+    "f32": 4.0,
+    "": 2.0,
+    "f16": 2.0,
+    "bf16": 2.0,
+    "q8_0": 34 / 32,
+    "q5_1": 24 / 32,
+    "q5_0": 22 / 32,
+    "q4_1": 20 / 32,
+    "q4_0": 18 / 32,
+    "iq4_nl": 18 / 32,
+}
+
+
+class OutOfMemory(Exception):
+    """An exact number of layers was asked for, and they do not fit on the card."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes that a runner holds, and how many of them on the card."""
+
+    size: int
+    on_card: int
+
+
+def default_window(vram: int) -> int:
+    """The tokens of a window that nobody chose, by the bytes of the card."""
+    return next((window for gib, window in _TIERS if vram < gib * GIB), 262144)
+
+
+def lower_window(window: int) -> int | None:
+    """The next smaller automatic window, for a load that ran out of memory; None where there is none."""
+    return next((lower for lower in (32768, 4096) if window > lower), None)
+
+
+def cache_type(kind: str) -> bool:
+    """Whether the runner knows a type of cache."""
+    return kind in _CACHE_BYTES
+
+
+def predicted(weights: int, card: Card, tokens: int) -> int:
+    """What the daemon expects of a load, in bytes: the file and an f16 cache by the embedding's width.
+
+    It ignores adapters, key and value lengths of their own and the real type of the cache.
+    """
+    heads = _numbers(card.value("attention.head_count", 1))
+    cached = _numbers(card.value("attention.head_count_kv", heads))
+    side = card.width // max(*heads, 1)
+    return weights + 2 * int(card.value("block_count", 1)) * max(min(cached), 1) * side * tokens * 2
+
+
+def default_batch(card: Card, num_ctx: int) -> int:
+    """The batch that a request without one is taken to want."""
+    return min(_EMBED_BATCH, num_ctx) if card.embeds else _BATCH
+
+
+def automatic_batch(card: Card, num_ctx: int, tokens: int, expected: int, free: int) -> tuple[int, int]:
+    """The batch of a load without one, and the bytes that it adds to the prediction."""
+    if card.embeds:
+        return default_batch(card, num_ctx), 0
+    for above, batch, surcharge, headroom in _BATCHES:
+        if tokens > above and expected <= free * headroom // 100 and expected + surcharge <= free * 80 // 100:
+            return batch, surcharge
+    return _BATCH, 0
+
+
+def footprint(weights: int, card: Card, window: int, parallel: int, kind: str) -> int:
+    """The bytes that a runner really needs."""
+    cache = int(card.kv_bytes(window, parallel) * _CACHE_BYTES[kind] / 2)
+    return weights + cache + min(COMPUTE_BYTES, weights // 8)
+
+
+def placed(size: int, card: Card, layers: int, free: int) -> Footprint:
+    """Where a runner of `size` bytes lies: `layers` as num_gpu has it (-1: as many as fit beside the margin).
+
+    OutOfMemory when exactly that many layers do not fit.
+    """
+    blocks = int(card.value("block_count", 1)) + 1
+    each = -(-size // blocks)
+    if layers >= 0:
+        wanted = min(size, each * layers)
+        if wanted > free:
+            raise OutOfMemory
+        return Footprint(size, wanted)
+    room = max(0, free - FIT_MARGIN)
+    return Footprint(size, size if size <= room else min(size, room // each * each))
+
+
+def _numbers(value: object) -> list[int]:
+    found = value if isinstance(value, list) else [value]
+    return [int(str(item)) for item in found] or [1]

@@ -1,0 +1,207 @@
+"""A loaded base: what a request asks of it, whether it serves that, its slots and how long it stays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+from ollama_emulator.library.models import Model
+from ollama_emulator.machine import memory
+from ollama_emulator.machine.memory import Footprint
+from ollama_emulator.machine.pacing import Prefixes
+
+NOT_RUNNING = "llama-server process no longer running: -1 "
+_LEAST = 4  # tokens of a window
+_STEP = 256  # tokens by which the runner rounds windows up
+_DRAFT = 4
+# architectures whose runners take one request at a time, whatever OLLAMA_NUM_PARALLEL says
+_LONE = frozenset(
+    "mllama qwen3vl qwen3vlmoe qwen35 qwen35moe qwen3next lfm2 lfm2moe "
+    "nemotron_h nemotron_h_moe nemotron_h_omni".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a request needs of a runner: the model, and the options that one is started with.
+
+    `num_ctx` is capped to the trained length; `chosen` says that somebody named it. `layers` is num_gpu (-1: as many
+    as fit), `batch` and `mmap` are None where the daemon chooses.
+    """
+
+    model: Model
+    num_ctx: int
+    chosen: bool
+    shift: bool = True
+    layers: int = -1
+    batch: int | None = None
+    mmap: bool | None = None
+    main_gpu: int | None = None
+    threads: int = 0
+    draft: int = _DRAFT
+
+    @classmethod
+    def of(cls, model: Model, options: Mapping[str, Any], window: int, fixed: bool, shift: bool | None) -> Ask:
+        """From merged options; `window` is the one in force where they name none, `fixed` says it was configured."""
+        given = options.get("num_ctx")
+        num_ctx = max(_LEAST, int(given) if given is not None else window)
+        batch, main_gpu = options.get("num_batch"), options.get("main_gpu")
+        return cls(
+            model,
+            min(num_ctx, model.card.trained_window),
+            fixed or given is not None,
+            model.card.architecture != "deepseek2" if shift is None else shift,
+            max(-1, int(_or(options.get("num_gpu"), -1))),
+            None if batch is None else int(batch),
+            options.get("use_mmap"),
+            None if main_gpu is None else int(main_gpu),
+            int(_or(options.get("num_thread"), 0)),
+            int(_or(options.get("draft_num_predict"), _DRAFT)),
+        )
+
+    @property
+    def window(self) -> int:
+        """The tokens that really fit: rounded up to 256, held to what the weights were trained for."""
+        return min(-(-self.num_ctx // _STEP) * _STEP, max(self.model.card.trained_window, _STEP))
+
+    @property
+    def lone(self) -> bool:
+        """Whether its runner has one slot only."""
+        return self.model.card.embeds or self.model.card.architecture in _LONE
+
+    @property
+    def weights(self) -> int:
+        """The bytes of the file that is run."""
+        found = [layer.size for layer in self.model.manifest.layers if layer.digest == self.model.base]
+        return found[0] if found else self.model.manifest.size
+
+
+def _or(value: Any, default: int) -> Any:
+    return default if value is None else value
+
+
+class Slots:
+    """The places of a runner, given out in the order of asking; ApiError 500 for a runner that has died."""
+
+    __slots__ = ("_runner", "_waiting", "many", "used")
+
+    def __init__(self, runner: Runner, many: int) -> None:
+        self._runner = runner
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.many = many
+        self.used = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a place."""
+        return len(self._waiting)
+
+    def locked(self) -> bool:
+        """Whether the next one has to wait."""
+        return self.used >= self.many
+
+    async def __aenter__(self) -> None:
+        if self.locked() or self._waiting:
+            place = asyncio.get_running_loop().create_future()
+            self._waiting.append(place)
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self._give()  # it was handed over as the client left
+                else:
+                    self._waiting.remove(place)
+                raise
+        else:
+            self.used += 1
+        if self._runner.dead:
+            self._give()
+            raise ApiError(500, NOT_RUNNING)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._give()
+
+    def _give(self) -> None:
+        """The place to the next who still wants it, or back."""
+        for place in self._waiting:
+            if not place.done():
+                self._waiting.remove(place)
+                place.set_result(None)
+                return
+        self.used -= 1
+
+
+@dataclass(slots=True)
+class Runner:
+    """One process of the simulated machine, started for the model of `ask`; `refs` counts the requests that hold it.
+
+    `expires_ns` is what /api/ps says (None until it was idle once), `armed_ns` when an idle one goes. `dead` is a
+    process that was killed: the daemon lists it until the next request finds out. `batch` is the one in force.
+    """
+
+    ask: Ask
+    footprint: Footprint
+    parallel: int
+    keep_alive_ns: int
+    batch: int
+    on_card: bool = True
+    expires_ns: int | None = None
+    armed_ns: int | None = None
+    refs: int = 0
+    dead: bool = False
+    slots: Slots = field(init=False)
+    prefixes: Prefixes = field(default_factory=Prefixes)
+
+    def __post_init__(self) -> None:
+        self.slots = Slots(self, self.parallel)
+
+    def serves(self, ask: Ask) -> bool:
+        """Whether a request can join without a reload."""
+        mine = self.ask
+        if self.dead or mine.model.adapters != ask.model.adapters or mine.shift != ask.shift:
+            return False
+        if (mine.chosen or ask.chosen) and mine.num_ctx != ask.num_ctx:
+            return False
+        if ask.layers >= 0 and ask.layers != mine.layers:
+            return False
+        same = (mine.main_gpu, mine.threads, mine.draft) == (ask.main_gpu, ask.threads, ask.draft)
+        return same and self._same_batch(ask) and self._same_mmap(ask)
+
+    def _same_batch(self, ask: Ask) -> bool:
+        """Automatic ones are equal; a named one is compared with the number in force."""
+        if self.ask.batch is None and ask.batch is None:
+            return True
+        wanted = memory.default_batch(ask.model.card, ask.num_ctx) if ask.batch is None else ask.batch
+        return wanted == self.batch
+
+    def _same_mmap(self, ask: Ask) -> bool:
+        """On the CPU the daemon turns mapping off by itself, and then only a wish for it is a difference."""
+        if self.ask.mmap is None and not self.on_card:
+            return ask.mmap is not True
+        return self.ask.mmap == ask.mmap
+
+    def shown_expiry(self, now_ns: int) -> int:
+        """When /api/ps says that it goes: stale while it answers, in the past once it is told to go."""
+        return now_ns + self.keep_alive_ns if self.expires_ns is None else self.expires_ns
+
+    def state(self) -> dict[str, Any]:
+        """Who holds it and waits for it."""
+        return {
+            "model": self.ask.model.name.display,
+            "base": self.ask.model.base,
+            "adapters": list(self.ask.model.adapters),
+            "num_ctx": self.ask.num_ctx,
+            "window": self.ask.window,
+            "requests": self.refs,
+            "slots": self.slots.many,
+            "answering": self.slots.used,
+            "waiting": self.slots.waiting,
+            "dead": self.dead,
+        }

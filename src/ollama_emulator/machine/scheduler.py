@@ -1,0 +1,396 @@
+"""The daemon's scheduler on a simulated machine: one runner a base, serial loads, keep-alive, eviction, the queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any
+
+from ollama_emulator.clocks import Clock
+from ollama_emulator.errors import ApiError
+from ollama_emulator.go.json import stamp
+from ollama_emulator.library.models import Model
+from ollama_emulator.machine import memory
+from ollama_emulator.machine.memory import Footprint, OutOfMemory
+from ollama_emulator.machine.runners import Ask, Runner
+from ollama_emulator.options import FOR_EVER, Settings
+
+BUSY = "server busy, please try again.  maximum pending requests exceeded"
+GONE = "llama-server process has terminated: exit status 1"
+KILLED = "llama-server process has terminated: signal: killed"
+NO_MEMORY = "llama-server reported out-of-memory during startup: cudaMalloc failed: out of memory"
+STALLED = "timed out waiting for llama-server to start - "
+_MODELS_A_GPU = 3
+_CENTURY_NS = 100 * 365 * 86400 * 10**9  # no timer for what stays for ever
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What befalls the next load: an error for its first attempts, a runner that stalls, a share of it on the card."""
+
+    error: str = ""
+    attempts: int = 1
+    seconds: float = 0.0
+    share: float = 1.0
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A request that the scheduler has not served yet; who gave up has cancelled `answer`."""
+
+    ask: Ask
+    keep_alive_ns: int | None
+    answer: asyncio.Future[Runner]
+    trouble: Trouble | None
+    retried: bool = False
+
+
+@dataclass(slots=True)
+class Lease:
+    """A request's hold on a runner, for an `async with`."""
+
+    scheduler: Scheduler
+    ask: Ask
+    keep_alive_ns: int | None
+    _runner: Runner | None = None
+
+    async def __aenter__(self) -> Runner:
+        self._runner = await self.scheduler.acquire(self.ask, self.keep_alive_ns)
+        return self._runner
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._runner is not None:
+            self.scheduler.release(self._runner)
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """Who runs where: `vram` in bytes (0 without a GPU), `load_s` seconds a load takes.
+
+    `runners` holds what is loaded by its base, `loads` counts the loads; `trouble` strikes the next request that needs
+    a runner, and `delay_s` the next load. Nothing happens behind the clock's back: a runner whose time is over goes
+    when somebody looks.
+    """
+
+    settings: Settings
+    clock: Clock
+    vram: int = 8 * memory.GIB
+    load_s: float = 0.0
+    runners: dict[str, Runner] = field(default_factory=dict)
+    loads: int = 0
+    trouble: Trouble | None = None
+    delay_s: float = 0.0
+    loading: Ask | None = None
+    _queue: deque[_Pending] = field(default_factory=deque)
+    _worker: asyncio.Task[None] | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _unloads: int = 0
+
+    @property
+    def default_window(self) -> int:
+        """The window when neither request, model nor environment names one."""
+        return memory.default_window(self.vram)
+
+    def ask(self, model: Model, options: Mapping[str, Any], shift: bool | None = None) -> Ask:
+        """What a request with these merged options needs of a runner."""
+        window = self.settings.window or self.default_window
+        return Ask.of(model, options, window, bool(self.settings.window), shift)
+
+    def runner(self, ask: Ask, keep_alive_ns: int | None) -> Lease:
+        """Hold the runner of a request, loaded if need be; ApiError when the queue is full or the load fails."""
+        return Lease(self, ask, keep_alive_ns)
+
+    async def acquire(self, ask: Ask, keep_alive_ns: int | None) -> Runner:
+        """A runner that serves the request, held until `release`; who is cancelled while it loads aborts the load."""
+        trouble, self.trouble = self.trouble, None
+        resident = self._resident(ask.model.base)
+        if resident is not None:
+            if trouble is not None:
+                resident.dead = True
+            if resident.serves(ask):
+                return self._hold(resident, keep_alive_ns)
+        pending = _Pending(ask, keep_alive_ns, asyncio.get_running_loop().create_future(), trouble)
+        self._submit(pending)
+        try:
+            return await pending.answer
+        except asyncio.CancelledError:
+            answer = pending.answer
+            if answer.done() and not answer.cancelled() and answer.exception() is None:
+                self.release(answer.result())  # it came as the client left
+            raise
+
+    def release(self, runner: Runner) -> None:
+        """A request has ended; the last one starts the keep-alive."""
+        runner.refs -= 1
+        if runner.refs:
+            return
+        if runner.keep_alive_ns <= 0:
+            self._unload(runner)
+        else:
+            runner.expires_ns = runner.armed_ns = self.clock.now_ns() + runner.keep_alive_ns
+            self._changed.set()
+
+    def unload(self, model: Model) -> None:
+        """An unload by name: at once when idle, after the last answer when busy; a load that runs does not hear it."""
+        runner = self._resident(model.base)
+        if runner is not None:
+            runner.expires_ns = self.clock.now_ns()
+            self._expel(runner)
+
+    def exhausted(self) -> None:
+        """A runner ran out of memory while answering: all are to go as soon as they are idle."""
+        for runner in list(self.runners.values()):
+            self._expel(runner)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The entries of /api/ps, the longest-lived first."""
+        self._expire()
+        now = self.clock.now_ns()
+        return [_row(runner, now) for runner in sorted(self.runners.values(), key=lambda one: -one.shown_expiry(now))]
+
+    def state(self) -> dict[str, Any]:
+        """What /api/ps does not tell: who holds what, who waits."""
+        self._expire()
+        return {
+            "loads": self.loads,
+            "queued": len(self._queue),
+            "loading": self.loading.model.name.display if self.loading is not None else None,
+            "runners": [runner.state() for runner in self.runners.values()],
+        }
+
+    def close(self) -> None:
+        """Stop scheduling; who waits waits for ever, so that its task has to be cancelled too."""
+        if self._worker is not None:
+            self._worker.cancel()
+
+    # holding and letting go
+
+    def _hold(self, runner: Runner, keep_alive_ns: int | None) -> Runner:
+        runner.refs += 1
+        runner.armed_ns = None
+        if keep_alive_ns is not None:
+            runner.keep_alive_ns = keep_alive_ns
+        return runner
+
+    def _resident(self, base: str) -> Runner | None:
+        self._expire()
+        return self.runners.get(base)
+
+    def _expire(self) -> None:
+        """Let go of what nobody has used for its keep-alive."""
+        for runner in self.runners.values():
+            if runner.armed_ns is not None:
+                break
+        else:
+            return
+        now = self.clock.now_ns()
+        for runner in list(self.runners.values()):
+            if runner.armed_ns is not None and runner.armed_ns <= now:
+                self._unload(runner)
+
+    def _expel(self, runner: Runner) -> None:
+        """Make it go: now when idle, else with its last request, unless one with a keep-alive of its own joins it."""
+        runner.keep_alive_ns = 0
+        runner.armed_ns = None
+        if not runner.refs:
+            self._unload(runner)
+
+    def _unload(self, runner: Runner) -> None:
+        if self.runners.get(runner.ask.model.base) is runner:
+            del self.runners[runner.ask.model.base]
+            self._unloads += 1
+            self._changed.set()
+
+    # the queue and its one worker
+
+    def _submit(self, pending: _Pending) -> None:
+        """To the idle scheduler at once, else into its queue."""
+        if self._worker is None:
+            self._worker = asyncio.get_running_loop().create_task(self._work(pending))
+        elif len(self._queue) >= self.settings.max_queue:
+            raise ApiError(503, BUSY)
+        else:
+            self._queue.append(pending)
+
+    async def _work(self, pending: _Pending) -> None:
+        try:
+            while True:
+                await self._serve(pending)
+                if not self._queue:
+                    return
+                pending = self._queue.popleft()
+        finally:
+            self._worker = None
+
+    async def _serve(self, pending: _Pending) -> None:
+        """Answer one request, or leave it where its client has gone."""
+        answer = pending.answer
+        try:
+            while not answer.done():
+                runner = await self._found(pending)
+                if runner is not None and not answer.done():
+                    answer.set_result(self._hold(runner, pending.keep_alive_ns))
+        except ApiError as refusal:
+            if not answer.done():
+                answer.set_exception(refusal)
+        except Exception as defect:  # ours: the client hears of it, and so does the loop
+            if not answer.done():
+                answer.set_exception(defect)
+            raise
+
+    async def _found(self, pending: _Pending) -> Runner | None:
+        """One step towards a runner: the resident one, a victim unloaded, or a load; None asks for another step."""
+        resident = self._resident(pending.ask.model.base)
+        if resident is not None:
+            if resident.serves(pending.ask):
+                return resident
+            await self._gone(resident)
+        elif len(self.runners) >= (self.settings.max_loaded or _MODELS_A_GPU) or self._crowded(pending):
+            await self._gone(self._victim())
+        else:
+            return await self._load(pending)
+        return None
+
+    async def _gone(self, victim: Runner) -> None:
+        """Expel a runner and wait until any has been unloaded: its requests end, or another's time is over."""
+        before = self._unloads
+        self._expel(victim)
+        while self._unloads == before:
+            self._changed.clear()
+            waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._changed.wait())]
+            armed = [runner.armed_ns for runner in self.runners.values() if runner.armed_ns is not None]
+            left = min(armed, default=FOR_EVER) - self.clock.now_ns()
+            if armed and left < _CENTURY_NS:
+                waits.append(asyncio.ensure_future(self.clock.sleep(left / 10**9)))
+            await _first(waits)
+            self._expire()
+
+    def _victim(self) -> Runner:
+        """The idle runner with the shortest keep-alive, ties by blob; where all are busy, the first of all."""
+        order = sorted(self.runners.values(), key=lambda runner: (runner.keep_alive_ns, runner.ask.model.base))
+        return next((runner for runner in order if not runner.refs), order[0])
+
+    # loads
+
+    def _free(self) -> int:
+        return max(0, self.vram - sum(runner.footprint.on_card for runner in self.runners.values()))
+
+    def _crowded(self, pending: _Pending) -> bool:
+        """Whether others have to go first: the load is predicted to take more than 80 % of what is free."""
+        ask = pending.ask
+        partial = 0 < ask.layers < int(ask.model.card.value("block_count", 1)) + 1
+        if not self.runners or not self.vram or ask.layers == 0 or partial:
+            return False
+        return sum(self._expected(ask)[1:]) > self._free() * 80 // 100
+
+    def _expected(self, ask: Ask) -> tuple[int, int, int]:
+        """The batch of a load, its predicted bytes, and what a large batch adds to them."""
+        card, tokens, free = ask.model.card, ask.num_ctx * self._slots(ask), self._free()
+        expected = memory.predicted(ask.weights, card, tokens)
+        if ask.batch is not None:
+            return ask.batch, expected, 0
+        batch, surcharge = memory.automatic_batch(card, ask.num_ctx, tokens, expected, free or self.vram)
+        return batch, expected, surcharge
+
+    def _slots(self, ask: Ask) -> int:
+        return 1 if ask.lone else self.settings.parallel
+
+    async def _load(self, pending: _Pending) -> Runner | None:
+        """Start a runner; None where the client left meanwhile, or where the load is worth another try."""
+        self.loads += 1
+        self.loading = pending.ask
+        try:
+            await self._start(pending)
+            if pending.answer.done():
+                return None
+            runner = self._made(pending)
+        except OutOfMemory:
+            if not self._lighten(pending):
+                raise ApiError(500, NO_MEMORY) from None
+            for other in list(self.runners.values()):
+                await self._gone(other)
+            return None
+        finally:
+            self.loading = None
+        self.runners[pending.ask.model.base] = runner
+        return runner
+
+    async def _start(self, pending: _Pending) -> None:
+        """The time of a load, and what goes wrong with it; ends at once when the client leaves."""
+        stalled, self.delay_s = self.delay_s, 0.0
+        trouble = pending.trouble
+        if trouble is not None:
+            stalled += trouble.seconds
+        limit = self.settings.load_timeout_ns / 10**9
+        late = stalled > limit > 0
+        seconds = self.load_s + (limit if late else stalled)
+        if seconds:
+            await _first([asyncio.ensure_future(self.clock.sleep(seconds)), pending.answer], keep=pending.answer)
+        if pending.answer.done():
+            return
+        if late:
+            raise ApiError(500, STALLED)
+        if trouble is not None and trouble.error and trouble.attempts > 0:
+            trouble.attempts -= 1
+            if "out of memory" in trouble.error:
+                raise OutOfMemory
+            raise ApiError(500, trouble.error)
+        fault = misfit(pending.ask.model)
+        if fault or not memory.cache_type(self.settings.cache_type):
+            raise ApiError(500, fault or GONE)
+
+    def _lighten(self, pending: _Pending) -> bool:
+        """Prepare the one retry after running out of memory: a smaller automatic window, or the others gone."""
+        ask = pending.ask
+        if pending.retried:
+            return False
+        lower = None if ask.chosen else memory.lower_window(ask.num_ctx)
+        if lower is not None:
+            pending.ask = replace(ask, num_ctx=lower)
+        pending.retried = lower is not None or bool(self.runners)
+        return pending.retried
+
+    def _made(self, pending: _Pending) -> Runner:
+        ask, free = pending.ask, self._free()
+        slots = self._slots(ask)
+        size = memory.footprint(ask.weights, ask.model.card, ask.window, slots, self.settings.cache_type)
+        layers = ask.layers if self.vram else 0
+        where = memory.placed(size, ask.model.card, layers, free)
+        if pending.trouble is not None:
+            where = Footprint(size, min(where.on_card, int(size * pending.trouble.share)))
+        kept = self.settings.keep_alive_ns if pending.keep_alive_ns is None else pending.keep_alive_ns
+        return Runner(ask, where, slots, kept, self._expected(ask)[0], on_card=bool(layers))
+
+
+async def _first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | None = None) -> None:
+    """Wait for the first of several; the others are given up, except the one to keep."""
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            if wait is not keep:
+                wait.cancel()
+
+
+def _row(runner: Runner, now_ns: int) -> dict[str, Any]:
+    model = runner.ask.model
+    return {
+        "name": model.name.display,
+        "model": model.name.display,
+        "size": runner.footprint.size,
+        "digest": model.manifest.digest,
+        "details": {**model.details, "parent_model": ""},
+        "expires_at": stamp(min(runner.shown_expiry(now_ns), 2 * FOR_EVER)),
+        "size_vram": runner.footprint.on_card,
+        "context_length": runner.ask.num_ctx,
+    }
+
+
+def misfit(model: Model) -> str:
+    """Why the runner of a model dies while it loads, or nothing: an adapter for another shape of weights."""
+    return GONE if model.misfits else ""

@@ -1,0 +1,281 @@
+"""From a prompt that is read to what is said to it: checks in the daemon's order, the words, where they end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, cycle, islice
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+from ollama_emulator.faults import Fault
+from ollama_emulator.go import json as gojson
+from ollama_emulator.library.models import Model
+from ollama_emulator.machine.runners import Ask
+from ollama_emulator.prompting import rendering, sampling
+from ollama_emulator.prompting.rendering import Prompt, Read
+from ollama_emulator.requests import Fields
+from ollama_emulator.schemas import grammars, instances, schema
+from ollama_emulator.speech import language, sources, tokens
+from ollama_emulator.speech.authoring import authors, gadgets, orders
+from ollama_emulator.speech.authoring.authors import Reply, Roster
+from ollama_emulator.templating import templates
+
+_FORMAT = 'invalid format: {}; expected "json" or a valid JSON Schema object'
+_NO_IMAGES = "Multimodal data provided, but model does not support multimodal requests."
+_ENDLESS = 4096  # tokens of a method that does not end, where nothing limits it
+_MOST = 10  # windows that an answer without a limit may fill
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is answered: the pieces, why they end, and what prompt and answer count. `endless` says them over and over.
+
+    `unseen` tokens are counted and never shown: the one that ends an answer by itself, those of tool calls. `apart`:
+    the thoughts came in a request of their own, as they do before a format. `again` is said over and over after it.
+    """
+
+    thinking: Sequence[str]
+    pieces: Sequence[str]
+    reason: str
+    prompt_tokens: int
+    endless: bool = False
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    unseen: int = 0
+    apart: bool = False
+    again: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the answer."""
+        return (0 if self.apart else len(self.thinking)) + len(self.pieces) + self.unseen
+
+
+def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
+    """ApiError 400 where the model lacks what the request needs; before anything is loaded."""
+    can = model.capabilities
+    if fields.get("think") and "thinking" not in can:
+        raise ApiError(400, f"{gojson.quote(asked)} does not support thinking")
+    if "completion" not in can:
+        raise ApiError(400, f"{gojson.quote(asked)} does not support {verb}")
+    if fields.get("tools") and "tools" not in can:
+        raise ApiError(400, f"{model.name.full} does not support tools")
+    if fields.get("suffix") and "insert" not in can:
+        raise ApiError(400, f"{model.name.full} does not support insert")
+
+
+def wanted_format(fields: Fields) -> Any:
+    """Return None (for an empty one too), "json" or a schema; ApiError 500 for anything else."""
+    value = fields.get("format")
+    if value is None or value in ("", {}):
+        return None
+    if value == "json" or isinstance(value, dict):
+        return value
+    raise ApiError(500, _FORMAT.format(gojson.quote(json.dumps(value, ensure_ascii=False, separators=(",", ":")))))
+
+
+def _grammatical(form: Mapping[str, Any], *, native: bool) -> None:
+    """ApiError 400 for a schema that the runner refuses, or of which the emulator draws no instance."""
+    try:
+        grammars.check(form, native=native)
+    except RecursionError:
+        raise schema.excessive("schema nested so deep") from None
+    except (AttributeError, TypeError) as fault:
+        raise schema.unfit(fault) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How words come: keys sorted where a Go map carried the schema.
+
+    `on_and_on` where they are those of random weights: they never end by themselves, open no thought and call no tool.
+    Of the `roster` comes who writes where code is asked for.
+    """
+
+    sorted_keys: bool = False
+    on_and_on: bool = False
+    fault: Fault | None = None
+    roster: Roster = field(default_factory=Roster)
+
+
+def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
+    """Read the prompt and find the words; ApiError where the prompt does not fit, or the format is none."""
+    model, fault = ask.model, manner.fault
+    form = None if _thinks_on(ask.model, fields, prompt, manner) else wanted_format(fields)
+    if prompt.images:
+        raise schema.refuse(_NO_IMAGES)
+    options = sampling.merged(model.parameters, fields.get("options", {}))
+    if not prompt.native:  # the runner's own chat looks at the schema first
+        sampling.within_limits(options)
+    if isinstance(form, dict):
+        _grammatical(form, native=prompt.native)
+    sampling.within_limits(options)
+    found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
+    source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
+    turn = _said(_Asked(model, fields, form, found.messages), source, manner)
+    aloud = not (manner.on_and_on and _opened(model, fields, prompt))
+    if form and turn.thinking and not prompt.native and all(templates.parse(model.template).tags):
+        second = rendering.after(ask, prompt, fields, "".join(turn.thinking))
+        found = rendering.read(ask, second, fields, options.get("num_keep"), None)
+        turn = replace(turn, apart=True)
+    budget = _budget(ask, options, found, fields, native=prompt.native)
+    turn = _limited(turn, budget, options, _Free(not isinstance(form, dict), manner.on_and_on))
+    return turn if aloud else replace(turn, thinking=turn.pieces, pieces=())
+
+
+def _thinks_on(model: Model, fields: Fields, prompt: Prompt, manner: Manner) -> bool:
+    """Whether the daemon never comes to ask for the format: it first waits for the end of a thought that has none."""
+    if not (manner.on_and_on and fields.has("messages") and rendering.thinking(fields, model)) or prompt.native:
+        return False
+    return all(templates.parse(model.template).tags)
+
+
+def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
+    """Whether the prompt ends within a thought."""
+    if not rendering.thinking(fields, model):
+        return False
+    openings = templates.OPENINGS if prompt.native else templates.parse(model.template).tags[:1]
+    return prompt.text.rstrip().endswith(tuple(opening for opening in openings if opening))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who is asked for what: the fields of the request, the format that counts, the messages that were read."""
+
+    model: Model
+    fields: Fields
+    form: Any
+    messages: Sequence[Mapping[str, Any]]
+
+
+def _said(asked: _Asked, source: sources.Sources, manner: Manner) -> Turn:
+    """The whole answer, without a limit."""
+    thinking: Sequence[str] = ()
+    fields = asked.fields
+    if rendering.thinking(fields, asked.model) and not fields.get("raw") and not manner.on_and_on:
+        thinking = tokens.pieces(language.answer(source, 200, 1))
+    calls = () if asked.form or manner.on_and_on else _tool_calls(fields.get("tools", []), source)
+    if calls:
+        written = tokens.pieces(json.dumps(calls[0]["function"]))
+        return Turn(thinking, (), "stop", 0, tool_calls=calls, unseen=len(written) + 1)
+    reply = _coded(asked, source, manner) or Reply(_words(asked.form, source, manner.sorted_keys))
+    pieces = tokens.pieces(_spoilt(reply.text, manner.fault))
+    return Turn(thinking, pieces, "stop", 0, unseen=1, again=reply.again)
+
+
+def _coded(asked: _Asked, source: sources.Sources, manner: Manner) -> Reply | None:
+    """What an author writes: the one that a fault names, else whose turn it is; None where no code is asked for."""
+    shape = orders.shape_of(asked.form)
+    if shape is None:
+        return None
+    fault = manner.fault
+    author = fault.text("author", authors.GOOD) if fault is not None and fault.do == "author" else manner.roster.next()
+    drawn = _drawn(asked.form, source, sorted_keys=manner.sorted_keys)
+    return authors.write(author, orders.read(shape, asked.messages), drawn, source.number("author"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """How many tokens an answer may have, None without end, and what its prompt counts."""
+
+    most: int | None
+    prompt_tokens: int
+
+
+def _budget(ask: Ask, options: Mapping[str, Any], found: Read, fields: Fields, *, native: bool) -> _Budget:
+    """From num_predict (negative or too large: ten windows; zero: no end, but one token natively) and the window."""
+    limit = options.get("num_predict", -1)
+    largest = _MOST * ask.num_ctx
+    most: int | None = largest if limit < 0 else min(limit, largest)
+    if limit == 0:
+        most = 1 if native else None
+    if not ask.shift:
+        room = ask.window - found.tokens
+        most = room if most is None else min(most, room)
+    return _Budget(most, found.tokens)
+
+
+def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:
+    if form is None:
+        return language.answer(source)
+    if form == "json":
+        return json.dumps({"answer": language.answer(source)}, ensure_ascii=False)
+    drawn = _drawn(form, source, sorted_keys=sorted_keys)
+    if isinstance(drawn, dict):
+        drawn |= gadgets.wish(form, source)
+    return json.dumps(drawn, ensure_ascii=False)
+
+
+def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: bool) -> Any:
+    """An instance of a schema; ApiError 400 for one that has none, or whose keywords hold what they cannot."""
+    try:
+        return instances.Drawing(form, source, sorted_keys).draw(form)
+    except RecursionError:
+        raise schema.excessive("values of a schema without end") from None
+    except (AttributeError, TypeError, ValueError, OverflowError) as fault:
+        raise schema.unfit(fault) from None
+
+
+def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str, Any], ...]:
+    """A call of the tool that the question names, if it names one."""
+    asked = source.asked.lower()
+    for tool in tools:
+        function = tool.get("function", {}) if isinstance(tool, dict) else {}
+        name = str(function.get("name", ""))
+        if name and name.lower() in asked:
+            form = function.get("parameters") or {"type": "object"}
+            filled = {**form, "required": list(form.get("properties", {}))}
+            arguments = _drawn(filled, source, sorted_keys=True)
+            call = {"index": 0, "name": name, "arguments": arguments}
+            return ({"id": f"call_{source.number('call', name):x}"[:13], "function": call},)
+    return ()
+
+
+def _spoilt(text: str, fault: Fault | None) -> str:
+    """The words as a fault leaves them; `blanks` and `repeat` go on until the limit."""
+    if fault is None:
+        return text
+    if fault.do == "nel":
+        middle = len(text) // 2
+        return f"{text[:middle]}\x85{text[middle:]}"
+    if fault.do == "broken_json":
+        return text[: max(1, len(text) // 2)]
+    if fault.do == "text":
+        return str(fault.given.get("text", ""))
+    if fault.do in ("blanks", "repeat"):
+        unit = str(fault.given.get("unit", "\t" if fault.do == "blanks" else " the"))
+        return (text[:1] if text[:1] in "{[" else "") + unit * int(fault.number("count", 2000))
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Free:
+    """Whether no schema ends the text (`bare`), and whether it then goes on for ever (`on_and_on`)."""
+
+    bare: bool
+    on_and_on: bool
+
+
+def _limited(turn: Turn, budget: _Budget, options: Mapping[str, Any], free: _Free) -> Turn:
+    """The turn cut at a stop sequence, and at its limit."""
+    turn = replace(turn, prompt_tokens=budget.prompt_tokens)
+    text = "".join(turn.pieces)
+    ends = [at for at in (text.find(stop) for stop in options.get("stop", []) if stop) if at >= 0]
+    if ends:
+        turn = replace(turn, pieces=tokens.pieces(text[: min(ends)]))
+    goes_on = free.bare and not ends and not turn.tool_calls
+    if turn.again and not ends:
+        room = budget.most or _ENDLESS
+        turn = replace(turn, pieces=[*islice(chain(turn.pieces, cycle(turn.again)), room + 1)])
+    if budget.most is None:
+        return replace(turn, endless=goes_on)
+    if goes_on and free.on_and_on:
+        turn = replace(turn, pieces=list(islice(cycle(turn.pieces or [" "]), budget.most + 1)))
+    if turn.tokens <= budget.most:
+        return turn
+    thinking = turn.thinking if turn.apart else turn.thinking[: budget.most]
+    left = budget.most - (0 if turn.apart else len(thinking))
+    said = turn.pieces[:left]
+    unseen = left - len(said)
+    return replace(turn, thinking=thinking, pieces=said, reason="length", tool_calls=(), unseen=unseen)

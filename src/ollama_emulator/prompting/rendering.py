@@ -1,0 +1,296 @@
+"""From messages to the prompt that is read: which template writes it, what is left out, and what does not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+from ollama_emulator.faults import Fault
+from ollama_emulator.go.go_values import marshalled
+from ollama_emulator.go.lex import Malformed
+from ollama_emulator.library.models import PROMPT_ALONE, Model
+from ollama_emulator.machine.runners import Ask
+from ollama_emulator.prompting import sampling
+from ollama_emulator.prompting.scripts import Script
+from ollama_emulator.requests import Fields
+from ollama_emulator.schemas import schema
+from ollama_emulator.templating import templates
+from ollama_emulator.templating.chattemplate import CHATML
+from ollama_emulator.templating.templates import Message, Values
+from ollama_emulator.tokenizers import vocabulary
+from ollama_emulator.tokenizers.vocabulary import Guessed, Vocabulary
+
+_EXCEEDS = "request ({} tokens) exceeds the available context size ({} tokens), try increasing it"
+_UNSHIFTED = (
+    "the prompt is longer than the context length currently available to the model; shorten the prompt, adjust the "
+    "context length in settings, or use a model with a longer context length"
+)
+_KEEP = 4  # tokens that stay in front when a prompt is cut, if nobody says otherwise
+_MOST_MESSAGES = 1 << 14  # of one conversation; what is left out is looked for by writing it again and again
+_SHORT_OF = ("qwen3", "deepseek-r1")  # whose thinking in earlier answers is not read again
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt: its text, the messages that it holds, and how many images; `native`: the runner's template wrote it."""
+
+    text: str
+    messages: Sequence[Message]
+    images: int = 0
+    native: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A prompt as the runner reads it: how many tokens it has, and the messages as far as they are in them."""
+
+    tokens: int
+    messages: Sequence[Message]
+
+
+def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
+    """The prompt of /api/chat. ApiError 500 where the template cannot write it.
+
+    A `plain` runner was started for a model whose prompts the daemon writes: it writes others as chatml, whatever their
+    weights say.
+    """
+    model = ask.model
+    asked: list[Message] = fields.get("messages", [])
+    whole: list[Message] = [*model.messages, *asked]
+    if len(whole) > _MOST_MESSAGES:
+        raise ApiError(400, f"the emulator reads no more than {_MOST_MESSAGES} messages")
+    if model.system and asked[0].get("role", "") != "system":
+        whole.insert(0, {"role": "system", "content": model.system})
+    whole = _without_thinking(model, whole)
+    if not model.rendered:
+        return _native(ask, whole, fields, CHATML if plain else "")
+    return _by_template(ask, whole, fields, model.template)
+
+
+def after(ask: Ask, prompt: Prompt, fields: Fields, thought: str) -> Prompt:
+    """The prompt that a format is asked for with, once a model has thought: the same, and its thoughts."""
+    return _by_template(ask, [*prompt.messages, {"role": "assistant", "thinking": thought}], fields, ask.model.template)
+
+
+def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
+    """The prompt of /api/generate. ApiError 500 where the template cannot write it."""
+    model, text = ask.model, str(fields.get("prompt", ""))
+    images = list(fields.get("images") or ())
+    user: Message = {"role": "user", "content": text, "images": images}
+    if fields.get("raw"):
+        return Prompt(text, [user], len(images))
+    own, suffix = str(fields.get("template", "")), str(fields.get("suffix", ""))
+    system = fields.get("system") or model.system
+    context = fields.given.get("context")
+    whole: list[Message] = [{"role": "system", "content": system}] if system else []
+    whole += [*(model.messages if context is None else ()), user]
+    before = _spelled(counted(ask), context) if context is not None else ""
+    if own or suffix:
+        values = Values(
+            [] if suffix else whole, prompt=text if suffix else "", suffix=suffix, **_thought(fields, model)
+        )
+        written = _rendered(own or model.template or PROMPT_ALONE, values)
+        return Prompt(before + written, [user], len(images))
+    if not model.rendered and model.card.template:
+        found = _native(ask, whole, fields, CHATML if plain else "")
+    else:
+        found = _by_template(ask, whole, fields, (model.template if model.rendered else "") or PROMPT_ALONE)
+    return replace(found, text=before + found.text, native=False) if before or found.native else found
+
+
+def _spelled(known: Vocabulary, ids: Sequence[int]) -> str:
+    """The text of a context. ApiError 500 for a token that there is not, as the runner finds it by accident."""
+    beyond = next((one for one in ids if known.size is not None and not 0 <= one < known.size), None)
+    if beyond is None:
+        return known.decode(ids)
+    told = f"vector::_M_range_check: __n (which is {beyond % 2**64}) >= this->size() (which is {known.size})"
+    inner = {"error": {"code": 500, "message": told, "type": "server_error"}}
+    raise ApiError(500, f"detokenize error: {json.dumps(inner, separators=(',', ':'))}")
+
+
+def counted(ask: Ask) -> Vocabulary:
+    """The vocabulary of what runs."""
+    return vocabulary.of(ask.model.base, ask.model.card)
+
+
+def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: Fault | None) -> Read:
+    """What of a prompt is read. ApiError 400 where it neither fits nor may be cut."""
+    if fault is not None and fault.do == "overflow":
+        raise too_long(int(fault.number("n_prompt_tokens", ask.window + 1)), int(fault.number("n_ctx", ask.window)))
+    known = counted(ask)
+    text = prompt.text
+    if not prompt.native and known.adds_bos:
+        text = text.removeprefix("<bos>")
+    ids = known.encode(text, whole=True)
+    whole = len(ids)
+    if fields.get("truncate", True) and not prompt.native and len(text.encode("utf-8", "replace")) >= ask.num_ctx:
+        ids = _cut(ask, ids, _KEEP if keep is None else keep, adds_bos=known.adds_bos)
+    if len(ids) >= ask.window:
+        raise too_long(len(ids), ask.window)
+    if fault is not None and fault.do == "truncate":
+        ids = ids[: int(fault.number("tokens", 256))]
+    messages = prompt.messages if len(ids) == whole else _shortened(prompt.messages, known, ids)
+    return Read(len(ids), messages)
+
+
+def too_long(tokens: int, window: int) -> ApiError:
+    """The 400 whose text is itself JSON."""
+    text = _EXCEEDS.format(tokens, window)
+    return schema.refuse(text, "exceed_context_size_error", n_prompt_tokens=tokens, n_ctx=window)
+
+
+def _cut(ask: Ask, ids: Sequence[int], keep: int, *, adds_bos: bool) -> Sequence[int]:
+    """Without the middle, where they do not leave room for one more token: half of what may go stays free."""
+    if ask.num_ctx <= 1 or len(ids) <= ask.num_ctx - 1:
+        return ids
+    if not ask.shift:
+        raise ApiError(400, _UNSHIFTED)
+    keep = min((len(ids) if keep < 0 else keep) + adds_bos, ask.num_ctx - 1)
+    room = ask.num_ctx - max((ask.num_ctx - keep) // 2, 1)
+    return [*ids[:keep], *ids[len(ids) - (room - keep) :]]
+
+
+def _shortened(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int]) -> Sequence[Message]:
+    """The last message alone, as far as the tokens go that are left."""
+    size = len(ids) * vocabulary.BYTES_A_TOKEN if isinstance(known, Guessed) else len(known.decode(ids))
+    last = messages[-1]
+    return [{**last, "content": str(last.get("content") or "")[-size:]}]
+
+
+# templates
+
+
+def _thought(fields: Fields, model: Model) -> dict[str, Any]:
+    """The names of `think` in a template."""
+    think = thinking(fields, model)
+    level = think if isinstance(think, str) else "medium" if think else ""
+    return {"think": bool(think), "level": level, "think_set": think is not None}
+
+
+def thinking(fields: Fields, model: Model) -> bool | str | None:
+    """The request's `think`; a model that can thinks unless it is told not to."""
+    asked: bool | str | None = fields.get("think")
+    return True if asked is None and "thinking" in model.capabilities else asked
+
+
+def _rendered(template: str, values: Values) -> str:
+    try:
+        return templates.parse(template).render(values)
+    except Malformed as wrong:
+        raise ApiError(500, str(wrong)) from None
+
+
+def _by_template(ask: Ask, messages: list[Message], fields: Fields, template: str) -> Prompt:
+    """By a Go template: the oldest messages are left out until it fits, tools' results only with their call."""
+    thought = _thought(fields, ask.model)
+    tools = fields.get("tools") if fields.has("messages") else []
+
+    def write(kept: Sequence[Message]) -> str:
+        return _rendered(template, Values(kept, tools, **thought))
+
+    kept, text = _kept(ask, messages, fields, write, _block_start)
+    images = sum(len(message.get("images") or ()) for message in kept)
+    if images:
+        kept = _tagged(kept)
+        text = write(kept)
+    return Prompt(text, kept, images)
+
+
+def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) -> Prompt:
+    """By a template of the runner's: the one given, else the weights' own, else chatml."""
+    card, known = ask.model.card, counted(ask)
+    template = template or card.template or CHATML
+    bos, eos = (vocabulary.token_text(known, name, card.info) for name in ("bos", "eos"))
+    think = thinking(fields, ask.model)
+    given: dict[str, Any] = {"bos_token": bos, "eos_token": eos, "enable_thinking": think is not False}
+    if isinstance(think, str):
+        given["reasoning_effort"] = think
+    tools = fields.get("tools")
+    if tools:
+        given["tools"] = json.loads(marshalled(templates.tools_of(tools)))
+
+    write = Script(template, given, known, bos, eos).write
+    asked = sampling.merged(ask.model.parameters, fields.get("options", {})).get("num_ctx", ask.num_ctx)
+    whole = len(messages) < 2 or asked <= 0  # to a window of no size the daemon fits nothing
+    kept, text = (messages, write(messages)) if whole else _kept(ask, messages, fields, write, _same)
+    return Prompt(text, kept, sum(len(message.get("images") or ()) for message in kept), native=True)
+
+
+def _kept(
+    ask: Ask,
+    messages: Sequence[Message],
+    fields: Fields,
+    write: Callable[[Sequence[Message]], str],
+    start: Callable[[Sequence[Message], int], int],
+) -> tuple[Sequence[Message], str]:
+    """The messages from the first on with which the prompt fits, the system's before them kept; the last one always."""
+    text = write(messages)
+    if not fields.get("truncate", True) or _fits(ask, text) or len(messages) < 2:
+        return messages, text
+
+    def candidate(at: int) -> list[Message]:
+        first = start(messages, at)
+        return [*(message for message in messages[:first] if message.get("role") == "system"), *messages[first:]]
+
+    low, high = 1, len(messages) - 1
+    while low < high:  # fewer messages never make a longer prompt
+        middle = (low + high) // 2
+        if _fits(ask, write(candidate(middle))):
+            high = middle
+        else:
+            low = middle + 1
+    kept = candidate(low)
+    return kept, write(kept)
+
+
+def _fits(ask: Ask, text: str) -> bool:
+    return len(text) < ask.num_ctx // 4 or len(counted(ask).encode(text)) <= ask.num_ctx
+
+
+def _same(messages: Sequence[Message], at: int) -> int:
+    return at
+
+
+def _block_start(messages: Sequence[Message], at: int) -> int:
+    """Where a run of tools' results begins with the answer that called them; any other message is its own start."""
+    if messages[at].get("role") != "tool":
+        return at
+    first = at
+    while first > 0 and messages[first - 1].get("role") == "tool":
+        first -= 1
+    called = first > 0 and messages[first - 1].get("role") == "assistant" and messages[first - 1].get("tool_calls")
+    return first - 1 if called else at
+
+
+def _tagged(messages: Sequence[Message]) -> list[Message]:
+    """The messages with a mark for each image, counted through."""
+    found: list[Message] = []
+    number = 0
+    for message in messages:
+        content, marks = str(message.get("content") or ""), ""
+        for _ in message.get("images") or ():
+            mark = f"[img-{number}]"
+            number += 1
+            if "[img]" in content:
+                content = content.replace("[img]", mark, 1)
+            else:
+                marks += mark
+        found.append({**message, "content": marks + content})
+    return found
+
+
+def _without_thinking(model: Model, messages: list[Message]) -> list[Message]:
+    """Answers before the last question lose what stands between the thinking tags in front of them."""
+    if model.card.architecture not in _SHORT_OF and model.name.model not in _SHORT_OF:
+        return messages
+    asked = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)
+    found: list[Message] = []
+    for at, message in enumerate(messages):
+        content = str(message.get("content") or "")
+        if at < asked and message.get("role") == "assistant" and content.lstrip().startswith("<think>"):
+            message = {**message, "content": content.partition("</think>")[2].lstrip()}
+        found.append(message)
+    return found

@@ -1,0 +1,65 @@
+"""A request's options as the daemon merges and checks them: request over model over nothing, types in Go's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+from ollama_emulator.schemas import schema
+
+_BEYOND = 2**63  # what does not fit into Go's int becomes the least of them
+_LIMITS = {"num_keep": ("n_keep", -1), "repeat_last_n": ("repeat_last_n", 0)}
+_INTEGERS = frozenset(
+    "num_keep seed num_predict top_k repeat_last_n num_ctx num_batch num_gpu main_gpu num_thread "
+    "draft_num_predict".split()
+)
+_FLOATS = frozenset("top_p min_p typical_p temperature repeat_penalty presence_penalty frequency_penalty".split())
+
+
+def merged(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options in force; unknown ones and nulls are dropped. ApiError 500 for a wrong type."""
+    options: dict[str, Any] = {}
+    for source in (stored, given):
+        for name, value in source.items():
+            if value is not None:
+                checked = _checked(name, value)
+                if checked is not None:
+                    options[name] = checked
+    return options
+
+
+def _checked(name: str, value: Any) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if name in _INTEGERS:
+        if not number:
+            raise _wrong(name, "type integer")
+        return int(value) if -_BEYOND <= value < _BEYOND else -_BEYOND
+    if name in _FLOATS:
+        if not number:
+            raise _wrong(name, "type float32")
+        return float(value)
+    if name == "use_mmap":
+        if not isinstance(value, bool):
+            raise _wrong(name, "type boolean")
+        return value
+    if name == "stop":
+        if not isinstance(value, list):
+            raise _wrong(name, "type array")
+        if not all(isinstance(item, str) for item in value):
+            raise _wrong(name, "an array of strings")
+        return value
+    return None
+
+
+def _wrong(name: str, wanted: str) -> ApiError:
+    return ApiError(500, f'option "{name}" must be of {wanted}')
+
+
+def within_limits(options: Mapping[str, Any]) -> None:
+    """ApiError 400 for a number that the runner does not take; most others it brings within their limits itself."""
+    for name, (told, least) in _LIMITS.items():
+        value = (options.get(name, 0) + 2**31) % 2**32 - 2**31
+        if value < least:
+            text = f"Value must be between {least} <= value <= {2**31 - 1}, but got {value}"
+            raise schema.refuse(f"Field '{told}': {text}")

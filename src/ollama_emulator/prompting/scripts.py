@@ -1,0 +1,86 @@
+"""Prompts that the runner writes itself: a chat template over messages, and answers that it is to go on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+from ollama_emulator.schemas import schema
+from ollama_emulator.templating import chattemplate
+from ollama_emulator.templating.bounding import NotRendered
+from ollama_emulator.tokenizers.vocabulary import Vocabulary
+
+_NOT_WRITTEN = "Unable to generate parser for this template. Automatic parser generation failed: "
+_NO_IMAGES = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A template, what it may ask for beside the messages, and the tokens that stand for beginning and end."""
+
+    template: str
+    given: Mapping[str, Any]
+    known: Vocabulary
+    bos: str
+    eos: str
+
+    def write(self, messages: Sequence[Message]) -> str:
+        """The prompt. ApiError 400 or 500 where the runner takes the messages for none.
+
+        An assistant's last message is not closed: the answer goes on with it.
+        """
+        for message in messages:
+            if message.get("images"):
+                inner = {"error": {"code": 500, "message": _NO_IMAGES, "type": "server_error"}}
+                raise ApiError(500, json.dumps(inner, separators=(",", ":")))
+        if not messages or messages[-1].get("role") != "assistant":
+            return self._rendered(messages, opened=True)
+        before, last = messages[:-1], messages[-1]
+        if before and before[-1].get("role") == "assistant":
+            raise schema.refuse("Cannot have 2 or more assistant messages at the end of the list.")
+        if last.get("tool_calls"):
+            raise schema.refuse("Cannot continue an assistant message that contains tool calls.")
+        begun = str(last.get("content") or "")
+        written = self._rendered(before, opened=False)
+        if not begun and not last.get("tool_name") and not last.get("tool_call_id"):
+            return written
+        return written + self._opening(before, written) + begun
+
+    def _opening(self, messages: Sequence[Message], closed: str) -> str:
+        """What the template adds for an answer."""
+        opened = self._rendered(messages, opened=True)
+        same = next((at for at, (one, two) in enumerate(zip(closed, opened, strict=False)) if one != two), len(closed))
+        return opened[same:]
+
+    def _rendered(self, messages: Sequence[Message], *, opened: bool) -> str:
+        given = self.given if opened else {**self.given, "add_generation_prompt": False}
+        try:
+            text = chattemplate.render(self.template, [_as_runner(message) for message in messages], given)
+        except NotRendered as wrong:
+            raise schema.refuse(_NOT_WRITTEN + str(wrong)) from None
+        return chattemplate.stripped(text, (self.known.adds_bos, self.known.adds_eos), self.bos, self.eos)
+
+
+def _as_runner(message: Message) -> dict[str, Any]:
+    """A message as the runner's templates see it: whoever develops is the system."""
+    role = message.get("role", "")
+    seen: dict[str, Any] = {
+        "role": "system" if role == "developer" else role,
+        "content": str(message.get("content") or ""),
+    }
+    if message.get("tool_call_id"):
+        seen["tool_call_id"] = message["tool_call_id"]
+    if message.get("tool_name"):
+        seen["name"] = message["tool_name"]
+    calls = [call.get("function") or {} for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
+    if calls:
+        seen["tool_calls"] = [
+            {"type": "function", "function": {"name": call.get("name", ""), "arguments": call.get("arguments") or {}}}
+            for call in calls
+        ]
+    return seen

@@ -1,0 +1,136 @@
+"""A registry on this machine asked for manifests and for what it says of layers, as the daemon asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from ollama_emulator.go.json import quote
+from ollama_emulator.go.scan import EMPTY, GoError, exact
+from ollama_emulator.go.types import STRING, Scalar, Slice, Struct, decode
+from ollama_emulator.library.model_tags import Name
+from ollama_emulator.library.store import MANIFEST, Layer, layer_of
+from ollama_emulator.pulling.fetching import Broken, Reply, fetch
+
+REDIRECTS = 10
+_MOST_LAYERS = 1000
+_MANIFEST_BYTES = 4 << 20
+_LAYER = Struct(
+    "manifest.Layer",
+    {"mediaType": STRING, "digest": STRING, "size": Scalar("int64", "int"), "from": STRING, "name": STRING},
+)
+_MANIFEST = Struct(
+    "manifest.Manifest",
+    {
+        "schemaVersion": Scalar("int", "int"),
+        "mediaType": STRING,
+        "config": _LAYER,
+        "layers": Slice("[]manifest.Layer", _LAYER),
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One model in a registry; `most` bounds a layer in bytes."""
+
+    name: Name
+    insecure: bool
+    most: int
+
+    def url(self, kind: str, what: str) -> str:
+        """The address of a manifest or a blob."""
+        scheme = "http" if self.insecure else "https"
+        return f"{scheme}://{self.name.host}/v2/{self.name.namespace}/{self.name.model}/{kind}/{what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A registry's reply: its status, where else to ask, the length it names, and its body where it is small."""
+
+    status: int
+    location: str
+    length: int
+    challenge: str
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+
+async def manifest(source: Source) -> tuple[bytes, list[Layer]]:
+    """The manifest's text and its layers, the configuration last. Broken where it cannot be had or is none."""
+    told = await asked("GET", source.url("manifests", source.name.tag), {"Accept": MANIFEST})
+    return told.body, await asyncio.to_thread(_layers, told.body)  # a thousand of them are not read on the loop
+
+
+def _layers(text: bytes) -> list[Layer]:
+    try:
+        found = decode(_MANIFEST, exact(text)) or {}
+    except GoError as fault:
+        why = str(fault)
+        raise Broken("unexpected end of JSON input" if why in (EMPTY, "unexpected EOF") else why) from None
+    layers = found.get("layers") or ()
+    if len(layers) > _MOST_LAYERS:
+        raise Broken(f"a manifest of {len(layers)} layers is refused: this emulator takes up to {_MOST_LAYERS}")
+    held = layer_of(found.get("config") or {})
+    return [*map(layer_of, layers), *([held] if held.digest else [])]
+
+
+async def asked(method: str, url: str, headers: dict[str, str] | None = None) -> Told:
+    """A reply below 400, redirects followed, with one try to be let in. Broken with the daemon's words otherwise."""
+    sent = dict(headers or {})
+    for _ in range(2):
+        told = await _followed(method, url, sent)
+        if told.status == 401:
+            sent["Authorization"] = f"Bearer {await _token(told, url)}"
+        elif told.status == 404:
+            raise Broken("file does not exist")
+        elif told.status >= 400:
+            raise Broken(f"{told.status}: {told.text}")
+        else:
+            return told
+    raise Broken("unauthorized: access denied")
+
+
+async def _token(told: Told, url: str) -> str:
+    """What a registry's gate on the same host gives; the emulator has no key to sign with."""
+    realm = told.challenge.partition('realm="')[2].partition('"')[0]
+    host, wanted = urlsplit(realm).netloc, urlsplit(url).netloc
+    if host != wanted:
+        raise Broken(f"realm host {quote(host)} does not match original host {quote(wanted)}")
+    given = await _followed("GET", realm, {})
+    if given.status >= 400:
+        raise Broken(f"{given.status}: {given.text}" if given.text else f"{given.status}")
+    try:
+        return str(json.loads(given.body)["token"])
+    except (ValueError, KeyError, TypeError):
+        raise Broken("unexpected end of JSON input") from None
+
+
+async def _followed(method: str, url: str, headers: dict[str, str]) -> Told:
+    for _ in range(REDIRECTS + 1):
+        told = await once(method, url, headers)
+        if not told.location:
+            return told
+        url = told.location
+    raise Broken(f"{method.capitalize()} {quote(url)}: stopped after {REDIRECTS} redirects")
+
+
+async def once(method: str, url: str, headers: dict[str, str] | None = None, *, read: bool = True) -> Told:
+    """One reply, its body only where it is to be `read`."""
+    async with fetch(method, url, headers) as reply:
+        body = await _body(reply) if read and not reply.location else b""
+        return Told(reply.status, reply.location, reply.length, reply.headers.get("www-authenticate", ""), body)
+
+
+async def _body(reply: Reply) -> bytes:
+    body = bytearray()
+    async for piece in reply.pieces():
+        body += piece
+        if len(body) > _MANIFEST_BYTES:
+            raise Broken(f"a reply of more than {_MANIFEST_BYTES} bytes is no manifest")
+    return bytes(body)

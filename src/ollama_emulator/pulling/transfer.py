@@ -1,0 +1,241 @@
+"""Layers that really come down, in parts, shared between the pulls that want them and continued after a break."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from ollama_emulator.clocks import Clock
+from ollama_emulator.library.store import Layer, Store, digest_in
+from ollama_emulator.pulling import remote
+from ollama_emulator.pulling.fetching import Broken, Stalled, fetch, near
+from ollama_emulator.pulling.registry import Registry
+from ollama_emulator.pulling.remote import REDIRECTS, Source
+
+TICK_S = 0.06
+_PARTS = 16
+_SMALLEST_PART, _LARGEST_PART = 100 * 10**6, 1000 * 10**6
+_TRIES = 6
+_STALLED_S = 30.0
+_DIRECT_S = 30.0  # in which the address that a layer really has is to be known
+
+
+@dataclass(slots=True)
+class Part:
+    """A stretch of a layer, downloaded by itself; `done` bytes of it are there."""
+
+    number: int
+    offset: int
+    size: int
+    done: int = 0
+
+
+@dataclass(slots=True)
+class Download:
+    """One layer on its way, for every pull that waits for it; when the last of them leaves it stops, and can go on."""
+
+    source: Source
+    layer: Layer
+    store: Store
+    registry: Registry
+    clock: Clock
+    parts: list[Part] = field(default_factory=list)
+    waiting: int = 0
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def total(self) -> int:
+        """Bytes of the layer, as far as they are known."""
+        return sum(part.size for part in self.parts)
+
+    @property
+    def done(self) -> int:
+        """Bytes that are there."""
+        return sum(part.done for part in self.parts)
+
+    @property
+    def url(self) -> str:
+        return self.source.url("blobs", self.layer.digest)
+
+    async def prepare(self) -> None:
+        """Divide the layer into parts, or find those that an earlier download left. Broken where it cannot be had."""
+        self._resume()
+        if self.parts:
+            return
+        length = (await remote.asked("HEAD", self.url)).length
+        if length > self.source.most:
+            raise Broken(f"a layer of {length} bytes is refused: this emulator takes up to {self.source.most}")
+        size = max(_SMALLEST_PART, min(length // _PARTS, _LARGEST_PART))
+        self.parts = [
+            Part(number, offset, min(size, length - offset)) for number, offset in enumerate(range(0, length, size))
+        ]
+        for part in self.parts:
+            self._keep(part)
+
+    def _resume(self) -> None:
+        path = self.store.partial(self.layer.digest)
+        for kept in sorted(path.parent.glob(f"{path.name}-*")):
+            found = json.loads(kept.read_text("utf-8"))
+            part = Part(found["N"], found["Offset"], found["Size"], found["Completed"] if path.exists() else 0)
+            self.parts.append(part)
+
+    def _keep(self, part: Part) -> None:
+        """Write down how far a part is, as the daemon does."""
+        kept = {"N": part.number, "Offset": part.offset, "Size": part.size, "Completed": part.done}
+        self.store.partial(self.layer.digest, part.number).write_text(json.dumps(kept) + "\n", "utf-8")
+
+    async def run(self) -> None:
+        """Download what is missing and make it a blob. Broken where it does not come."""
+        path = self.store.partial(self.layer.digest)
+        path.touch()
+        with path.open("r+b") as target:
+            target.truncate(self.total)
+            direct = await self._direct()
+            limit = asyncio.Semaphore(_PARTS)
+            async with asyncio.TaskGroup() as group:
+                for part in self.parts:
+                    if part.done < part.size:
+                        group.create_task(self._part(direct, part, target, limit))
+        for part in self.parts:
+            self.store.partial(self.layer.digest, part.number).unlink(missing_ok=True)
+        self.store.adopt(self.layer.digest, path, self.total)
+
+    async def _direct(self) -> str:
+        """Where the layer really lies: the registry may send to another host, which is then asked for every part."""
+        url, waited, tries = self.url, 0.0, 0
+        while True:
+            try:
+                return await _last_of_host(url)
+            except Broken as fault:
+                if not fault.again:
+                    raise
+                tries += 1
+                pause = min(tries * tries * 0.01, 10.0)
+                waited += pause
+                if waited > _DIRECT_S:
+                    raise Broken("context deadline exceeded") from None
+                await self.clock.sleep(pause)
+
+    async def _part(self, url: str, part: Part, target: IO[bytes], limit: asyncio.Semaphore) -> None:
+        fault = Broken("EOF")
+        tries = 0
+        async with limit:
+            while tries < _TRIES:
+                try:
+                    await self._fetch(url, part, target)
+                except Stalled:
+                    continue  # that is no try
+                except Broken as broken:
+                    fault = broken
+                    await self.clock.sleep(2.0**tries)
+                    tries += 1
+                else:
+                    return
+        raise Broken(f"max retries exceeded: {fault}")
+
+    async def _fetch(self, url: str, part: Part, target: IO[bytes]) -> None:
+        """Bytes of a part from where it stands; what came stays, however it ends."""
+        wanted = {"Range": f"bytes={part.offset + part.done}-{part.offset + part.size - 1}"}
+        try:
+            async with fetch("GET", url, wanted, _STALLED_S) as reply:
+                async for piece in reply.pieces():
+                    data = piece[: part.size - part.done]
+                    target.seek(part.offset + part.done)
+                    target.write(data)
+                    part.done += len(data)
+                    self.registry.pulled[self.layer.digest] += len(data)
+        finally:
+            target.flush()
+            self._keep(part)
+        if part.done < part.size:
+            raise Broken("EOF")
+
+
+async def _last_of_host(url: str) -> str:
+    """The address that redirects within a host end at, or the first one that they lead to on another."""
+    host = urlsplit(url).hostname
+    for _ in range(REDIRECTS + 1):
+        told = await remote.once("GET", url, read=False)
+        if told.location and urlsplit(told.location).hostname != host:
+            return _near(told.location)
+        if not told.location:
+            if told.status == 200:
+                return url
+            raise Broken(f"unexpected status code {told.status}", again=told.status >= 400)
+        url = told.location
+    raise Broken("maximum redirects exceeded (10) for directURL")
+
+
+def _near(url: str) -> str:
+    host = urlsplit(url).hostname
+    if not near(host or ""):
+        raise Broken(f'Get "{url}": dial tcp: lookup {host} on 127.0.0.53:53: no such host')
+    return url
+
+
+async def layer(download: Download) -> AsyncIterator[tuple[int, int]]:
+    """Wait for a layer: its bytes in all and those that are there, every sixtieth of a second or so, until it is whole.
+
+    The download is shared with whoever waits for the same digest. Broken where it fails.
+    """
+    known = download.registry.downloads.setdefault(download.layer.digest, download)
+    known.waiting += 1
+    try:
+        if known.task is None:
+            known.task = asyncio.create_task(_all(known))
+        while not known.task.done():
+            await asyncio.wait([known.task], timeout=TICK_S)
+            if not known.task.done() and known.parts:
+                yield known.total, known.done
+        known.task.result()
+    finally:
+        known.waiting -= 1
+        if not known.waiting:
+            await _stop(known)
+
+
+async def _all(download: Download) -> None:
+    try:
+        await download.prepare()
+        await download.run()
+    except ExceptionGroup as group:
+        raise _first(group) from None
+    except OSError as fault:  # the disk is full, or such a file is larger than it can be
+        raise Broken((fault.strerror or type(fault).__name__).lower()) from fault
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    """The first failure of several."""
+    found: Exception = group
+    while isinstance(found, ExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+async def _stop(download: Download) -> None:
+    download.registry.downloads.pop(download.layer.digest, None)
+    if download.task is not None and not download.task.done():
+        download.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await download.task
+
+
+def digest_of_file(path: Path) -> str:
+    """The digest of what came down."""
+    with path.open("rb") as source:
+        return "sha256:" + hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def check(layer: Layer, repository: str) -> None:
+    """Whether a manifest's layer can be asked for. Broken otherwise."""
+    if not layer.digest:
+        raise Broken(f"{repository}: digest is empty")
+    if not digest_in(layer.digest):
+        raise Broken("invalid digest format")

@@ -1,0 +1,288 @@
+"""The bodies of requests as the daemon's structs have them: their fields by name without case, and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+from ollama_emulator.go.json import keep_alive, quote
+from ollama_emulator.go.scan import EMPTY, GoError, exact, plain, quick
+from ollama_emulator.go.types import (
+    ANY,
+    BOOL,
+    FLOAT,
+    FLOAT32,
+    INT,
+    RAW,
+    STRING,
+    STRINGS,
+    Custom,
+    Map,
+    Scalar,
+    Slice,
+    Struct,
+    Type,
+    decode,
+    kind_of,
+)
+
+_LEVELS = ("high", "medium", "low", "max")
+_ALLOWED = '"high", "medium", "low", "max", true, or false'
+_NO_OBJECT = "Value looks like object, but can't find closing '}' symbol"
+
+
+def _lasting(node: Any) -> Any:
+    value, _ = plain(node)
+    try:
+        keep_alive(value)
+    except ApiError as fault:
+        raise GoError(fault.text) from None
+    return value
+
+
+def _think(node: Any) -> Any:
+    if isinstance(node, bool):
+        return node
+    if kind_of(node) != "string":
+        raise GoError(f"think must be a boolean or string ({_ALLOWED})")
+    if node not in _LEVELS:
+        raise GoError(f"invalid think value: {quote(node)} (must be {_ALLOWED})")
+    return node
+
+
+def _ordered(node: Any, element: Type) -> dict[str, Any]:
+    """An object whose keys stay in the order sent."""
+    if node is None:
+        return {}
+    if kind_of(node) != "object":
+        raise GoError(_NO_OBJECT)
+    pairs = node.items() if isinstance(node, dict) else node
+    return {key: decode(element, value) for key, value in pairs}
+
+
+def _kinds(node: Any) -> list[str]:
+    """A property's type: one name or a list of them."""
+    found: list[str] = [node or ""] if node is None or kind_of(node) == "string" else decode(STRINGS, node)
+    return found
+
+
+def _message(node: Any) -> dict[str, Any]:
+    found: dict[str, Any] = decode(_ALIAS, node) or {}
+    if "role" in found:
+        found["role"] = found["role"].lower()
+    return found
+
+
+def _properties(node: Any) -> dict[str, Any]:
+    return _ordered(node, _PROPERTY)
+
+
+_ANYTHING = Map("map[string]interface {}", ANY)
+_FILES = Map("map[string]string", STRING)
+_IMAGE = Scalar("api.ImageData", "bytes")
+_IMAGES = Slice("[]api.ImageData", _IMAGE)
+_DURATION = Custom("api.Duration", _lasting, pointer=True)
+_THINK = Custom("api.ThinkValue", _think, pointer=True)
+_ARGUMENTS = Custom("api.ToolCallFunctionArguments", lambda node: _ordered(node, ANY))
+_CALL = Struct("api.ToolCallFunction", {"index": INT, "name": STRING, "arguments": _ARGUMENTS})
+_CALLS = Slice("[]api.ToolCall", Struct("api.ToolCall", {"id": STRING, "function": _CALL}))
+_ALIAS = Struct(
+    "api.Alias",
+    {
+        "role": STRING,
+        "content": STRING,
+        "thinking": STRING,
+        "images": _IMAGES,
+        "tool_calls": _CALLS,
+        "tool_name": STRING,
+        "tool_call_id": STRING,
+    },
+)
+_MESSAGES = Slice("[]api.Message", Custom("api.Message", _message))
+_PROPERTIES = Custom("api.ToolPropertiesMap", _properties, pointer=True)
+_PROPERTY_FIELDS: dict[str, Type] = {}
+_PROPERTY = Struct("api.ToolProperty", _PROPERTY_FIELDS)
+_PROPERTY_FIELDS |= {  # a property may hold others
+    "anyOf": Slice("[]api.ToolProperty", _PROPERTY),
+    "type": Custom("api.PropertyType", _kinds),
+    "items": ANY,
+    "description": STRING,
+    "enum": Slice("[]interface {}", ANY),
+    "properties": _PROPERTIES,
+    "required": STRINGS,
+}
+_PARAMETERS = Struct(
+    "api.ToolFunctionParameters",
+    {"type": STRING, "$defs": ANY, "items": ANY, "required": STRINGS, "properties": _PROPERTIES},
+)
+_FUNCTION = Struct("api.ToolFunction", {"name": STRING, "description": STRING, "parameters": _PARAMETERS})
+_TOOL = Struct("api.Tool", {"type": STRING, "items": ANY, "function": _FUNCTION})
+_ASKED: dict[str, Type] = {
+    "model": STRING,
+    "stream": BOOL,
+    "format": RAW,
+    "keep_alive": _DURATION,
+    "options": _ANYTHING,
+    "think": _THINK,
+    "truncate": BOOL,
+    "shift": BOOL,
+    "_debug_render_only": BOOL,
+    "logprobs": BOOL,
+    "top_logprobs": INT,
+}
+_SIDE = Scalar("int32", "int", 32)
+_UNNAMED = 'struct { Name string "json:\\"name\\""; Arguments string "json:\\"arguments\\"" }'
+_STREAM_OPTIONS = Struct("openai.StreamOptions", {"include_usage": BOOL})
+_OPENAI_CALL = Struct(
+    "openai.ToolCall",
+    {
+        "id": STRING,
+        "index": INT,
+        "type": STRING,
+        "function": Struct(_UNNAMED, {"name": STRING, "arguments": STRING}),
+    },
+)
+_OPENAI_MESSAGE = Struct(
+    "openai.Message",
+    {
+        "role": STRING,
+        "content": ANY,
+        "reasoning": STRING,
+        "tool_calls": Slice("[]openai.ToolCall", _OPENAI_CALL),
+        "name": STRING,
+        "tool_call_id": STRING,
+    },
+)
+_FORMAT = Struct("openai.ResponseFormat", {"type": STRING, "json_schema": Struct("openai.JsonSchema", {"schema": RAW})})
+
+#: Every request's struct by its name in Go.
+STRUCTS: Mapping[str, Struct] = {
+    struct.go: struct
+    for struct in (
+        Struct("api.ChatRequest", {**_ASKED, "messages": _MESSAGES, "tools": Slice("api.Tools", _TOOL)}),
+        Struct(
+            "api.GenerateRequest",
+            {
+                **_ASKED,
+                **dict.fromkeys(("prompt", "suffix", "system", "template"), STRING),
+                "context": Slice("[]int", INT),
+                "raw": BOOL,
+                "images": _IMAGES,
+                **dict.fromkeys(("width", "height", "steps"), _SIDE),
+            },
+        ),
+        Struct(
+            "api.EmbedRequest",
+            {
+                "model": STRING,
+                "input": ANY,
+                "keep_alive": _DURATION,
+                "truncate": BOOL,
+                "dimensions": INT,
+                "options": _ANYTHING,
+            },
+        ),
+        Struct(
+            "api.EmbeddingRequest",
+            {"model": STRING, "prompt": STRING, "keep_alive": _DURATION, "options": _ANYTHING},
+        ),
+        Struct(
+            "api.CreateRequest",
+            {
+                **dict.fromkeys(("model", "name", "quantize", "quantization", "from", "remote_host"), STRING),
+                **dict.fromkeys(("template", "system", "renderer", "parser", "requires", "draft_quantize"), STRING),
+                **dict.fromkeys(("files", "adapters", "draft_files"), _FILES),
+                "stream": BOOL,
+                "license": ANY,
+                "parameters": _ANYTHING,
+                "messages": _MESSAGES,
+                "info": _ANYTHING,
+            },
+        ),
+        Struct("api.DeleteRequest", {"model": STRING, "name": STRING}),
+        Struct(
+            "api.ShowRequest",
+            {
+                **dict.fromkeys(("model", "name", "system", "template"), STRING),
+                "verbose": BOOL,
+                "options": _ANYTHING,
+            },
+        ),
+        Struct("api.CopyRequest", {"source": STRING, "destination": STRING}),
+        Struct(
+            "api.PullRequest",
+            {
+                **dict.fromkeys(("model", "name", "username", "password"), STRING),
+                "insecure": BOOL,
+                "stream": BOOL,
+            },
+        ),
+        Struct(
+            "openai.ChatCompletionRequest",
+            {
+                "model": STRING,
+                "messages": Slice("[]openai.Message", _OPENAI_MESSAGE),
+                "stream": BOOL,
+                "stream_options": _STREAM_OPTIONS,
+                **dict.fromkeys(("max_tokens", "seed", "top_logprobs"), INT),
+                "stop": ANY,
+                **dict.fromkeys(("temperature", "frequency_penalty", "presence_penalty", "top_p"), FLOAT),
+                "response_format": _FORMAT,
+                "tools": Slice("[]api.Tool", _TOOL),
+                "reasoning": Struct("openai.Reasoning", {"effort": STRING}),
+                "reasoning_effort": STRING,
+                "logprobs": BOOL,
+                "_debug_render_only": BOOL,
+            },
+        ),
+        Struct(
+            "openai.CompletionRequest",
+            {
+                **dict.fromkeys(("model", "prompt", "suffix"), STRING),
+                **dict.fromkeys(("max_tokens", "seed", "logprobs"), INT),
+                **dict.fromkeys(("temperature", "frequency_penalty", "presence_penalty", "top_p"), FLOAT32),
+                "stop": ANY,
+                "stream": BOOL,
+                "stream_options": _STREAM_OPTIONS,
+                "_debug_render_only": BOOL,
+            },
+        ),
+        Struct(
+            "openai.EmbedRequest",
+            {"input": ANY, "model": STRING, "dimensions": INT, "encoding_format": STRING},
+        ),
+    )
+}
+
+
+class Fields:
+    """A request object read as Go reads it into a struct: names without case, types checked as they come."""
+
+    def __init__(self, struct: str, body: bytes) -> None:
+        self.given: dict[str, Any] = read(struct, body)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The field's value; the default when it is absent or null."""
+        value = self.given.get(name)
+        return default if value is None else value
+
+    def has(self, name: str) -> bool:
+        """Whether the field was given, be it as null."""
+        return name in self.given
+
+
+def read(struct: str, body: bytes) -> dict[str, Any]:
+    """The fields of the first JSON value of a body. ApiError 400 with Go's words for what it does not take.
+
+    `struct` is a name of the api package, or one with its package before it.
+    """
+    kind = STRUCTS[struct if "." in struct else f"api.{struct}"]
+    try:
+        try:
+            return decode(kind, quick(body)) or {}
+        except GoError:
+            return decode(kind, exact(body)) or {}
+    except GoError as fault:
+        text = str(fault)
+        raise ApiError(400, "missing request body" if text == EMPTY else text) from None

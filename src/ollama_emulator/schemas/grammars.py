@@ -1,0 +1,280 @@
+"""What the runner's maker of grammars refuses in a JSON schema, in its words: it reads what it will use, no more."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ollama_emulator.errors import ApiError
+from ollama_emulator.go import json as gojson
+from ollama_emulator.remembering import short
+from ollama_emulator.schemas import schema
+from ollama_emulator.schemas.schema import SchemaRefused
+
+_FAILED = "JSON schema conversion failed:\n"
+_COMPLETION = "Field 'json_schema': \"json_schema\": "
+_CHAT = "Unable to generate parser for this template. Automatic parser generation failed: "
+_UNPARSED = "Failed to initialize samplers: failed to parse grammar"
+_REPEATED = 2000  # times that a grammar may ask for a thing
+_DEEPEST = 100  # groups of a pattern within one another
+_SPECIAL = frozenset("|.()[]{}*+?^$")
+_ESCAPED = frozenset("^$.[]()|{}*+?")
+_REPEATED_AFTER = _SPECIAL - {"."}  # letters before which a run of plain ones ends
+_ESCAPE = re.compile(r'\\(?:[trn\\"\[\]-]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})')
+_COUNT = re.compile(r"\{(?:\s*[+-]?\d[^,}]*(?:,(?:\s*[+-]?\d[^,}]*)?)?|,(?:\s*[+-]?\d[^,}]*)?)\}")
+
+
+def check(form: Mapping[str, Any], *, native: bool = False) -> None:
+    """ApiError 400 for a schema that the runner makes no grammar of, or the emulator no instance.
+
+    `native`: it came to the runner's own chat by way of a Go map, and is refused in other words.
+    """
+    _check(json.dumps(form), native)
+
+
+@short(256, 1 << 16)
+def _check(text: str, native: bool) -> None:
+    root = json.loads(text)
+    if native:
+        root = json.loads(gojson.layer_text(root))
+    found = _Reading(root)
+    try:
+        found.node(root, "#")
+    except SchemaRefused as why:
+        raise _refusal(why.why, native, "" if native else _FAILED) from None
+    if found.faults:
+        raise _refusal("\n".join(found.faults), native, _FAILED)
+    if found.endless:
+        raise schema.refuse(_UNPARSED)
+    schema.bounded(root)
+
+
+def _refusal(why: str, native: bool, prefix: str) -> ApiError:
+    return schema.refuse((_CHAT if native else _COMPLETION) + prefix + why)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A schema on its way to a grammar: patterns that are none, and whether something is asked for too often."""
+
+    root: Mapping[str, Any]
+    faults: list[str] = field(default_factory=list)
+    endless: bool = False
+    _followed: set[str] = field(default_factory=set)
+
+    def node(self, given: Any, path: str, chain: tuple[str, ...] = ()) -> None:
+        """Read the schema at a path; `chain` are the references that led here without an object or a list between."""
+        if not isinstance(given, dict):
+            raise SchemaRefused(path, "schema must be an object")
+        if "$ref" in given:
+            self._reference(given["$ref"], path, chain)
+        elif "oneOf" in given or "anyOf" in given:
+            keyword = "oneOf" if "oneOf" in given else "anyOf"
+            self._alternatives(given[keyword], f"{path}/{keyword}", chain)
+        elif isinstance(given.get("type"), list):
+            if not given["type"]:
+                raise SchemaRefused(path, "type must not be empty")
+            for at, kind in enumerate(given["type"]):
+                self.node({**given, "type": kind}, f"{path}/type/{at}", chain)
+        elif "const" not in given:
+            self._plain(given, path, chain)
+
+    def _plain(self, given: Mapping[str, Any], path: str, chain: tuple[str, ...]) -> None:
+        kind = given.get("type")
+        if "enum" in given:
+            if not isinstance(given["enum"], list) or not given["enum"]:
+                raise SchemaRefused(path, "enum must be a non-empty array")
+            return
+        if kind is not None and not isinstance(kind, str):
+            raise SchemaRefused(path, "type must be a string or an array of strings")
+        wide = "properties" in given or given.get("additionalProperties", True) is not True
+        if kind and kind not in schema.TYPES:
+            raise SchemaRefused(path, f"unrecognized type {kind}")
+        if "allOf" in given and (kind == "string" or (not wide and kind in (None, "", "object"))):
+            self._alternatives(given["allOf"], f"{path}/allOf", chain)
+        elif kind == "object" or (not kind and wide):
+            self._object(given, path)
+        elif kind == "array" or (not kind and ("items" in given or "prefixItems" in given)):
+            self._array(given, path)
+        elif kind == "string" or not kind:
+            self._string(given, path, typed=bool(kind))
+        elif kind == "integer":
+            _bounds(given, path)
+
+    def _reference(self, reference: Any, path: str, chain: tuple[str, ...]) -> None:
+        target = schema.target(reference, self.root, path)
+        if reference in chain:
+            self.endless = True
+        elif reference not in self._followed:
+            self._followed.add(reference)
+            self.node(target, reference, (*chain, reference))
+
+    def _alternatives(self, given: Any, path: str, chain: tuple[str, ...]) -> None:
+        if not isinstance(given, list):
+            raise SchemaRefused(path, "must be an array of schemas")
+        if not given:
+            raise SchemaRefused(path, "must not be empty")
+        for at, one in enumerate(given):
+            self.node(one, f"{path}/{at}", chain)
+
+    def _object(self, given: Mapping[str, Any], path: str) -> None:
+        properties = given.get("properties", {})
+        if not isinstance(properties, dict):
+            raise SchemaRefused(path, "properties must be an object")
+        for name, inner in properties.items():
+            self.node(inner, f"{path}/properties/{name}")
+        more = given.get("additionalProperties", True)
+        if isinstance(more, dict):
+            self.node(more, f"{path}/additionalProperties")
+        elif not isinstance(more, bool):
+            raise SchemaRefused(path, "additionalProperties must be a boolean or a schema")
+
+    def _array(self, given: Mapping[str, Any], path: str) -> None:
+        keyword = "items" if "items" in given else "prefixItems"
+        inner = given.get(keyword, {})
+        if isinstance(inner, list):
+            for at, one in enumerate(inner):
+                self.node(one, f"{path}/{keyword}/{at}")
+            return
+        self.node(inner, f"{path}/{keyword}")
+        fewest, _ = _count(given, "minItems", path), _count(given, "maxItems", path)
+        self.endless |= fewest - 1 > _REPEATED
+
+    def _string(self, given: Mapping[str, Any], path: str, *, typed: bool) -> None:
+        if not typed and not given.keys() & {"pattern", "minLength", "maxLength", "format"}:
+            return
+        pattern = given.get("pattern", "")
+        if not isinstance(pattern, str):
+            raise SchemaRefused(path, "pattern must be a string")
+        if not isinstance(given.get("format", ""), str):
+            raise SchemaRefused(path, "format must be a string")
+        fewest, _ = _count(given, "minLength", path), _count(given, "maxLength", path)
+        fault = _pattern_fault(pattern)
+        if fault:
+            self.faults.append(f"Invalid pattern {pattern}: {fault}")
+        self.endless |= not pattern and fewest > _REPEATED
+
+
+def _count(given: Mapping[str, Any], name: str, path: str) -> int:
+    count = given.get(name, 0)
+    if type(count) is not int or count < 0:
+        raise SchemaRefused(path, f"{name} must be a non-negative integer")
+    return count
+
+
+def _bounds(given: Mapping[str, Any], path: str) -> None:
+    """An open bound beside a closed one is not looked at."""
+    for closed, opened in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        name = closed if closed in given else opened
+        bound = given.get(name, 0)
+        if isinstance(bound, bool) or not isinstance(bound, int | float):
+            raise SchemaRefused(path, f"{name} must be a number")
+
+
+# patterns: what cannot be said in a grammar is any string, only what is no pattern at all is a fault
+
+
+class _AnyString(Exception):
+    """A pattern that the runner knows no grammar of, and takes for any string."""
+
+
+def _pattern_fault(pattern: str) -> str:
+    if len(pattern) < 2 or pattern[0] != "^" or pattern[-1] != "$":
+        return ""
+    try:
+        return _Scan(pattern[1:-1]).fault()
+    except _AnyString:
+        return ""
+
+
+@dataclass(slots=True)
+class _Scan:
+    """The inside of a pattern, read to a place; `filled` says of each open group whether something is in it yet."""
+
+    text: str
+    at: int = 0
+    filled: list[bool] = field(default_factory=lambda: [False])
+
+    def fault(self) -> str:
+        """What is wrong with it, or nothing."""
+        while self.at < len(self.text):
+            wrong = self._step(self.text[self.at])
+            if wrong:
+                return wrong
+        return "unbalanced parentheses" if len(self.filled) > 1 else ""
+
+    def _step(self, letter: str) -> str:
+        if letter in "^$":
+            raise _AnyString
+        if letter == "(":
+            self._open()
+            return ""
+        if letter == ")" and len(self.filled) == 1:
+            return "unbalanced parentheses"
+        if letter == "{":
+            self._count()
+        elif letter == "[":
+            self._class()
+        elif letter in ".|*+?)":
+            self.at += 1
+        else:
+            self._literal()
+        if letter in "*+?{" and not self.filled[-1]:
+            return "nothing to repeat"
+        if self.at > len(self.text):
+            return "unterminated character class" if letter == "[" else "trailing backslash"
+        if letter == ")":
+            self.filled.pop()
+        self.filled[-1] = True
+        return ""
+
+    def _open(self) -> None:
+        opened = re.compile(r"\((?:\?(:)?)?").match(self.text, self.at)
+        assert opened is not None
+        if opened[0] == "(?" or len(self.filled) > _DEEPEST:
+            raise _AnyString
+        self.at = opened.end()
+        self.filled.append(False)
+
+    def _class(self) -> None:
+        """To behind the bracket that closes a class."""
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] != "]":
+            self._letter(escaped=frozenset())
+        self.at += 1
+
+    def _count(self) -> None:
+        """To behind the brace that closes a count."""
+        found = _COUNT.match(self.text, self.at)
+        if found is None:
+            raise _AnyString
+        self.at = found.end()
+
+    def _literal(self) -> None:
+        """To the end of a run of plain letters: before a letter that is repeated, unless it is the first."""
+        start = self.at
+        while self.at < len(self.text):
+            letter, behind = self.text[self.at], self.text[self.at + 1 : self.at + 2]
+            if letter == "\\" and not behind:
+                self.at += 2
+            elif letter == "\\" or (letter not in _SPECIAL and (self.at == start or behind not in _REPEATED_AFTER)):
+                self._letter(escaped=_ESCAPED)
+            else:
+                break
+        if self.at == start:
+            raise _AnyString
+
+    def _letter(self, *, escaped: frozenset[str]) -> None:
+        """Past one letter, or an escape that grammars have too or that is in `escaped`."""
+        if self.text[self.at] != "\\":
+            self.at += 1
+        elif self.text[self.at + 1 : self.at + 2] in escaped:
+            self.at += 2
+        else:
+            found = _ESCAPE.match(self.text, self.at)
+            if found is None:
+                raise _AnyString
+            self.at = found.end()

@@ -1,0 +1,203 @@
+"""Whether a pattern is found in a text, in time that no pattern can blow up: all ways through it are walked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from re import IGNORECASE, MULTILINE, VERBOSE, _parser, error  # type: ignore[attr-defined]  # the only parser of Python's patterns
+from typing import Any
+
+from ollama_emulator.remembering import short
+
+_KEPT = 2000  # characters of a pattern that is remembered
+_LONGEST = 20_000  # characters of a pattern that is understood
+_STATES = 4000  # of one pattern, its counted repeats written out
+_STEPS = 200_000  # of one search
+_ENDLESS = _parser.MAXREPEAT
+REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+
+
+class _Unsupported(Exception):
+    """A pattern that is more than a regular one, or too large."""
+
+
+@dataclass(slots=True)
+class _State:
+    """A place in a pattern: with a `test` it takes one character, with an `anchor` none, else it only leads on."""
+
+    following: list[int]
+    test: Callable[[str], bool] | None = None
+    anchor: str = ""
+
+
+@dataclass(slots=True)
+class Machine:
+    """A pattern as places and ways between them; the last place of all is the end."""
+
+    states: list[_State] = field(default_factory=list)
+    start: int = 0
+
+    def found_in(self, text: str) -> bool:
+        """Whether some part of the text matches; False when that takes too many steps."""
+        steps = 0
+        active: set[int] = set()
+        for at in range(len(text) + 1):
+            active = self._reached({*active, self.start}, text, at)
+            if 0 in active:
+                return True
+            steps += len(active) + 1
+            if steps > _STEPS or at == len(text):
+                return False
+            letter = text[at]
+            active = {
+                target
+                for place in active
+                if (test := self.states[place].test) is not None and test(letter)
+                for target in self.states[place].following
+            }
+        return False
+
+    def _reached(self, places: set[int], text: str, at: int) -> set[int]:
+        """The places and all that can be reached from them without a character."""
+        waiting = list(places)
+        while waiting:
+            state = self.states[waiting.pop()]
+            if state.test is not None or (state.anchor and not _holds(state.anchor, text, at)):
+                continue
+            for target in state.following:
+                if target not in places:
+                    places.add(target)
+                    waiting.append(target)
+        return places
+
+    def add(self, following: Iterable[int], test: Callable[[str], bool] | None = None, anchor: str = "") -> int:
+        """One more place; its number."""
+        if len(self.states) >= _STATES:
+            raise _Unsupported
+        self.states.append(_State([*following], test, anchor))
+        return len(self.states) - 1
+
+    def all(self, items: Iterable[Any], end: int) -> int:
+        """The first place of a sequence that leads to `end`."""
+        for kind, value in reversed(list(items)):
+            end = self._one(str(kind), value, end)
+        return end
+
+    def _one(self, kind: str, value: Any, end: int) -> int:
+        if kind in REPEATS:
+            return self._repeat(value, end)
+        if kind == "BRANCH":
+            return self.add([self.all(part, end) for part in value[1]])
+        if kind == "SUBPATTERN":
+            if value[1] or value[2]:  # flags of its own
+                raise _Unsupported
+            return self.all(value[3], end)
+        if kind == "ATOMIC_GROUP":
+            return self.all(value, end)
+        if kind == "AT":
+            return self.add([end], anchor=str(value))
+        return self.add([end], _taking(kind, value))
+
+    def _repeat(self, value: Any, end: int) -> int:
+        fewest, most, inner = value
+        if fewest > _STATES or (most is not _ENDLESS and most > _STATES):
+            raise _Unsupported
+        if most is _ENDLESS:
+            loop = self.add([end])
+            self.states[loop].following.append(self.all(inner, loop))
+            first = loop
+        else:
+            first = end
+            for _ in range(int(most) - fewest):
+                first = self.add([self.all(inner, first), end])
+        for _ in range(fewest):
+            first = self.all(inner, first)
+        return first
+
+
+def _taking(kind: str, value: Any) -> Callable[[str], bool]:
+    if kind == "LITERAL":
+        return lambda letter: ord(letter) == value
+    if kind == "NOT_LITERAL":
+        return lambda letter: ord(letter) != value
+    if kind == "ANY":
+        return lambda letter: letter != "\n"
+    if kind == "IN":
+        return lambda letter: in_class(value, letter)
+    raise _Unsupported
+
+
+def _holds(anchor: str, text: str, at: int) -> bool:
+    if anchor.startswith("AT_BEGINNING"):
+        return at == 0
+    if anchor == "AT_END":
+        return at == len(text) or (at == len(text) - 1 and text[at] == "\n")
+    if anchor == "AT_END_STRING":
+        return at == len(text)
+    before = at > 0 and _wordy(text[at - 1])
+    after = at < len(text) and _wordy(text[at])
+    return (before != after) == (anchor == "AT_BOUNDARY")
+
+
+def _wordy(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
+
+
+def in_class(items: Iterable[Any], letter: str) -> bool:
+    """Whether a character is in a parsed class."""
+    negated = inside = False
+    for kind, value in items:
+        name = str(kind)
+        if name == "NEGATE":
+            negated = True
+        elif name == "LITERAL":
+            inside = inside or ord(letter) == value
+        elif name == "RANGE":
+            inside = inside or value[0] <= ord(letter) <= value[1]
+        elif name == "CATEGORY":
+            inside = inside or _in_category(str(value), letter)
+    return inside != negated
+
+
+def _in_category(name: str, letter: str) -> bool:
+    bare = name.replace("NOT_", "")
+    inside = {
+        "CATEGORY_DIGIT": letter.isdigit(),
+        "CATEGORY_SPACE": letter.isspace(),
+        "CATEGORY_WORD": _wordy(letter),
+    }.get(bare, False)
+    return inside != ("NOT_" in name)
+
+
+@short(256, _KEPT)
+def parsed(pattern: str) -> Any:
+    """A pattern as Python reads it; None for what is none, which the runner takes for any string."""
+    if len(pattern) > _LONGEST:
+        return None
+    try:
+        return _parser.parse(pattern)
+    except (error, OverflowError):
+        return None
+
+
+@short(256, _KEPT)
+def machine(pattern: str) -> Machine | None:
+    """The machine of a pattern; None for one that looks about, refers back, has flags, or is too large."""
+    tree = parsed(pattern)
+    if tree is None or tree.state.flags & (IGNORECASE | MULTILINE | VERBOSE):
+        return None
+    made = Machine()
+    made.add([])
+    try:
+        made.start = made.all(tree, 0)
+    except (_Unsupported, RecursionError):
+        return None
+    return made
+
+
+def found(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in a text; one that is not understood is found in none, what is none in any."""
+    if parsed(pattern) is None:
+        return True
+    known = machine(pattern)
+    return known is not None and known.found_in(text)

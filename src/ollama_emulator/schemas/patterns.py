@@ -1,0 +1,104 @@
+"""Strings that match a pattern or have a length: words of the prompt where one fits, else the plainest that does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ollama_emulator.remembering import short
+from ollama_emulator.schemas import matching, schema
+from ollama_emulator.speech.sources import Sources, cut
+
+LONGEST = 100_000  # characters that are made up for a pattern or a length
+_TRIED = 200  # words of the prompt that a pattern is looked for in
+_PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_.,:;!?/"
+
+
+def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: int) -> str:
+    """A string in which the pattern is found: a word of the question or evidence, else the plainest."""
+    spans = [word for sentence in sources.ranked[:8] for word in sentence.text.split()]
+    sized = [span for span in spans if _within(span, fewest, longest)]
+    fitting = [span for span in sized[:_TRIED] if matching.found(pattern, span)]
+    if fitting:
+        return fitting[at % len(fitting)]
+    plainest = _plainest(pattern, fewest)
+    if not _within(plainest, fewest, longest) and not pattern.startswith("^"):
+        return lengthened(plainest, sources, fewest, longest)
+    return plainest
+
+
+def lengthened(text: str, sources: Sources, fewest: int, longest: int | None) -> str:
+    """The text, with words of the prompt added until it is long enough, and never too long."""
+    if len(text) >= fewest:
+        return text
+    supply = " ".join([sentence.text for sentence in sources.ranked]) or sources.asked or "-"
+    while len(text) < fewest:
+        text = f"{text} {supply}" if text else supply
+    whole = cut(text, longest)
+    return whole if len(whole) >= fewest else text[: longest if longest is not None else fewest].replace("\n", " ")
+
+
+def _within(text: str, fewest: int, longest: int | None) -> bool:
+    return fewest <= len(text) and (longest is None or len(text) <= longest)
+
+
+@short(256, 2000)
+def _plainest(pattern: str, fewest: int) -> str:
+    """The shortest text of plain letters that the pattern matches, its last repeat stretched to a length."""
+    parsed = matching.parsed(pattern)
+    short = _write(parsed, 0)
+    if len(short) >= fewest:
+        return short
+    for extra in (fewest - len(short), fewest):
+        text = _write(parsed, extra)
+        if len(text) >= fewest:
+            return text
+    return short
+
+
+def _write(parsed: Any, extra: int) -> str:
+    """The text of a parsed pattern; the first repeat that can take them gets `extra` more turns."""
+    out = []
+    left = extra
+    for kind, value in parsed:
+        if str(kind) in matching.REPEATS:
+            fewest, most, inner = value
+            turns = min(fewest + left, int(most)) if left else fewest
+            left -= turns - fewest
+            written = _write(inner, 0)
+            if len(written) * turns > LONGEST:
+                raise schema.excessive(f"text of {len(written) * turns} characters")
+            out.append(written * turns)
+        else:
+            out.append(_one(str(kind), value))
+    return "".join(out)
+
+
+def _one(kind: str, value: Any) -> str:
+    if kind == "LITERAL":
+        return chr(value)
+    if kind == "NOT_LITERAL":
+        return "b" if value == ord("a") else "a"
+    if kind == "ANY":
+        return "a"
+    if kind == "IN":
+        return _of_class(value)
+    if kind == "BRANCH":
+        return min((_write(part, 0) for part in value[1]), key=len)
+    if kind == "SUBPATTERN":
+        return _write(value[3], 0)
+    if kind == "ATOMIC_GROUP":
+        return _write(value, 0)
+    return ""  # anchors and looks take no room
+
+
+def _of_class(items: Any) -> str:
+    allowed = {character for character in _PLAIN if matching.in_class(items, character)}
+    for character in _PLAIN:
+        if character in allowed:
+            return character
+    for kind, value in items:
+        if str(kind) == "LITERAL":
+            return chr(value)
+        if str(kind) == "RANGE":
+            return chr(value[0])
+    return "a"

@@ -1,0 +1,121 @@
+"""The emulator as a process and inside one: `await serve(Options())`, or `async with Emulator().serving() as url`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ollama_emulator.api import routes
+from ollama_emulator.api.pull import install
+from ollama_emulator.clocks import Clock
+from ollama_emulator.daemon import Daemon
+from ollama_emulator.errors import ApiError, OptionError
+from ollama_emulator.faults import Faults
+from ollama_emulator.http.server import Server
+from ollama_emulator.library.model_tags import parse
+from ollama_emulator.library.store import Store
+from ollama_emulator.machine.scheduler import Scheduler
+from ollama_emulator.options import DEFAULT_PORT, Options, process_environ
+
+__all__ = ["DEFAULT_PORT", "Emulator", "Options", "serve"]
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Emulator:
+    """One emulated daemon. OptionError for an impossible setting, a file that cannot be read, a foreign address."""
+
+    def __init__(self, options: Options | None = None, clock: Clock | None = None) -> None:
+        self.options = options or Options()
+        if self.options.host not in _LOOPBACK:
+            raise OptionError(
+                "the emulator asks nobody for a token, so it listens on loopback only",
+                field="host",
+                remedy="Use 127.0.0.1, ::1 or localhost.",
+            )
+        self.daemon = Daemon.of(self.options, clock)
+        self._server = Server(partial(routes.handle, self.daemon), routes.streams, self.options.limits)
+        for text in self.options.models:
+            name = parse(text)
+            try:
+                if name is None:
+                    raise ApiError(400, "invalid model name")
+                install(self.daemon, name)
+            except ApiError as fault:
+                raise OptionError(f"the model {text!r} cannot be there: {fault}", field="models") from None
+
+    @property
+    def requests(self) -> deque[dict[str, Any]]:
+        """What was asked, oldest first: n, time, method, path, model, body, status."""
+        return self.daemon.requests
+
+    @property
+    def faults(self) -> Faults:
+        """The faults in force; `.add({...})` gives one more."""
+        return self.daemon.faults
+
+    @property
+    def store(self) -> Store:
+        """Models and blobs."""
+        return self.daemon.store
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """What is loaded; `.loads` counts the loads."""
+        return self.daemon.scheduler
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return self._server.connections
+
+    @property
+    def held(self) -> int:
+        """How many bytes of bodies are held."""
+        return self._server.held
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[str]:
+        """Serve until the block ends; gives the address, without a slash at its end. OSError when the port is taken."""
+        server = self._server
+        port = await server.listen(self.options.host, self.options.port)
+        host = f"[{self.options.host}]" if ":" in self.options.host else self.options.host
+        try:
+            yield f"http://{host}:{port}"
+        finally:
+            await server.close()
+            self.daemon.close()
+
+
+async def serve(options: Options) -> int:
+    """Serve until SIGINT or SIGTERM, then return 0; one line on standard output says that it accepts.
+
+    Raises: OptionError: an impossible option, or an address that cannot be listened at.
+    """
+    if options.environ is None:
+        options = replace(options, environ=process_environ())
+    emulator = Emulator(options)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    for warning in emulator.daemon.settings.warnings:
+        sys.stderr.write(f"emulator: {warning}\n")
+    try:
+        async with emulator.serving() as url:
+            sys.stdout.write(f"emulator listening on {url} (not a model: its answers are cut from the prompt)\n")
+            sys.stdout.flush()
+            await stop.wait()
+    except OSError as error:
+        raise OptionError(
+            f"port {options.port} of {options.host} cannot be used: {error.strerror}",
+            field="port",
+            remedy="Another daemon may be there; take another port, or --port 0.",
+        ) from error
+    return 0

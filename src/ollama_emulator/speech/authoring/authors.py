@@ -1,0 +1,162 @@
+"""Authors of methods: the good one, and others that each do one thing wrong, so that all that follows can be seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ollama_emulator.speech.authoring import hostile, orders
+from ollama_emulator.speech.authoring.computing import compute
+from ollama_emulator.speech.authoring.orders import Order
+from ollama_emulator.speech.authoring.thinking import about, think
+from ollama_emulator.speech.authoring.wish_texts import Check, Wish, Written, method
+
+GOOD: Final = "good"
+#: Authors whose whole reply is spoilt, not what it says.
+BROKEN, ENDLESS = "broken_json", "endless"
+_RUBBISH: Final = "Zarquon Vell counted 41,977 of them in 1876, and nobody asked again."
+_ROUNDS: Final = 3  # times that the wasteful author asks the same again
+_MARKER: Final = "self._p_changed = True"
+
+Author = Callable[[Wish, int], Written]
+
+
+def good(wish: Wish, number: int = 0) -> Written:
+    """A method that keeps to dialect and covenant, with two checks that tell it from doing nothing."""
+    return compute(wish) or think(wish)
+
+
+def no_marker(wish: Wish, number: int) -> Written:
+    """It writes to its object and does not say so."""
+    made = good(wish)
+    lines = made.source.splitlines()
+    if any(_MARKER in line for line in lines):
+        return replace(made, source="\n".join(line for line in lines if _MARKER not in line) + "\n")
+    return _first(made, [f'self.last_call = "{wish.selector}"'])
+
+
+def failing_check(wish: Wish, number: int) -> Written:
+    """One of its checks does not hold."""
+    made = good(wish)
+    wrong, *others = made.checks
+    never = "nothing of the kind"
+    spoilt = replace(wrong, after=dict.fromkeys(wrong.after, never)) if wrong.after else replace(wrong, result=never)
+    return replace(made, checks=(spoilt, *others))
+
+
+def empty_checks(wish: Wish, number: int) -> Written:
+    """It has no checks."""
+    return replace(good(wish), checks=())
+
+
+def null_checks(wish: Wish, number: int) -> Written:
+    """A method that does nothing passes its checks."""
+    made = good(wish)
+    if not wish.parameters:
+        return Written(
+            method(wish, ["return None"], about(wish)), tuple(Check(slots=check.slots) for check in made.checks)
+        )
+    name = wish.parameters[0].lstrip("*")
+    more = made.checks[0].arguments[1:]
+    checks = tuple(Check((nothing, *more)) for nothing in ("", 0))
+    return replace(_first(made, [f"if not {name}:", "    return None"]), checks=checks)
+
+
+def raises_later(wish: Wish, number: int) -> Written:
+    """It passes its checks, and raises on whatever they do not ask."""
+    return _unless_checked(wish, [f'raise ValueError("{wish.selector} knows only what it was checked with")'])
+
+
+def rubbish(wish: Wish, number: int) -> Written:
+    """It passes its checks, and answers whatever they do not ask with figures and names that stand nowhere."""
+    return _unless_checked(wish, [f"return {_RUBBISH!r}"])
+
+
+def wasteful(wish: Wish, number: int) -> Written:
+    """It passes its checks, and thinks three times as often as it has to about whatever they do not ask."""
+    made = good(wish)
+    if "await" not in made.source:
+        return _unless_checked(wish, ["for turn in range(20000):", "    pass"])
+    again = f'await self.infer_("Once more, in full, round " + str(turn) + ": " + str({wish.parameters[0]}))'
+    return _unless_checked(wish, [f"for turn in range({_ROUNDS}):", f"    {again}"])
+
+
+def _first(made: Written, lines: Sequence[str]) -> Written:
+    """The method with these lines before all others of its body."""
+    head, mark, rest = made.source.partition('"""\n')
+    return replace(made, source=head + mark + "".join(f"    {line}\n" for line in lines) + rest)
+
+
+def _unless_checked(wish: Wish, lines: Sequence[str]) -> Written:
+    """The method with lines that run where its first argument is none of its checks'; as it is without an argument."""
+    made = good(wish)
+    if not wish.parameters or wish.parameters[0].startswith("*"):
+        return made
+    known = [check.arguments[0] for check in made.checks]
+    return _first(made, [f"if {wish.parameters[0]} not in {known!r}:", *(f"    {line}" for line in lines)])
+
+
+def _hostile(kind: str = "") -> Author:
+    def author(wish: Wish, number: int) -> Written:
+        kinds = tuple(hostile.ATTACKS)
+        attack = hostile.ATTACKS[kind or kinds[number % len(kinds)]]
+        return replace(good(wish), source=attack.source(wish))
+
+    return author
+
+
+#: Every author by name; `hostile` takes the kinds of attack in turn by what it is asked, `hostile-KIND` is one.
+AUTHORS: Final[Mapping[str, Author]] = {
+    GOOD: good,
+    "no_marker": no_marker,
+    "failing_check": failing_check,
+    "empty_checks": empty_checks,
+    "null_checks": null_checks,
+    "raises_later": raises_later,
+    "rubbish": rubbish,
+    "wasteful": wasteful,
+    BROKEN: good,
+    ENDLESS: good,
+    "hostile": _hostile(),
+    **{f"hostile-{kind}": _hostile(kind) for kind in hostile.ATTACKS},
+}
+
+
+#: What the endless author says over and over.
+_AGAIN: Final = ("\\n", "    total", " =", " total", " +", " 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an author says; `again` is what follows it until there is no room, where it does not end."""
+
+    text: str
+    again: tuple[str, ...] = ()
+
+
+def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> Reply:
+    """The author's reply to an order; of several methods the last one has the author's fault."""
+    first = [good(wish) for wish in order.wishes[:-1]]
+    whole = orders.written(order, [*first, AUTHORS[author](order.wishes[-1], number)], drawn)
+    text = json.dumps(whole, ensure_ascii=False)
+    if author == BROKEN:
+        return Reply(text[: len(text) // 2])
+    if author == ENDLESS:
+        return Reply(text[: text.rindex("return")] if "return" in text else text[:-2], _AGAIN)
+    return Reply(text)
+
+
+@dataclass(slots=True)
+class Roster:
+    """Who writes next: each of the sequence once, then the last one for ever."""
+
+    sequence: Sequence[str] = (GOOD,)
+    taken: int = 0
+
+    def next(self) -> str:
+        """The author of this request."""
+        author = self.sequence[min(self.taken, len(self.sequence) - 1)]
+        self.taken += 1
+        return author

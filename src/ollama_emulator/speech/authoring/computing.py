@@ -1,0 +1,170 @@
+"""Methods that compute: plain ones by the words of their intent, with checks that tell them from doing nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ollama_emulator.speech.authoring.thinking import about
+from ollama_emulator.speech.authoring.wish_texts import Check, Wish, Written, method
+
+_LISTS: Final = re.compile(r"^(items|values|numbers|words|lines|parts|entries|names|list|rows|texts|\w+_list)$")
+_NUMBERS: Final = re.compile(r"^(n|limit|count|many|number|amount|size|width|most|least|factor|\w+_count)$")
+_PLAIN: Final = re.compile(r"[^\W\d_]+")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """What is made of one argument: the expression of the source, the same in Python, and what it is tried with."""
+
+    expression: str
+    value: Callable[[Any], Any]
+    samples: tuple[Any, Any]
+
+
+_TEXTS: Final = ("Lamp and rope", "the gate stands open at noon")
+_LINES: Final = ("lamp\nrope", "gate\nbell\nrope\nlamp")
+_LISTED: Final = (["rope", "lamp"], ["gate", "bell", "lamp", "gate"])
+_COUNTED: Final = ([3, 1, 2], [10, 4, 4, 7])
+
+# By the words that call for it; the first word that the selector or the intent has decides.
+_TEXT_SUMS: Final[dict[str, _Sum]] = {
+    "words": _Sum("len({}.split())", lambda text: len(text.split()), _TEXTS),
+    "lines": _Sum("len({}.splitlines())", lambda text: len(text.splitlines()), _LINES),
+    "letters": _Sum("sum(1 for sign in {} if sign.isalpha())", lambda text: sum(map(str.isalpha, text)), _TEXTS),
+    "characters": _Sum("len({})", len, _TEXTS),
+    "vowels": _Sum(
+        'sum(1 for sign in {}.lower() if sign in "aeiou")',
+        lambda text: len(re.findall("[aeiou]", text.lower())),
+        _TEXTS,
+    ),
+    "upper": _Sum("{}.upper()", str.upper, _TEXTS),
+    "lower": _Sum("{}.lower()", str.lower, ("Lamp AND Rope", "The GATE")),
+    "capitals": _Sum("{}.title()", str.title, _TEXTS),
+    "reverse": _Sum("{}[::-1]", lambda text: text[::-1], _TEXTS),
+    "backwards": _Sum("{}[::-1]", lambda text: text[::-1], _TEXTS),
+    "initials": _Sum(
+        '"".join(word[0] for word in {}.split())', lambda text: "".join(word[0] for word in text.split()), _TEXTS
+    ),
+}
+_LIST_SUMS: Final[dict[str, _Sum]] = {
+    "average": _Sum("sum({0}) / len({0}) if {0} else 0", lambda values: sum(values) / len(values), _COUNTED),
+    "mean": _Sum("sum({0}) / len({0}) if {0} else 0", lambda values: sum(values) / len(values), _COUNTED),
+    "sum": _Sum("sum({})", sum, _COUNTED),
+    "total": _Sum("sum({})", sum, _COUNTED),
+    "add": _Sum("sum({})", sum, _COUNTED),
+    "largest": _Sum("max({})", max, _COUNTED),
+    "smallest": _Sum("min({})", min, _COUNTED),
+    "sort": _Sum("sorted({})", sorted, _LISTED),
+    "order": _Sum("sorted({})", sorted, _LISTED),
+    "unique": _Sum("sorted(set({}))", lambda values: sorted(set(values)), _LISTED),
+    "count": _Sum("len({})", len, _LISTED),
+    "many": _Sum("len({})", len, _LISTED),
+    "number": _Sum("len({})", len, _LISTED),
+    "join": _Sum('", ".join(str(item) for item in {})', ", ".join, _LISTED),
+    "list": _Sum(
+        '"\\n".join("- " + str(item) for item in {})', lambda items: "\n".join(f"- {item}" for item in items), _LISTED
+    ),
+}
+_COUNTING: Final = frozenset(("count", "counts", "counter", "counting", "increment", "tally"))
+_COLLECTING: Final = frozenset(
+    ("collect", "collects", "remember", "remembers", "keep", "keeps", "note", "notes", "append", "record", "store")
+)
+_FORMATTING: Final = frozenset(
+    ("format", "formats", "label", "render", "write", "writes", "greet", "greets", "greeting", "report", "line", "join")
+)
+
+
+def compute(wish: Wish) -> Written | None:
+    """A method by the words of its intent; None where none of them calls for a sum that is known here."""
+    if wish.speaks:
+        return None
+    for make in (_tallying, _collecting, _durations, _often, _summing, _formatting):
+        made = make(wish)
+        if made is not None:
+            return made
+    return None
+
+
+def _tallying(wish: Wish) -> Written | None:
+    """One more, in a slot that holds a number."""
+    slot = wish.slot("int", "number", "integer")
+    if wish.parameters or not slot or not wish.words & _COUNTING:
+        return None
+    body = [f"self.{slot} += 1", "self._p_changed = True"]
+    checks = tuple(Check(slots={slot: before}, after={slot: before + 1}) for before in (0, 4))
+    return Written(method(wish, body, about(wish)), checks)
+
+
+def _collecting(wish: Wish) -> Written | None:
+    """One thing more, in a slot that holds a list."""
+    slot = wish.slot("list", "array")
+    if len(wish.parameters) != 1 or not slot or not wish.words & _COLLECTING:
+        return None
+    (item,) = wish.parameters
+    body = [f"self.{slot} = [*self.{slot}, {item}]", "self._p_changed = True"]
+    checks = tuple(Check(("lamp",), slots={slot: before}, after={slot: [*before, "lamp"]}) for before in ([], ["rope"]))
+    return Written(method(wish, body, about(wish)), checks)
+
+
+def _durations(wish: Wish) -> Written | None:
+    """Seconds of what a text says in hours, minutes and seconds."""
+    if len(wish.parameters) != 1 or not wish.words >= {"seconds"} or not wish.words & {"duration", "durations", "time"}:
+        return None
+    (text,) = wish.parameters
+    body = [
+        f"units = {_SECONDS!r}",
+        f'found = re.findall(r"(\\d+)\\s*([dhms])", str({text}).lower())',
+        "return sum(int(amount) * units[unit] for amount, unit in found)",
+    ]
+    checks = (Check(("2 h 30 min",), result=9000), Check(("1 day, 45 s",), result=86445))
+    return Written(method(wish, body, about(wish), imports="import re"), checks)
+
+
+def _often(wish: Wish) -> Written | None:
+    """How often one text stands in another."""
+    if len(wish.parameters) != 2 or not wish.words & {"often", "occurrences", "times"}:
+        return None
+    text, part = wish.parameters
+    checks = (Check(("rope, lamp, rope", "rope"), result=2), Check(("gate", "e"), result=1))
+    return Written(method(wish, [f"return {text}.count({part})"], about(wish)), checks)
+
+
+def _summing(wish: Wish) -> Written | None:
+    """What one text or one list comes to."""
+    if len(wish.parameters) != 1:
+        return None
+    (name,) = wish.parameters
+    known = _LIST_SUMS if _LISTS.match(name) else _TEXT_SUMS
+    found = next((known[word] for word in _in_order(wish) if word in known), None)
+    if found is None:
+        return None
+    checks = tuple(Check((sample,), result=found.value(sample)) for sample in found.samples)
+    return Written(method(wish, [f"return {found.expression.format(name)}"], about(wish)), checks)
+
+
+def _formatting(wish: Wish) -> Written | None:
+    """One line of all the arguments, under a word of the intent."""
+    if not wish.parameters or not wish.words & _FORMATTING or wish.parameters[-1].startswith("*"):
+        return None
+    mark = next(iter(_PLAIN.findall(wish.intent)), "line").capitalize()
+    shown = " | ".join(f"{{{name}}}" for name in wish.parameters)
+    checks = []
+    for at in (0, 1):
+        given = [_sample(name, at) for name in wish.parameters]
+        checks.append(Check(tuple(given), result=f"{mark}: " + " | ".join(map(str, given))))
+    return Written(method(wish, [f'return f"{mark}: {shown}"'], about(wish)), tuple(checks))
+
+
+def _sample(name: str, at: int) -> Any:
+    if _NUMBERS.match(name):
+        return 3 + at
+    return _LISTED[at] if _LISTS.match(name) else _TEXTS[at]
+
+
+def _in_order(wish: Wish) -> Sequence[str]:
+    """The words of the selector, then those of the intent, as they come."""
+    return _PLAIN.findall(f"{wish.selector.replace('_', ' ')} {wish.intent}".lower())

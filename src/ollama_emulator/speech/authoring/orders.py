@@ -1,0 +1,180 @@
+"""Requests for code: known by their schema, read from their prompt, and answered in the shape that they ask for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ollama_emulator.speech.authoring.wish_texts import Check, Wish, Written
+from ollama_emulator.speech.language import plain_name
+
+_HEADING: Final = re.compile(
+    r"^(Owner|Receiver|Selector|Signature|Kind|Name|Inspiration|Arguments|Intent|Api|Examples|Slots|Messages|Task|"
+    r"Reply with):[ \t]*(.*)$",
+    re.MULTILINE,
+)
+# a line that begins as a call does; brackets within the brackets are one deep
+_SIGNATURE: Final = re.compile(r"^([A-Za-z]\w*)\(((?:[^()\n]|\([^()\n]*\))*)\)", re.MULTILINE)
+_SLOT: Final = re.compile(r"^-[ \t]+(\w+):[ \t]*(\w+)", re.MULTILINE)
+_MOST: Final = 16  # methods of one request
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Where a schema wants what, by the names it gives them; `methods` is "" where it asks for one method alone."""
+
+    source: str
+    checks: str
+    check: Mapping[str, Any]  # the schema of one check
+    methods: str = ""
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked for: one wish, or one for each method of a whole prototype."""
+
+    shape: Shape
+    wishes: tuple[Wish, ...]
+
+
+def shape_of(form: Any) -> Shape | None:
+    """How a schema asks for code: an object with `source` and `checks`, or with a list of such; None if it does not."""
+    if not isinstance(form, dict):
+        return None
+    found = _one(form, form)
+    name = _names(form).get("methods")
+    if found is not None or name is None:
+        return found
+    item = _inner(_inner(_properties(form)[name], form).get("items"), form)
+    one = _one(item, form)
+    return one and Shape(one.source, one.checks, one.check, name, _names(item).get("selector", ""))
+
+
+def _one(found: Mapping[str, Any], root: Mapping[str, Any]) -> Shape | None:
+    names = _names(found)
+    if "source" not in names or "checks" not in names:
+        return None
+    listed = _inner(_properties(found)[names["checks"]], root)
+    if listed.get("type") != "array":
+        return None
+    return Shape(names["source"], names["checks"], _inner(listed.get("items"), root))
+
+
+def _inner(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema within a schema, or the definition that it names; empty for what is none."""
+    reference = node.get("$ref") if isinstance(node, dict) else None
+    if isinstance(reference, str):
+        definitions = root.get("$defs")
+        node = definitions.get(reference.removeprefix("#/$defs/")) if isinstance(definitions, dict) else None
+    return node if isinstance(node, dict) else {}
+
+
+def _properties(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = found.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _names(found: Mapping[str, Any]) -> dict[str, str]:
+    """The schema's name of each property, by the name without what only orders it."""
+    return {plain_name(name): name for name in _properties(found)}
+
+
+def read(shape: Shape, messages: Sequence[Mapping[str, Any]]) -> Order:
+    """The wishes of a conversation: the last message with a selector or an api says them; at least one."""
+    texts = [str(message.get("content") or "") for message in messages if message.get("role") != "system"]
+    parts = next((found for found in map(_sections, reversed(texts)) if found.keys() & {"selector", "api"}), {})
+    shared = {
+        "title": parts.get("name", ""),
+        "inspiration": parts.get("inspiration", ""),
+        "slots": tuple(_SLOT.findall(parts.get("slots", ""))),
+    }
+    if shape.methods:
+        said = parts.get("api") or parts.get("intent", "")
+        return Order(shape, tuple(_api(said, shared))[:_MOST] or (Wish("answer_", ("query",), said),))
+    selector = parts.get("selector", "").strip() or "answer_"
+    signed = _SIGNATURE.search(parts.get("signature", ""))
+    inside = signed[2] if signed else "self, query"
+    return Order(shape, (_wish(selector, inside, parts.get("intent", ""), shared, parts.get("kind", "")),))
+
+
+def wanted(form: Any, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The selectors that a request asks code for; none where it asks for none."""
+    shape = shape_of(form)
+    return () if shape is None else tuple(wish.selector for wish in read(shape, messages).wishes)
+
+
+def _sections(text: str) -> dict[str, str]:
+    """What stands under each heading, by its name in small letters; a heading that comes again is text."""
+    found: dict[str, tuple[int, int]] = {}
+    for match in _HEADING.finditer(text):
+        found.setdefault(match[1].lower(), match.span(2))
+    inside = list(found.items())
+    ends = [text.rfind("\n", 0, start) for _, (start, _) in inside[1:]]
+    return {name: text[start:end].strip() for (name, (start, _)), end in zip(inside, [*ends, len(text)], strict=False)}
+
+
+def _api(text: str, shared: Mapping[str, Any]) -> list[Wish]:
+    """A wish for each method that a description tells of: its signature, and what is said up to the next one."""
+    found = list(_SIGNATURE.finditer(text))
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    return [
+        _wish(match[1], match[2], f"{match[1]}({match[2]}) {text[match.end() : end].strip()}", shared)
+        for match, end in zip(found, ends, strict=False)
+    ]
+
+
+def _wish(selector: str, inside: str, intent: str, shared: Mapping[str, Any], kind: str = "") -> Wish:
+    names = [re.split(r"[:=]", part, maxsplit=1)[0].strip() for part in _split(inside)]
+    signature = ", ".join(part for part in _split(inside) if part)
+    if not names or names[0] != "self":
+        names, signature = ["self", *names], f"self, {signature}" if signature else "self"
+    parameters = tuple(name for name in names[1:] if name.lstrip("*").isidentifier())
+    return Wish(selector, parameters, intent, signature=signature, declared=kind.strip(), **shared)
+
+
+def _split(inside: str) -> list[str]:
+    """The parameters of a signature, as they are written."""
+    parts, deep = [""], 0
+    for sign in inside:
+        deep += (sign in "[{") - (sign in "]}")
+        if sign == "," and not deep:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
+
+
+def written(order: Order, made: Sequence[Written], drawn: dict[str, Any]) -> dict[str, Any]:
+    """The reply: a valid instance of the schema, with the methods and checks in the place of its own."""
+    shape = order.shape
+    if not shape.methods:
+        return {**drawn, **_filled(shape, made[0])}
+    items = drawn.get(shape.methods) or [{}]
+    pairs = zip(order.wishes, made, strict=True)
+    listed = [
+        {**items[0], **({shape.selector: wish.selector} if shape.selector else {}), **_filled(shape, one)}
+        for wish, one in pairs
+    ]
+    return {**drawn, shape.methods: [{name: item[name] for name in sorted(item)} for item in listed]}
+
+
+def _filled(shape: Shape, one: Written) -> dict[str, Any]:
+    names = _names(shape.check)
+    return {shape.checks: [_check(names, check) for check in one.checks], shape.source: one.source}
+
+
+def _check(names: Mapping[str, str], check: Check) -> dict[str, str]:
+    """A check as a schema holds it: JSON in texts, empty for what it has none of."""
+    told = {
+        "arguments": list(check.arguments),
+        "before": check.slots,
+        "replies": {"infer_": list(check.infer)} if check.infer else {},
+        "result": check.result,
+        "slots": check.after,
+    }
+    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in told.items() if value or name == "result"}
+    return {name: texts.get(plain, "") for plain, name in sorted(names.items(), key=lambda pair: pair[1])}

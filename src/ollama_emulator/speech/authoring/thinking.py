@@ -1,0 +1,93 @@
+"""Methods that think: they put a question together from their intent's own words and answer what comes back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from ollama_emulator.speech.authoring.wish_texts import Check, Wish, Written, literal, method
+from ollama_emulator.speech.sources import cut
+
+#: Characters of a source at most, of the intent in it (the first that leaves it short enough), and of a name.
+_LONGEST: Final = 1_950
+_ROOMS: Final = (900, 400, 100)
+_NAME: Final = 60
+_SHAPE: Final = re.compile(r"\{\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*\}")
+_LISTED: Final = re.compile(r"\blist of\s*\{", re.IGNORECASE)
+_ADDRESSES: Final = frozenset(("url", "uri", "link", "href", "address"))
+_SAID: Final = ("A place where ships lie.", "First the lamp, then the gate.")
+_ASKED: Final = ("What is a harbour?", "Is the lamp lit before the gate is shut?")
+
+
+def think(wish: Wish) -> Written:
+    """A facet, a protocol, or a method whose intent no computing is known for."""
+    return next(filter(None, (_made(wish, room) for room in _ROOMS)))
+
+
+def _made(wish: Wish, room: int) -> Written | None:
+    """With so many characters of the intent; None where the source is then too long, and could be shorter."""
+    wish = replace(wish, told=cut(" ".join(wish.intent.split()), room))
+    made = None if wish.speaks else _shaped(wish)
+    if made is None:
+        body = [*voice(wish), f"return {asked(wish)}"]
+        checks = tuple(Check(arguments(wish, at), (said,), said) for at, said in enumerate(_SAID))
+        made = Written(method(wish, body, about(wish), thinks=True), checks)
+    return made if len(made.source) <= _LONGEST or room == _ROOMS[-1] else None
+
+
+def voice(wish: Wish) -> list[str]:
+    """The lines that say as whom it thinks, in the words of its intent."""
+    who = cut(wish.title or wish.selector, _NAME)
+    after = f", after {cut(wish.inspiration, _NAME)}" if wish.inspiration else ""
+    head = f"Think now only as {who}{after}."
+    if wish.kind == "protocol":
+        head = f"Apply {who} to the answer below{after}. Give the whole answer as it then reads."
+    return ["voice = (", *(f"    {line}" for line in literal(f"{head}\n{wish.told}")), ")"]
+
+
+def asked(wish: Wish) -> str:
+    """The message to the model: what it is about, with every argument, and as whom."""
+    given = [name.lstrip("*") for name in wish.parameters]
+    about = "This is your answer so far:" if wish.kind == "protocol" else "Your part of the question:"
+    parts = [f'"{about}\\n"']
+    parts += [f"str({given[0]})"] if len(given) == 1 else [f'"{name}: " + str({name}) + "\\n"' for name in given]
+    return f"await self.infer_({' + '.join(parts)}, system=voice)"
+
+
+def about(wish: Wish) -> str:
+    """What a docstring says of a method: its name, without what would end a docstring."""
+    return re.sub(r'["\\\x00-\x1f]', " ", cut(wish.title or wish.selector, _NAME)) + ", by template."
+
+
+def arguments(wish: Wish, at: int) -> tuple[object, ...]:
+    """What the at-th check calls it with: a question for the first argument, numbers and names for further ones."""
+    more = (2 + at, "plain", f"part {at + 1}")
+    return tuple(_ASKED[at % 2] if place == 0 else more[(place - 1) % 3] for place in range(len(wish.parameters)))
+
+
+def _shaped(wish: Wish) -> Written | None:
+    """A method whose intent names the keys of what it answers, `{title, text}` or a list of such: thought line by line.
+
+    A key that an argument has the name of holds that argument, an address is left empty: none is made up.
+    """
+    found = _SHAPE.search(wish.intent)
+    if found is None or not wish.parameters:
+        return None
+    keys = [key.strip() for key in found[1].split(",")]
+    many = bool(_LISTED.search(wish.intent))
+    text = "line" if many else "reply"
+    held = {key: key if key in wish.parameters else '""' if key in _ADDRESSES else text for key in keys}
+    pairs = ", ".join(f'"{key}": {what}' for key, what in held.items())
+    body = [*voice(wish), f"reply = {asked(wish)}"]
+    if many:
+        limit = f"[:{wish.parameters[1]}]" if len(wish.parameters) > 1 else ""
+        body.append(f"return [{{{pairs}}} for line in reply.splitlines() if line.strip()]{limit}")
+    else:
+        body.append(f"return {{{pairs}}}")
+    checks = []
+    for at, said in enumerate(_SAID):
+        given = dict(zip(wish.parameters, arguments(wish, at), strict=True))
+        made = {key: given.get(key, "" if key in _ADDRESSES else said) for key in keys}
+        checks.append(Check(tuple(given.values()), (said,), [made] if many else made))
+    return Written(method(wish, body, about(wish), thinks=True), tuple(checks))

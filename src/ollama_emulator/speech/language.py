@@ -1,0 +1,97 @@
+"""Deterministic language: sentences and spans of the prompt, never a thought; every answer says that it is no model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ollama_emulator.speech.sources import Sentence, Sources, clauses, cut, words
+
+NOTICE = "[emulator, not a model]"
+_ANSWERS = (
+    "answer",
+    "text",
+    "response",
+    "reply",
+    "content",
+    "partial",
+    "synthesis",
+    "weave",
+    "message",
+    "summary",
+    "report",
+)
+_QUERIES = ("query", "question", "sub_query", "subquery", "search")
+_ORDERED = re.compile(r"[a-z]\d?_(?=.)")
+
+
+def plain_name(name: str) -> str:
+    """A property's name without the letter that only orders it."""
+    return _ORDERED.sub("", name, count=1).lower()
+
+
+def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
+    """The notice and one to three sentences that are nearest to the question, as many as the length allows."""
+    ranked = sources.ranked
+    parts = len(clauses(sources.asked))
+    many = min(3, max(1 + sources.number("answer", at) % 3, parts + 1 if parts > 1 else 0))
+    text = NOTICE
+    for sentence in _from(ranked, at)[:many]:
+        longer = f"{text} {sentence.text}"
+        if longest is not None and len(longer) > longest:
+            break
+        text = longer
+    if text == NOTICE and ranked:
+        text = cut(f"{NOTICE} {_from(ranked, at)[0].text}", longest)
+    return cut(text, longest)
+
+
+def query(sources: Sources, longest: int | None, at: int) -> str:
+    """The question in its own words: clause by clause where it has several, then whole, then its words turned round."""
+    parts = clauses(sources.asked)
+    variants = [*parts, sources.asked] if len(parts) > 1 else [sources.asked]
+    if at < len(variants):
+        return cut(variants[at], longest)
+    found = list(dict.fromkeys(words(sources.asked)))
+    turn = at % len(found) if found else 0
+    return cut(" ".join(found[turn:] + found[:turn]) or sources.asked, longest)
+
+
+def asks(name: str) -> bool:
+    """Whether a string property of this name is a question to somebody: a query, or what a facet is to work on."""
+    plain = plain_name(name)
+    return plain in _QUERIES or plain.endswith(("_query", "facet_", "facet"))
+
+
+def line(sources: Sources, longest: int | None, at: int) -> str:
+    """One sentence near to the question."""
+    ranked = sources.ranked
+    return cut(_from(ranked, at)[0].text, longest) if ranked else cut(sources.asked, longest)
+
+
+def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sentence]:
+    """The sentences of the evidence that may be quoted, the nearest first; `allowed` limits the blocks."""
+    if not sources.evidence:
+        return ()
+    if allowed is None or allowed.issuperset(sources.blocks):
+        return sources.ranked
+    return [sentence for sentence in sources.ranked if sentence.source in allowed]
+
+
+def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
+    """What a string property of this name says; `at` is the number of its array item."""
+    plain = plain_name(name)
+    if asks(name):
+        return query(sources, longest, at)
+    if plain in _ANSWERS or plain.endswith(("_answer", "_text")):
+        return answer(sources, longest, at)
+    if plain.endswith("quote"):
+        found = quotable(sources, None)
+        return cut(_from(found, at)[0].text, longest) if found else ""
+    return line(sources, longest, at)
+
+
+def _from(ranked: Sequence[Sentence], at: int) -> Sequence[Sentence]:
+    """The list from its at-th entry on, round again where it is short."""
+    turn = at % len(ranked) if ranked else 0
+    return [*ranked[turn:], *ranked[:turn]] if turn else ranked

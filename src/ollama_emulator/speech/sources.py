@@ -1,0 +1,220 @@
+"""What a prompt gives to speak from: its evidence blocks, its question, its sentences and words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from math import log, sqrt
+from typing import Any
+
+from ollama_emulator.remembering import short
+
+_BLOCK = re.compile(r'<document id="(\d{1,9})"[^>\n]*?digest="([0-9A-Za-z]+)"[^>\n]*>(.*?)</document \2>', re.DOTALL)
+_MARKED = re.compile(r"<(question|query|sub_query|task)\b[^>\n]*>(.*?)</\1>", re.DOTALL)
+_LABELLED = re.compile(
+    r"^(?:(?:the |your |this is the )?(?:message|question|query|request|task|problem|sub-?\w*|part\b)[^\n:]{0,40}"
+    r"|(?:\w+, )?this is your \w+ so far):[ \t]*\n(.+?)(?:\n[ \t]*\n|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+# how to reply, when it was asked and what failed before, as BAT OS ends its prompts, and the fence of an answer: no
+# question, no evidence
+_FRAME = re.compile(
+    r"^Reply with:[ \t]*$(?:\n`[^\n]*)*|^Asked at \d{4}-\d\d-\d\dT[\d:.]+Z\.[ \t]*$"
+    r"|^An earlier attempt at this failed[^\n]*\n<failure digest=\"([0-9a-f]{8})\">\n[^\n]*\n</failure \1>$"
+    r"|^<answer digest=\"[0-9a-f]{8}\">\n|\n</answer [0-9a-f]{8}>$",
+    re.MULTILINE,
+)
+_CLAUSE = re.compile(r"[?;]\s+|,\s+(?:and|but|or)?\s*(?=(?:what|how|who|whom|when|where|why|which)\b)", re.IGNORECASE)
+_SENTENCE = re.compile(
+    r"""[^\s].*?(?:(?<!\bMr)(?<!\bDr)(?<!\bSt)(?<!\bMrs)[.!?]["'”’»)\]]*(?=\s)|[。！？][」』”’）]*|$)""", re.MULTILINE
+)
+# a sign of a script that writes no blanks is a word of its own
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
+_ENDINGS = ("ing", "ed", "es", "s", "e")
+_PICKED = 6  # sentences that are chosen for what the ones before them left out
+_COMMON = frozenset(
+    "a about all an and are as at be been but by can could did do does for from had has have how i if in into is it "
+    "its me my not now of on one only or our should so than that the their them then there these they this to was we "
+    "were what when where which who why will with would you your".split()
+)
+_LAST = 3  # messages, of which one asks
+_LONGEST = 4000  # characters of a "sentence" without an end
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in small letters, common ones left out."""
+    return [word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON]
+
+
+def terms(text: str) -> list[str]:
+    """The words of a text without their endings, by which texts are compared."""
+    return [_stem(word) for word in words(text)]
+
+
+@short(1 << 14, 1 << 12)
+def _terms_of(span: str) -> frozenset[str]:
+    return frozenset(terms(span))
+
+
+@short(1 << 16, 256)
+def _stem(word: str) -> str:
+    ending = next((end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) > 2), "")
+    return word.removesuffix(ending)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sentence:
+    """A verbatim span of one line; `source` is the id of its evidence block, 0 for the conversation."""
+
+    text: str
+    source: int
+    terms: frozenset[str]
+
+
+@short(512, 1 << 16)
+def sentences(text: str, source: int) -> tuple[Sentence, ...]:
+    """The sentences of a text, each on one line, in order."""
+    return tuple(Sentence(span, source, found) for line in text.split("\n") for span, found in _spans(line))
+
+
+@short(1 << 13, 1 << 13)
+def _spans(line: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The sentences of a line with their terms; prompts have most of their lines in common."""
+    spans = [match[0].strip()[:_LONGEST] for match in _SENTENCE.finditer(line)]
+    return tuple((span, _terms_of(span)) for span in spans if any(map(str.isalnum, span)))
+
+
+@short(64, 1 << 16)
+def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
+    """A message's evidence blocks (id, text) and what is left of it without them."""
+    content = _FRAME.sub("", content)
+    if "<document " not in content:
+        return (), content
+    blocks = tuple((int(match[1]), match[3]) for match in _BLOCK.finditer(content))
+    return blocks, _BLOCK.sub("\n", content)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Everything that an answer may draw on; `salt` varies with model, messages, schema and seed."""
+
+    evidence: tuple[Sentence, ...]
+    spoken: tuple[Sentence, ...]
+    question: str
+    blocks: tuple[int, ...]
+    salt: bytes
+
+    def number(self, *about: object) -> int:
+        """A number that is the same whenever the same is asked in the same place."""
+        text = "\x1f".join(map(str, about)).encode("utf-8", "surrogatepass")
+        return int.from_bytes(blake2b(text, key=self.salt, digest_size=6).digest(), "big")
+
+    @cached_property
+    def ranked(self) -> tuple[Sentence, ...]:
+        """The sentences of the evidence, or where there is none the question's own, the nearest to it first."""
+        return _ranked(self.evidence or self.spoken, self.question)
+
+    @cached_property
+    def asked(self) -> str:
+        """The question on one line."""
+        return " ".join(self.question.split())
+
+
+@short(512, 1 << 12)
+def _ranked(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
+    """The sentences by what they share with the question; the first few each for what is not yet covered."""
+    wanted = frozenset(terms(question))
+    spread = Counter(term for sentence in pool for term in sentence.terms)
+    weights = {term: log(1 + len(pool) / spread[term]) for term in wanted if term in spread}
+
+    def score(sentence: Sentence) -> float:
+        return sum(weights[term] for term in sentence.terms & weights.keys()) / sqrt(6 + len(sentence.terms))
+
+    left = sorted(pool, key=score, reverse=True)
+    picked: list[Sentence] = []
+    while left and len(picked) < _PICKED:
+        best = max(left, key=score)
+        picked.append(best)
+        left.remove(best)
+        for term in best.terms & weights.keys():
+            weights[term] *= 0.1
+    return (*picked, *left)
+
+
+def gather(messages: Sequence[Mapping[str, Any]], salt: Iterable[object]) -> Sources:
+    """Read a conversation: evidence from anywhere, the question from the last message that a person sent."""
+    evidence: list[Sentence] = []
+    spoken: list[Sentence] = []
+    blocks: dict[int, None] = {}
+    rest = ""
+    for message in messages:
+        found, rest = _parts(str(message.get("content") or ""))
+        for number, text in found:
+            blocks[number] = None
+            evidence.extend(sentences(text, number))
+        if message.get("role") != "system":
+            spoken.extend(sentences(rest, 0))
+    texts = [_parts(str(message.get("content") or ""))[1] for message in messages[-_LAST:]]
+    question, at = _question(texts)
+    key = blake2b(digest_size=32)
+    for part in salt:
+        key.update(repr(part).encode("utf-8", "surrogatepass") + b"\x1e")
+    for message in messages:
+        key.update(str(message.get("content")).encode("utf-8", "surrogatepass") + b"\x1e")
+    before = messages[: max(len(messages) - len(texts), 0) + at]
+    own = _told_before(before, question) or sentences(question, 0)
+    return Sources(tuple(evidence), own or tuple(spoken), question, tuple(blocks), key.digest())
+
+
+def _told_before(messages: Sequence[Mapping[str, Any]], question: str) -> tuple[Sentence, ...]:
+    """Return the person's earlier sentences that share a word with a question, newest first; none that asks."""
+    if not question.rstrip().endswith("?"):
+        return ()
+    wanted, found = frozenset(terms(question)), list[Sentence]()
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            said = sentences(_parts(str(message.get("content") or ""))[1], 0)
+            found += (one for one in said if one.terms & wanted and not one.text.endswith("?"))
+    return tuple(found)
+
+
+def _question(texts: Sequence[str]) -> tuple[str, int]:
+    """Find the question and its text: marked or labelled in one of the last, else the last sentence that asks there.
+
+    A label is a line such as "The message:" or "Your part of the look-up:"; the question is what follows it, up to the
+    next blank line. Without any of these it is the last paragraph of some words.
+    """
+    last = len(texts) - 1
+    for at in range(last, -1, -1):
+        marked = _MARKED.findall(texts[at])
+        if marked:
+            return str(marked[-1][1]).strip(), at
+        labelled = _LABELLED.search(texts[at])
+        if labelled:
+            return labelled[1].strip(), at
+    text = texts[-1] if texts else ""
+    asking = [one.text for one in sentences(text, 0) if one.text.rstrip("\"')]").endswith("?")]
+    if asking:
+        return asking[-1], last
+    paragraphs = [part.strip() for part in text.split("\n\n") if len(words(part)) > 2]
+    return (paragraphs[-1] if paragraphs else text.strip()), last
+
+
+def clauses(question: str) -> list[str]:
+    """The questions that a question is made of, each in its own words; one if it is simple."""
+    found = [part.strip().rstrip("?") for part in _CLAUSE.split(question) if len(words(part)) > 1]
+    return [f"{part}?" if question.rstrip().endswith("?") else part for part in found]
+
+
+def cut(text: str, longest: int | None) -> str:
+    """The text, or as many of its first words as the length allows."""
+    if longest is None or len(text) <= longest:
+        return text
+    head = text[:longest]
+    if longest and not text[longest].isspace() and " " in head:
+        head = head[: head.rindex(" ")]
+    return head.rstrip()

@@ -1,0 +1,160 @@
+"""Chat templates of the weights themselves, in Jinja, rendered as the runner does, with bounds on work and size."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Template, TemplateError, nodes
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+
+from ollama_emulator.templating.bounding import BUDGET, Bounded, Bounds, Budget, NotRendered, budget_of, number, sized
+
+#: What the runner takes where the weights have none.
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+LONGEST_TEMPLATE = 1 << 18  # characters
+_LONGEST_ARGUMENT = 1 << 12  # characters that a method looks for
+_METHODS = frozenset(
+    "strip lstrip rstrip startswith endswith split rsplit splitlines upper lower title capitalize find rfind count "
+    "index isdigit join replace removeprefix removesuffix".split()
+)
+#: What a template may stumble on while it is compiled or run.
+_FAULTS = (
+    *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError),
+    *(RuntimeError, NameError, SyntaxError),
+)
+_CALLERS = ("_loop_vars", "_block_vars")  # what compiled templates tell of where a call stands
+_REMOVED = (
+    *("center", "format", "wordwrap", "xmlattr", "urlize", "pprint", "random", "slice", "batch", "filesizeformat"),
+    *("round", "striptags"),
+)
+
+
+def _replaced(text: str, old: str, new: str, count: int | None = None) -> str:
+    sized(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
+    return text.replace(old, new) if count is None else text.replace(old, new, count)
+
+
+def _strung(items: Iterable[Any], between: str = "", attribute: Any = None) -> str:
+    if attribute is not None:
+        items = [
+            item.get(attribute, "") if isinstance(item, Mapping) else getattr(item, attribute, "") for item in items
+        ]
+    texts = [str(item) for item in items]
+    sized(sum(map(len, texts)) + len(between) * len(texts))
+    return between.join(texts)
+
+
+def _raise(text: str = "") -> None:
+    raise NotRendered(text)
+
+
+class _Environment(Bounded, ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset(("+", "*", "**", "%"))
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        bounded: nodes.Template = Bounds().visit(tree)
+        return bounded
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" or (operator == "%" and isinstance(left, str)):
+            raise NotRendered(f"the emulator renders no {operator} of these")
+        if operator == "+" and isinstance(left, str | list) and isinstance(right, str | list):
+            sized(len(left) + len(right))
+        if operator == "*" and not (isinstance(left, int | float) and isinstance(right, int | float)):
+            many, text = (left, right) if isinstance(left, int) else (right, left)
+            sized(len(text) * many if isinstance(text, str | list | tuple) and isinstance(many, int) else 0)
+        return number(self.bound_deep(context, super().call_binop(context, operator, left, right)))
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805  # as the base has it
+        owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")
+        if owner is __self:
+            return __obj(*args)
+        budget_of(__context).step()
+        if isinstance(owner, str):
+            given = {key: value for key, value in kwargs.items() if key not in _CALLERS}
+            return _called(__self.bound_deep(__context, owner), name, __obj, args, given)
+        if name in ("format", "format_map"):
+            raise NotRendered(f"the emulator calls no str.{name}")
+        found = super().call(__context, __obj, *args, **kwargs)
+        return found if isinstance(found, Namespace) else __self.bound_deep(__context, found)
+
+
+def _called(text: str, name: str, method: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
+    """What a method of a text answers."""
+    if name not in _METHODS:
+        raise NotRendered(f"the emulator calls no str.{name}")
+    if name == "replace":
+        return _replaced(text, *args)
+    if name == "join":
+        return _strung(args[0], text)
+    if any(isinstance(arg, str) and len(arg) > _LONGEST_ARGUMENT for arg in (*args, *given.values())):
+        raise NotRendered(f"the emulator gives str.{name} no more than {_LONGEST_ARGUMENT} characters")
+    return method(*args, **given)
+
+
+def _tojson(value: Any, indent: int | None = None, **_: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=min(indent, 8) if indent is not None else None)
+
+
+def _indented(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    before = " " * min(width, 64) if isinstance(width, int) else width[:64]
+    lines = str(text).split("\n")
+    sized(len(text) + len(lines) * len(before))
+    return "\n".join(before + line if (at or first) and (line or blank) else line for at, line in enumerate(lines))
+
+
+@lru_cache(maxsize=1)
+def _environment() -> _Environment:
+    made = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    for name in _REMOVED:
+        made.filters.pop(name, None)
+    made.filters |= {"tojson": _tojson, "indent": _indented, "join": _strung, "replace": _replaced}
+    made.globals |= {"raise_exception": _raise, "strftime_now": lambda form: time.strftime(str(form)[:64])}
+    made.globals.pop("lipsum", None)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> Template:
+    if len(text) > LONGEST_TEMPLATE:
+        raise NotRendered(f"the emulator reads no template of more than {LONGEST_TEMPLATE} characters")
+    return _environment().from_string(text)
+
+
+def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> str:
+    """The prompt that a chat template makes of messages; NotRendered where it refuses, fails or is too much.
+
+    `given` holds what else it may ask for: tools, bos_token, eos_token, enable_thinking and the like.
+    """
+    names: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **given, BUDGET: Budget()}
+    out: list[str] = []
+    size = 0
+    try:
+        for part in _compiled(text).generate(names):
+            size += len(part)
+            sized(size)
+            out.append(part)
+    except RecursionError:
+        raise NotRendered("the template calls itself without end") from None
+    except TemplateError as fault:
+        raise NotRendered(fault.message or type(fault).__name__) from None
+    except _FAULTS as fault:
+        raise NotRendered(str(fault)) from None
+    return "".join(out)
+
+
+def stripped(text: str, vocabulary_adds: tuple[bool, bool], bos: str, eos: str) -> str:
+    """A prompt without the first and the last token that the tokenizer puts there itself."""
+    if vocabulary_adds[0] and bos and text.startswith(bos):
+        text = text[len(bos) :]
+    return text[: -len(eos)] if vocabulary_adds[1] and eos and text.endswith(eos) else text

@@ -1,0 +1,321 @@
+"""The daemon's prompt templates: Go templates over messages, or in the older way over system, prompt and response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+from ollama_emulator.go import parse as goparse
+from ollama_emulator.go.execute import Run
+from ollama_emulator.go.go_values import Items, Ordered, Rows, Struct, Table, Types, floated
+from ollama_emulator.go.lex import Malformed
+from ollama_emulator.go.tree import Action, Branch, Call, Command, Field, Node, Pipe, Text, Tree, walk
+from ollama_emulator.remembering import short
+from ollama_emulator.templating import chatformats
+
+_RESPONSE = "Response"
+_MESSAGE = ("Role", "Content", "Thinking", "Images", "ToolCalls", "ToolName", "ToolCallID")
+_TYPED = {"Type": "type", "Items": "items", "Function": "function"}
+_FUNCTION = {"Name": "name", "Description": "description", "Parameters": "parameters"}
+_PARAMETERS = {"Type": "type", "Defs": "$defs", "Items": "items", "Required": "required", "Properties": "properties"}
+_PROPERTY = {
+    "AnyOf": "anyOf",
+    "Type": "type",
+    "Items": "items",
+    "Description": "description",
+    "Enum": "enum",
+    "Properties": "properties",
+    "Required": "required",
+}
+
+_THINKING = (
+    ("<think>", "</think>"),
+    ("<|channel>", "<channel|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<seed:think>", "</seed:think>"),
+)
+OPENINGS = tuple(opening for opening, _ in _THINKING)
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What a prompt is made of; `tools` None is no list of tools, `level` is the one of `think`."""
+
+    messages: Sequence[Message] = ()
+    tools: Sequence[Any] | None = None
+    prompt: str = ""
+    suffix: str = ""
+    think: bool = False
+    level: str = ""
+    think_set: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A parsed template with what follows from it alone: the names it uses, and the tags around its thinking."""
+
+    tree: Tree
+    names: frozenset[str]
+    tags: tuple[str, str] = field(default=("", ""))
+
+    def render(self, values: Values) -> str:
+        """The prompt. Failed with Go's text where the template does not suit the values."""
+        common = {"Think": values.think, "ThinkLevel": values.level, "IsThinkSet": values.think_set}
+        if values.prompt and values.suffix:
+            data = {"Prompt": values.prompt, "Suffix": values.suffix, _RESPONSE: "", **common}
+            return Run(self.tree, data).text(self.tree.root)
+        system, messages = collated(values.messages)
+        if "messages" in self.names:
+            data = {"System": system, "Messages": Items("[]*template.templateMessage", [*map(_message, messages)])}
+            data |= {"Tools": tools_of(values.tools), _RESPONSE: "", **common}
+            return Run(self.tree, data).text(self.tree.root)
+        return self._older(messages, common)
+
+    def _older(self, messages: Sequence[Message], common: dict[str, Any]) -> str:
+        """Round by round: what was asked, what was answered; the last one ends where the answer is to stand."""
+        turn = {"System": "", "Prompt": "", _RESPONSE: ""}
+        out = []
+        for message in messages:
+            role, content = message.get("role"), str(message.get("content") or "")
+            full = bool(turn[_RESPONSE]) or (role == "system" and bool(turn["Prompt"]))
+            if role in ("system", "user") and full:
+                out.append(Run(self.tree, {**turn, **common}).text(self.tree.root))
+                turn = dict.fromkeys(turn, "")
+            slot = {"system": "System", "user": "Prompt", "assistant": _RESPONSE}.get(str(role))
+            if slot is not None:
+                turn[slot] = content
+        last = Run(self.tree, {**turn, **common}, fresh=True)
+        return "".join(out) + last.text(_until_response(self.tree.root))
+
+
+def fault(text: str) -> str:
+    """What the daemon finds wrong with a template, or nothing."""
+    if not text:
+        return ""
+    try:
+        parse(text)
+    except Malformed as wrong:
+        return str(wrong)
+    return ""
+
+
+@short(128, 1 << 14)
+def parse(text: str) -> Template:
+    """A template ready to render. Malformed with Go's text."""
+    tree = goparse.parse(text)
+    for nodes in (tree.root, *tree.defined.values()):
+        if any(isinstance(node, Call) and node.pipe is None for node in walk(nodes)):
+            raise Malformed("undefined template specified")
+    names = tree.names()
+    if not names & {"messages", "response"}:
+        end = len(text)
+        tree.root.append(Action(end, Pipe(end, [], [Command(end, [Field(end, (_RESPONSE,))])])))
+    return Template(tree, names, _thinking_tags(tree.root))
+
+
+def detect(chat_template: str) -> tuple[str, str, dict[str, Any]] | None:
+    """What create does with weights that carry a chat template: the name, Go template and parameters it is given."""
+    found = chatformats.nearest(chat_template) if chat_template else None
+    if found is None:
+        return None
+    return found.name, found.template, {"stop": list(found.stop)} if found.stop else {}
+
+
+def capabilities(text: str) -> list[str]:
+    """What a Go template lets a model do beyond answering; nothing where it is none."""
+    try:
+        template = parse(text)
+    except Malformed:
+        return []
+    found = [("tools", "tools" in template.names), ("insert", "suffix" in template.names)]
+    return [name for name, has in (*found, ("thinking", all(template.tags))) if has]
+
+
+def chat_capabilities(text: str) -> list[str]:
+    """What a chat template in Jinja lets a model do beyond answering, as the daemon guesses it from words in it."""
+    tools = "tools" in text or "tool_call" in text
+    split = any(f"content.split({quote}</think>{quote})" in text for quote in ("'", '"'))
+    thinks = split or any(opening in text and closing in text for opening, closing in _THINKING)
+    return [name for name, has in (("tools", tools), ("thinking", thinks)) if has]
+
+
+def renders(text: str, chat_template: str) -> bool:
+    """Whether the daemon writes the prompt by a Go template, rather than the runner by the weights' own template.
+
+    It does where there is one, unless the weights' template can do more, or as much and takes tools' results too.
+    """
+    if not text:
+        return False
+    own, other = capabilities(text), chat_capabilities(chat_template)
+    if len(other) > len(own):
+        return _go_round_trip(text) and not _chat_round_trip(chat_template)
+    if set(own) != set(other) or "tools" not in own:
+        return True
+    return not _chat_round_trip(chat_template) or _go_round_trip(text)
+
+
+def _go_round_trip(text: str) -> bool:
+    try:
+        names = parse(text).names
+    except Malformed:
+        return False
+    marks = ('eq .Role "tool"', "tool_response", "TOOL_RESULTS")
+    return {"tools", "toolcalls"} <= names and any(mark in text for mark in marks)
+
+
+def _chat_round_trip(text: str) -> bool:
+    calls = "tool_calls" in text or "assistant_tool_call" in text
+    roles = [f"role{close} == {quote}tool{quote}" for close in ("']", '"]') for quote in ("'", '"')]
+    roles += [f"message.role == {quote}tool{quote}" for quote in ("'", '"')]
+    return calls and any(mark in text for mark in ("tool_response", "tool_results", "ipython", *roles))
+
+
+def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
+    """All system texts as one, and the messages with neighbours of one role made one (but those of tools)."""
+    system = [str(message.get("content") or "") for message in messages if message.get("role") == "system"]
+    whole: list[Message] = []
+    for _, run in groupby(messages, lambda message: message.get("role", "")):
+        same = list(run)
+        if len(same) == 1 or same[0].get("role", "") == "tool":
+            whole.extend(same)
+        else:
+            content = "\n\n".join(str(message.get("content") or "") for message in same)
+            whole.append({**same[0], "content": content})
+    return "\n\n".join(system), whole
+
+
+# what templates see of messages and tools
+
+
+def _message(message: Message) -> Struct:
+    calls = [_tool_call(call) for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
+    values = (
+        str(message.get("role") or ""),
+        str(message.get("content") or ""),
+        str(message.get("thinking") or ""),
+        Items("[]api.ImageData", message.get("images") or None),
+        Items("[]template.templateToolCall", calls or None),
+        str(message.get("tool_name") or ""),
+        str(message.get("tool_call_id") or ""),
+    )
+    return Struct("*template.templateMessage", dict(zip(_MESSAGE, values, strict=True)), {})
+
+
+def _tool_call(call: Mapping[str, Any]) -> Struct:
+    function = call.get("function") or {}
+    arguments = function.get("arguments")
+    inner = {
+        "Index": int(function.get("index") or 0),
+        "Name": str(function.get("name") or ""),
+        "Arguments": Table("template.templateArgs", floated(arguments) if isinstance(arguments, Mapping) else None),
+    }
+    called = Struct("template.templateToolCallFunction", inner, {})
+    return Struct("template.templateToolCall", {"ID": str(call.get("id") or ""), "Function": called}, {})
+
+
+def tools_of(tools: Sequence[Any] | None) -> Rows:
+    """The tools of a request as templates see them, and as they are in JSON."""
+    found = None if tools is None else [_tool(tool) for tool in tools if isinstance(tool, Mapping)]
+    return Rows("template.templateTools", found)
+
+
+def _tool(tool: Mapping[str, Any]) -> Struct:
+    function = tool.get("function") or {}
+    given = function.get("parameters") or {}
+    properties = given.get("properties")
+    known = {name: _property(value) for name, value in properties.items()} if isinstance(properties, Mapping) else None
+    parameters = {
+        "Type": str(given.get("type") or ""),
+        "Defs": floated(given.get("$defs")),
+        "Items": floated(given.get("items")),
+        "Required": list(given.get("required") or ()),
+        "Properties": Table("template.templateProperties", known),
+    }
+    kept = frozenset(("Defs", "Items", "Required"))
+    inner = {
+        "Name": str(function.get("name") or ""),
+        "Description": str(function.get("description") or ""),
+        "Parameters": Struct("template.templateToolFunctionParameters", parameters, _PARAMETERS, kept),
+    }
+    outer = {
+        "Type": str(tool.get("type") or ""),
+        "Items": floated(tool.get("items")),
+        "Function": Struct("template.templateToolFunction", inner, _FUNCTION),
+    }
+    return Struct("template.templateTool", outer, _TYPED, frozenset(("Items",)))
+
+
+def _property(given: Any) -> Struct:
+    given = given if isinstance(given, Mapping) else {}
+    kinds = given.get("type")
+    nested = given.get("properties")
+    values = {
+        "AnyOf": [_property(part) for part in given.get("anyOf") or ()],
+        "Type": Types([kinds] if isinstance(kinds, str) else kinds or ()),
+        "Items": floated(given.get("items")),
+        "Description": str(given.get("description") or ""),
+        "Enum": floated(list(given.get("enum") or ())),
+        "Properties": Ordered({name: _property(value) for name, value in nested.items()}) if nested else None,
+        "Required": list(given.get("required") or ()),
+    }
+    return Struct("api.ToolProperty", values, _PROPERTY, frozenset(_PROPERTY))
+
+
+# what follows from a template's text
+
+
+def _until_response(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes up to and with the one that writes the response; those behind it are dropped."""
+    kept, _ = _cut(nodes, done=False)
+    return kept
+
+
+def _cut(nodes: Sequence[Node], *, done: bool) -> tuple[list[Node], bool]:
+    kept: list[Node] = []
+    for node in nodes:
+        if done:
+            break
+        if isinstance(node, Branch):
+            body, done = _cut(node.body, done=done)
+            other = None
+            if node.other is not None:
+                other, done = _cut(node.other, done=done)
+            kept.append(replace(node, body=body, other=other))
+        else:
+            kept.append(node)
+            done = isinstance(node, Action) and any(
+                isinstance(inner, Field) and _RESPONSE in inner.names for inner in walk([node])
+            )
+    return kept, done
+
+
+def _thinking_tags(root: Sequence[Node]) -> tuple[str, str]:
+    """The texts around `.Thinking` in a range over the messages: how the model marks its thinking."""
+    tags = ("", "")
+    for loop in walk(list(root)):
+        if not (isinstance(loop, Branch) and loop.word == "range" and _uses([loop.pipe], "Messages")):
+            continue
+        for nodes in _lists(loop):
+            if _uses([node for node in nodes if not isinstance(node, Branch)], "Thinking"):
+                first, last = nodes[0], nodes[-1]
+                opening = first.text.strip() if isinstance(first, Text) else tags[0]
+                closing = last.text.strip() if isinstance(last, Text) else tags[1]
+                tags = (opening, closing)
+    return tags
+
+
+def _lists(branch: Branch) -> list[list[Node]]:
+    found = [branch.body, *([branch.other] if branch.other else [])]
+    for nodes in list(found):
+        for node in nodes:
+            if isinstance(node, Branch):
+                found.extend(_lists(node))
+    return found
+
+
+def _uses(nodes: Sequence[Node], *names: str) -> bool:
+    return any(isinstance(node, Field) and node.names[0] in names for node in walk(list(nodes)))

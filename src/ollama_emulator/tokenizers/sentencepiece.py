@@ -1,0 +1,63 @@
+"""SentencePiece as the runner does it: letters are merged by the score of the piece they make; bytes where none is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ollama_emulator.tokenizers.pieces import KEPT, Lexicon, merged
+
+BLANK = "▁"
+_SEGMENT = re.compile(f"{BLANK}*[^{BLANK}]+|{BLANK}+")
+_WORDS = 1 << 16  # segments whose ids are kept
+
+
+@dataclass(slots=True)
+class SentencePiece:
+    """A vocabulary of kind `llama`. `parted`: no piece goes on over a blank behind a letter, so words stand alone."""
+
+    lexicon: Lexicon
+    prefixed: bool
+    parted: bool
+    _known: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, lexicon: Lexicon, info: Mapping[str, Any]) -> SentencePiece:
+        """From a header's metadata."""
+        prefixed = bool(info.get("tokenizer.ggml.add_space_prefix", True))
+        return cls(lexicon, prefixed, not any(BLANK in piece.lstrip(BLANK) for piece in lexicon.pieces))
+
+    def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
+        """The ids of a text between special tokens; a blank is put before it where the vocabulary wants one."""
+        if self.prefixed and after_special:
+            text = " " + text
+        text = text.replace(" ", BLANK)
+        if not self.parted:
+            return self._merged(text)
+        found: list[int] = []
+        known = self._known
+        for segment in _SEGMENT.findall(text):
+            ids = known.get(segment)
+            if ids is None:
+                ids = self._merged(segment)
+                if len(known) >= _WORDS:
+                    known.clear()
+                if len(segment) <= KEPT:
+                    known[segment] = ids
+            found.extend(ids)
+        return found
+
+    def _merged(self, text: str) -> tuple[int, ...]:
+        lexicon = self.lexicon
+
+        def rank(left: str, right: str) -> float | None:
+            one = lexicon.ids.get(left + right)
+            return -lexicon.scores[one] if one is not None and one < len(lexicon.scores) else None
+
+        return tuple(one for part in merged([*text], rank) for one in self._spelled(part))
+
+    def _spelled(self, part: str) -> Sequence[int]:
+        one = self.lexicon.ids.get(part)
+        return (one,) if one is not None else self.lexicon.byte_ids(part)

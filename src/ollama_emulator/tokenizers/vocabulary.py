@@ -1,0 +1,174 @@
+"""A model's own tokens: text to ids and back, by the vocabulary in its weights, as the runner does it."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol
+
+from ollama_emulator.library.cards import Card
+from ollama_emulator.tokenizers import bytepairs, sentencepiece, wordpiece
+from ollama_emulator.tokenizers.pieces import Lexicon
+
+BYTES_A_TOKEN = 4
+_HELD = 8 << 20  # characters of texts whose ids are kept, of one vocabulary
+_MARKED = re.compile(r"<\|[^<>|\s]{1,40}\|>|</?s>|<(?:start|end)_of_turn>")
+
+
+class Splitter(Protocol):
+    """Ids of a text that holds no special token."""
+
+    def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
+        """The ids; `after_special`: nothing but a special token stands before it."""
+        ...
+
+
+class Vocabulary(Protocol):
+    """How a model counts; `adds_bos`: a prompt gets one more token in front."""
+
+    @property
+    def adds_bos(self) -> bool: ...
+
+    @property
+    def adds_eos(self) -> bool: ...
+
+    @property
+    def marks(self) -> tuple[int, int]:
+        """The first and the last token of a whole text."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """How many tokens there are; None where any number is taken for one."""
+        ...
+
+    def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
+        """The ids of a text; `whole` puts the tokens in front of it and behind it that a prompt has."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, special tokens by their names."""
+        ...
+
+
+@dataclass(slots=True)
+class Guessed:
+    """The count of weights that are not here: a token for every four bytes, and one for each mark of a chat format."""
+
+    adds_bos: bool = True
+    adds_eos: bool = False
+    marks: tuple[int, int] = (0, 0)
+    size: None = None
+
+    def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
+        """Made-up ids, as many as the text is charged for."""
+        marks = len(_MARKED.findall(text)) if "<" in text else 0
+        plain = _MARKED.sub("", text) if marks else text
+        size = -(-len(plain.encode("utf-8", "surrogatepass")) // BYTES_A_TOKEN)
+        return range(1, 1 + marks + size + (self.adds_bos + self.adds_eos if whole else 0))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Nothing is known of what was said; as many letters as the ids are charged for."""
+        return "text" * len(ids)
+
+
+@dataclass(slots=True)
+class Real:
+    """A vocabulary from a GGUF file. Texts' ids are kept, the latest first, up to a bound in characters."""
+
+    lexicon: Lexicon
+    splitter: Splitter
+    adds_bos: bool
+    adds_eos: bool
+    _known: OrderedDict[str, tuple[int, ...]] = field(default_factory=OrderedDict)
+    _size: int = 0
+
+    @property
+    def marks(self) -> tuple[int, int]:
+        """The first and the last token of a whole text."""
+        return self.lexicon.bos, self.lexicon.eos
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        return len(self.lexicon.pieces)
+
+    def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
+        """The ids of a text, its special tokens read as such."""
+        ids = self._known.get(text)
+        if ids is None:
+            ids = tuple(self._ids(text))
+            self._keep(text, ids)
+        else:
+            self._known.move_to_end(text)
+        if not whole:
+            return ids
+        front = (self.lexicon.bos,) if self.adds_bos else ()
+        return (*front, *ids, *((self.lexicon.eos,) if self.adds_eos else ()))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids; bytes that are no UTF-8 become the replacement character."""
+        return b"".join(self.lexicon.spelled(one) for one in ids).decode("utf-8", "replace")
+
+    def _ids(self, text: str) -> list[int]:
+        found: list[int] = []
+        special = True
+        for part in self.lexicon.split(text):
+            if isinstance(part, int):
+                found.append(part)
+                special = True
+            else:
+                found.extend(self.splitter.ids(part, after_special=special))
+                special = False
+        return found
+
+    def _keep(self, text: str, ids: tuple[int, ...]) -> None:
+        self._known[text] = ids
+        self._size += len(text)
+        while self._size > _HELD and len(self._known) > 1:
+            old, _ = self._known.popitem(last=False)
+            self._size -= len(old)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Weights by digest, with what they say of their vocabulary."""
+
+    digest: str
+    info: Mapping[str, Any] = field(compare=False)
+
+
+def of(digest: str, card: Card) -> Vocabulary:
+    """The vocabulary of a base. The digest names the weights, so one is built once."""
+    return _of(_Source(digest, card.info))
+
+
+@lru_cache(maxsize=16)
+def _of(source: _Source) -> Vocabulary:
+    info = source.info
+    pieces = info.get("tokenizer.ggml.tokens")
+    kind = str(info.get("tokenizer.ggml.model", ""))
+    if not isinstance(pieces, list) or not pieces or kind not in ("llama", "bert", "gpt2"):
+        return Guessed(adds_eos=any(key.endswith(".pooling_type") for key in info))
+    lexicon = Lexicon.read(info, spaced="▁" if kind != "gpt2" else "")
+    if kind == "bert":
+        return Real(lexicon, wordpiece.WordPiece(lexicon), adds_bos=True, adds_eos=True)
+    if kind == "gpt2":
+        lexicon.spell(bytepairs.spelled)
+        splitter: Splitter = bytepairs.BytePairs.read(lexicon, info)
+        adds = bool(info.get("tokenizer.ggml.add_bos_token", bytepairs.starts(info)))
+    else:
+        splitter = sentencepiece.SentencePiece.read(lexicon, info)
+        adds = bool(info.get("tokenizer.ggml.add_bos_token", True))
+    return Real(lexicon, splitter, adds, bool(info.get("tokenizer.ggml.add_eos_token", False)))
+
+
+def token_text(vocabulary: Vocabulary, key: str, info: Mapping[str, Any]) -> str:
+    """The name of the bos or eos token as chat templates are given it; nothing where there is none."""
+    if not isinstance(vocabulary, Real):
+        return ""
+    one = vocabulary.lexicon.bos if key == "bos" else vocabulary.lexicon.eos
+    return vocabulary.lexicon.pieces[one] if f"tokenizer.ggml.{key}_token_id" in info else ""

@@ -1,0 +1,20 @@
+"""A verb that fails as no verb should, and a command line that has it beside the others."""
+
+from __future__ import annotations
+
+import click
+
+from batos.cli import entry
+from batos.cli.verb_options import Called, common
+
+
+@click.command()
+@common
+def broken(called: Called) -> int:
+    """Fail."""
+    raise ZeroDivisionError(f"no part of {called.settings.missions} is left")
+
+
+if __name__ == "__main__":
+    entry.VERBS["broken"] = ("tests.cli.broken", "Fail.")
+    entry.main()

@@ -1,0 +1,119 @@
+"""Two shells at one home: what reads looks beside the image's owner, what writes waits a moment for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+from tests.cli.processes import WITH_MODELS, User, emulator
+from tests.forking import Forked
+
+from batos.cli.doors import beside
+from batos.cli.doors.beside import Beside
+from batos.config import Settings
+from batos.errors import NoServer
+
+QUESTION = "How does a sluice gate hold back the water of a canal?"
+READING = (
+    ("status",),
+    ("missions",), ("show", "last"), ("show", "last", "--prompts"), ("inspect",), ("inspect", "last"),
+    ("inspect", "brick_prototype_obj"), ("method", "list"), ("tools",), ("approvals",),
+)  # fmt: skip
+
+
+@contextmanager
+def asking(user: User, speed: str) -> Iterator[Forked]:
+    """A process that has the image: its question is under way."""
+    with emulator(*WITH_MODELS, "--tok-s", speed) as slow:
+        owner = User(user.home, slow).start("ask", "--json", "--effort", "reflex", QUESTION)
+        try:
+            assert owner.stdout is not None
+            assert any("inference.first_token" in line for line in owner.stdout)
+            yield owner
+        finally:
+            owner.kill()
+            owner.communicate(timeout=10)
+
+
+def test_what_reads_is_answered_beside_the_owner(user: User) -> None:
+    """While a question runs every reading verb tells how it stands, and the owner is not disturbed."""
+    with asking(user, "3") as owner:
+        for arguments in READING:
+            ran = user.run(*arguments, "--json")
+            assert ran.code == 0, (arguments, ran.out, ran.err)
+        lines = user.run("missions", "--json").document["data"]["missions"]
+        assert [(line["status"], line["text"]) for line in lines] == [("running", QUESTION)]
+        assert f"process {owner.pid}" in user.run("missions").err
+        stands = user.run("status", "--json").document["data"]
+        assert (stands["server"], str(owner.pid) in stands["holder"]) == (None, True)
+        assert [each["text"] for each in stands["running"]] == [QUESTION]
+        assert owner.poll() is None
+
+
+def test_what_a_dead_process_left_is_not_taken_for_its_successors(user: User) -> None:
+    """Beside an owner the mission that it runs stands well, and one that a killed process ran waits for `resume`."""
+    names = []
+    for _ in range(2):
+        with asking(user, "3"):
+            names.append(user.run("show", "last", "--json").document["data"]["id"])
+            left = ["stands   the process that ran it has ended" in user.run("show", name).out for name in names]
+    assert left == [True, False]
+
+
+def test_what_writes_waits_a_moment_and_then_names_the_way_out(user: User) -> None:
+    """Who has the image is told at once; where it stays taken the error names `batos serve` first, and exits with 5."""
+    with asking(user, "3") as owner:
+        ran = user.run("ask", QUESTION, environ={"BATOS_BUSY_SECONDS": "0.2"})
+        assert ran.code == 5
+        assert f"Waiting for process {owner.pid}" in ran.err
+        assert "at most 0.2 s" in ran.err
+        told = user.run("submit", "--json", QUESTION, environ={"BATOS_BUSY_SECONDS": "0"}).document["error"]
+        assert (told["code"], str(owner.pid) in told["message"]) == ("image_busy", True)
+        assert told["remedy"].startswith("Run `batos serve`")
+
+
+def test_a_question_is_answered_when_the_image_comes_free(user: User) -> None:
+    """The second shell's waits for the first one's end and is then worked on."""
+    with asking(user, "100") as owner:
+        ran = user.run("ask", "--effort", "reflex", "-q", QUESTION, environ={"BATOS_BUSY_SECONDS": "50"})
+        assert ran.code == 0, ran.err
+        assert owner.wait(20) == 0
+    lines = user.run("missions", "--json").document["data"]["missions"]
+    assert [line["status"] for line in lines] == ["done", "done"]
+
+
+def test_a_look_changes_nothing(user: User) -> None:
+    """Not a byte, not a time, and no file beside it."""
+    user.run("ask", "-q", "--effort", "reflex", QUESTION)
+    before = _state(user.home)
+    for arguments in READING[:3]:
+        assert user.run(*arguments, "-q").code == 0
+    assert _state(user.home) == before
+
+
+async def test_only_looks_go_through_it(grown: Path) -> None:
+    """What asks, steers or hands over is refused by name."""
+    async with beside.opened(Settings(home=grown), nullcontext()) as way:
+        assert isinstance(way, Beside)
+        assert (await way.call("missions"))["missions"] == []
+        with pytest.raises(NoServer, match="cancel is more than a look"):
+            await way.call("cancel", {"mission": "last"})
+        for refused in (way.attach([]), way.begin("m-1")):
+            with pytest.raises(NoServer):
+                await refused
+        assert (await way.left_behind(), way.served, way.holder) == ([], False, "")
+
+
+async def test_where_there_is_no_image_the_other_door_is_used(tmp_path: Path) -> None:
+    """A home without one, and an image that is on no disk."""
+    for image in ("", "memory://image"):
+        async with beside.opened(Settings(home=tmp_path, image=image), nullcontext()) as way:
+            assert way is None
+
+
+def _state(home: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file of the home but its logs, with its time and content."""
+    files = (each for each in home.rglob("*") if each.is_file() and "logs" not in each.parts)
+    return {str(each): (each.stat().st_mtime_ns, each.read_bytes()) for each in files}

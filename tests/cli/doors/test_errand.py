@@ -1,0 +1,162 @@
+"""A mission that somebody waits for: told until its end, and cancelled when they stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.doors.serving import Waiting, serving
+
+from batos.brief import File
+from batos.cli.doors.door import Served
+from batos.cli.doors.errand import Errand
+from batos.cli.doors.idle import Idle
+from batos.cli.doors.local import LocalDoor
+from batos.cli.render.teller import Teller
+from batos.client.asynchronous import AsyncClient
+from batos.client.line import Patience
+from batos.client.wire.pending import Acknowledged, Hear
+from batos.errors import BatosError, Busy, NoServer
+from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.uploads import Uploads
+from batos.terminal.console import Console
+from batos.testing import scripted_uvm
+
+CYCLE = {"brief": {"text": "How do I build a shed?", "effort": "cycle", "persona": "BRICK"}}
+
+
+def errand(*, as_json: bool = False) -> tuple[Errand, io.StringIO]:
+    """An errand and what it tells."""
+    said = io.StringIO()
+    return Errand(Teller(Console(said, said, as_json, colour=False), False, False, False), patience=0.2), said
+
+
+class HandDoor(Idle):
+    """A door by hand: acknowledges `mission` if it has one, then raises `error`, or hangs for ever."""
+
+    served = True
+    holder = ""
+
+    def __init__(self, mission: str = "", error: BatosError | None = None) -> None:
+        self.mission, self.error = mission, error
+        self.asked: list[str] = []
+
+    async def call(
+        self,
+        verb: str,
+        args: Mapping[str, Any] | None = None,
+        hear: Hear | None = None,
+        acknowledged: Acknowledged | None = None,
+    ) -> dict[str, Any]:
+        """What it was made for."""
+        self.asked.append(verb)
+        if self.mission and acknowledged is not None:
+            acknowledged({"mission": self.mission})
+        if self.error is not None:
+            raise self.error
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+        """Nothing."""
+        return []
+
+    async def attends(self, mission: str) -> bool:
+        """Nobody is asked."""
+        return False
+
+    async def begin(self, mission: str) -> None:
+        """Nothing."""
+
+
+async def test_ends_that_are_told(tmp_path: Path) -> None:
+    """An answer is 0; a mission that failed is its reason's exit code, with what it cost."""
+    async with scripted_uvm(tmp_path) as uvm:
+        way = LocalDoor(uvm, Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False))
+        good, said = errand()
+        assert await good.run(way, "submit", CYCLE) == 0
+        assert good.mission in said.getvalue()
+        bad, told = errand()
+        assert await bad.run(way, "submit", {"brief": {**CYCLE["brief"], "budget": {"calls": 2}}}) == 4
+        assert f"{bad.mission} failed; 2 calls" in told.getvalue()
+
+
+async def test_stopped_it_cancels(tmp_path: Path) -> None:
+    """The mission is cancelled with it, and its report is told before the end."""
+    bridge = Waiting()
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        way = LocalDoor(uvm, Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False))
+        found, said = errand(as_json=True)
+        asked = asyncio.create_task(found.run(way, "submit", CYCLE))
+        await bridge.asked.wait()
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        last = json.loads(said.getvalue().splitlines()[-1])
+        assert (last["event"], last["mission"]["status"]) == ("mission.report", "cancelled")
+        assert uvm.mission(found.mission)["status"] == "cancelled"
+
+
+async def test_stopped_before_it_was_accepted() -> None:
+    """There is nothing to cancel, and nobody waits for ever to be sure of it."""
+    way = HandDoor()
+    found, said = errand()
+    asked = asyncio.create_task(found.run(way, "submit", CYCLE))
+    await asyncio.sleep(0)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert (way.asked, said.getvalue()) == (["submit"], "")
+
+
+async def test_a_server_that_does_not_answer() -> None:
+    """Nobody waits for ever to cancel: that it could not be done is said, and where the mission is."""
+    way = HandDoor("m-1")
+    found, said = errand()
+    asked = asyncio.create_task(found.run(way, "submit", CYCLE))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert way.asked == ["submit", "cancel"]
+    assert "It could not be cancelled: the server does not answer.\nm-1 is in the image" in said.getvalue()
+
+
+async def test_what_is_not_accepted_is_an_error() -> None:
+    """It is raised as it is; there is no mission to speak of."""
+    found, said = errand()
+    with pytest.raises(Busy):
+        await found.run(HandDoor(error=Busy("as many wait as may")), "submit", CYCLE)
+    assert said.getvalue() == ""
+
+
+async def test_a_server_that_is_lost_after_it_accepted() -> None:
+    """The error is NoServer, and where the mission is found is said."""
+    found, said = errand()
+    with pytest.raises(NoServer):
+        await found.run(HandDoor("m-1", NoServer("it has stopped")), "submit", CYCLE)
+    assert said.getvalue() == "m-1 is in the image: `batos show m-1`.\n"
+
+
+async def test_a_server_that_does_not_come_back(tmp_path: Path) -> None:
+    """A client that has waited long enough says so with NoServer: exit 6."""
+    bridge = Waiting()
+    found, said = errand()
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        client = AsyncClient(tmp_path, patience=Patience(reconnect=0.2))
+        async with serving(uvm):
+            await client.__aenter__()
+            asked = asyncio.create_task(found.run(Served(client), "submit", CYCLE))
+            await bridge.asked.wait()
+        with pytest.raises(NoServer) as caught:
+            await asked
+        await client.close()
+    assert caught.value.exit_code == 6
+    assert "The server is gone" in said.getvalue()
+    assert f"batos show {found.mission}" in said.getvalue()

@@ -1,0 +1,43 @@
+"""Importing holds the garbage collector back, and what asks without a server loads nothing of sockets."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+
+import pytest
+
+from batos.cli.imports import importing
+
+
+def test_the_collector_rests_within_and_works_again_after() -> None:
+    """It is off while modules are imported, and on afterwards."""
+    with importing():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_the_collector_works_again_after_a_failed_import() -> None:
+    """An import that fails leaves it on."""
+    with pytest.raises(ImportError), importing():
+        raise ImportError("no such module")
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    """Whoever turned it off before finds it off, also within another import."""
+    with importing():
+        with importing():
+            pass
+        assert not gc.isenabled()
+
+
+def test_a_question_without_a_server_loads_no_client() -> None:
+    """What `ask` needs to answer by itself has neither sockets nor client in it."""
+    code = (
+        "import sys, batos.cli.verbs.asking, batos.cli.doors.local\n"
+        "print(sorted({'zmq', 'batos.client.asynchronous'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

@@ -1,0 +1,332 @@
+"""The command line through a running `batos serve`: one server, a process, for all of these, over an emulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.processes import Emulated, Ran, User, as_answered, emulator, texts
+from tests.forking import Forked
+
+QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
+REFLEX = ("--effort", "reflex", "--persona", "BRICK")
+CYCLE = ("--effort", "cycle", "--persona", "BRICK")
+MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
+ANYWHERE = ("--bind", "tcp://127.0.0.1:*", "--events", "tcp://127.0.0.1:*")
+
+
+def served(user: User, *arguments: str) -> Forked:
+    """A server that has left its note."""
+    process = user.start("serve", *ANYWHERE, *arguments)
+    until(lambda: (user.home / "server.json").exists() or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+    return process
+
+
+def until(true: object, seconds: float = 30.0) -> None:
+    """Wait until something is so."""
+    assert callable(true)
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+
+
+def stopped(process: Forked) -> tuple[str, str]:
+    """End a server as systemd does."""
+    process.send_signal(signal.SIGTERM)
+    return process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[Emulated]:
+    """A daemon that takes its time for every answer."""
+    with emulator(*MODELS, "--latency-ms", "120") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory, slow: str, grown: Path) -> Iterator[User]:
+    """A user whose home a server holds."""
+    found = User(Path(shutil.copytree(grown, tmp_path_factory.mktemp("served") / "home")), slow)
+    process = served(found)
+    try:
+        yield found
+    finally:
+        _, err = stopped(process)
+        assert "Traceback" not in err, err
+
+
+def mission_of(ran: Ran) -> str:
+    """The mission that `submit` accepted."""
+    assert ran.code == 0, ran.err
+    return str(ran.document["data"]["id"])
+
+
+def test_a_question_is_answered_by_the_server(user: User, tmp_path: Path) -> None:
+    """Events, tokens and the answer come as from this process itself, the bytes of a file go first."""
+    path = tmp_path / "harbour.txt"
+    path.write_text("The engineer, Maud Okafor, closed the breach with 1,940 blocks of granite.\n", encoding="utf-8")
+    asked = user.run("ask", "--json", *CYCLE, "--file", str(path), QUESTION)
+    assert asked.code == 0, asked.err
+    mission = asked.document["data"]
+    assert (mission["status"], mission["brief"]["origin"]["client"]) == ("done", "batos ask")
+    assert mission["provenance"]["recalled"][0]["name"] == "harbour.txt"
+    states = [line["state"] for line in asked.documents if line.get("event") == "mission.state"]
+    assert states == [step["state"] for step in mission["states"]]
+    assert texts(asked.documents, "mission.token").endswith(mission["answer"])
+    assert as_answered(user.run("show", mission["id"], "--json").document["data"]) == as_answered(mission)
+
+
+def test_people_read_the_same_through_the_server(user: User) -> None:
+    """The answer on stdout, how it came about on stderr; nothing of a process that ended."""
+    asked = user.run("ask", "-v", *CYCLE, "How do I build a shed?")
+    assert asked.code == 0, asked.err
+    assert "not a model" in asked.out
+    assert "IDLE > DECOMPOSING > DELEGATING > SYNTHESIZING > COMPLETE > IDLE" in asked.err
+    assert "\x1b" not in asked.out + asked.err
+    shown = user.run("show", "last", "--voices")
+    assert "How do I build a shed?" in shown.out
+    assert "brick/synthesizing#0" in shown.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("ask", *REFLEX, "Why?"), ("missions",), ("status",), ("genesis",), ("adapters", "use", "babs", "none")],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_client_is_light(user: User, arguments: tuple[str, ...]) -> None:
+    """Through the server a verb loads neither the database, nor Ollama's client, nor numpy."""
+    program = (
+        "import json, sys\nfrom batos.cli.entry import run\ncode = run(sys.argv[1:])\n"
+        "sys.stderr.write(json.dumps([code, sorted(name for name in ('ZODB', 'BTrees', 'persistent', 'transaction',"
+        "'ollama', 'httpx', 'numpy', 'batos.uvm', 'batos.image.image') if name in sys.modules)]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments, "--quiet", "--json"],
+        env=user.environ(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stderr.splitlines()[-1]) == [0, []]
+
+
+def test_submit_and_wait(user: User, slow: Emulated) -> None:
+    """The id is all that is written; the server runs it by itself, and waiting ends with its answer."""
+    with slow.asleep():
+        submitted = user.run("submit", *CYCLE, "How do I build a boat?")
+        assert submitted.code == 0, submitted.err
+        name = submitted.out.strip()
+        assert name.startswith("m-")
+        assert "undone" not in user.run("show", name).out
+        early = user.run("wait", name, "--seconds", "0", "--json")
+        assert (early.code, early.document["error"]["code"]) == (7, "timed_out")
+    waited = user.run("wait", name, "--json")
+    assert (waited.code, waited.document["data"]["status"]) == (0, "done")
+    again = user.run("wait", name, "--json").document["data"]
+    assert as_answered(again) == as_answered(waited.document["data"])
+
+
+def test_cancel_and_resume(user: User) -> None:
+    """A running mission is cancelled at once; a paused one stands still until it is resumed, and pays nothing twice."""
+    gone = mission_of(user.run("submit", "--json", *CYCLE, "How do I build a bridge?"))
+    assert user.run("cancel", gone, "--json").document["data"]["status"] == "cancelled"
+    assert user.run("wait", gone, "--json").code == 1
+    # A council: its end is far away, however long the processes that look and pause take to start.
+    council = ("--effort", "council", "--budget", "calls=60")
+    held = mission_of(user.run("submit", "--json", *council, "How do I build a house?"))
+    until(lambda: user.run("show", held, "--json").document["data"]["status"] == "running")
+    assert user.run("pause", held, "--json").document["data"]["status"] == "paused"
+    stands = user.run("wait", held, "--json")
+    assert (stands.code, stands.document["error"]["code"]) == (7, "timed_out")
+    resumed = user.run("resume", held)
+    assert (resumed.code, resumed.out.split()[:2]) == (0, [held, "is"])
+    done = user.run("wait", held, "--json").document["data"]
+    prompts = user.run("show", held, "--json", "--prompts").document["data"]["prompts"]
+    paths = [call["path"] for call in prompts if call["path"].startswith("council/")]
+    assert (done["status"], done["cost"]["calls"]) == ("done", len(paths))
+    assert len(set(paths)) == len(paths)
+    assert "The server runs what waits." in user.run("resume").err
+
+
+def test_ctrl_c_cancels_on_the_server(user: User) -> None:
+    """The first one cancels the mission there, and what it cost is told."""
+    process = user.start("ask", "--json", "--effort", "council", "How do I build a tower?")
+    told = _until_told(process, "inference.start")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    lines = [json.loads(line) for line in (told + out).splitlines()]
+    [report] = [line["mission"] for line in lines if line.get("event") == "mission.report"]
+    assert (report["status"], lines[-1]["error"]["code"]) == ("cancelled", "interrupted")
+    assert user.run("show", report["id"], "--json").document["data"]["status"] == "cancelled"
+
+
+def test_a_second_ctrl_c_leaves_at_once(user: User) -> None:
+    """While the server does not answer, the second one ends the client, which says how to find the mission."""
+    pid = json.loads((user.home / "server.json").read_bytes())["pid"]
+    process = user.start("ask", "-v", "--effort", "council", "How do I build a wall?")
+    assert process.stderr is not None
+    line = next(line for line in process.stderr if "accepted" in line)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=5)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert process.returncode == 130
+    assert f"batos show {line.split()[0]}" in err
+
+
+def test_a_deadline(user: User) -> None:
+    """What has no answer by then ends failed, timed out: 7."""
+    ran = user.run("ask", "--json", *CYCLE, "--deadline", "0.2s", "How do I build a dam?")
+    assert (ran.code, ran.document["error"]["code"]) == (7, "timed_out")
+
+
+def test_ctrl_c_ends_waiting_and_nothing_else(user: User) -> None:
+    """The mission goes on, and has its answer later."""
+    # A council: its end is far away, however long the process that waits takes to start.
+    name = mission_of(user.run("submit", "--json", "--effort", "council", "How do I build a well?"))
+    process = user.start("wait", name, "--json")
+    _until_told(process, "mission.state")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert user.run("wait", name, "--json").code == 0
+
+
+def test_a_shell_is_offered_missions(user: User) -> None:
+    """Their ids, as far as the server tells them, and the names of objects."""
+    name = mission_of(user.run("submit", "--json", *REFLEX, "Why?"))
+    for words, offered in ((f"batos show {name[:12]}", name), ("batos inspect brick", "brick_prototype_obj")):
+        environ = {"_BATOS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "2"}
+        ran = user.run(environ=environ)
+        assert f"plain,{offered}" in ran.out.splitlines()
+
+
+def test_the_screen(user: User) -> None:
+    """Server, image, daemon, queue, missions and totals, for people and for programs."""
+    user.run("ask", *REFLEX, "Why?")
+    found = user.run("status", "--json").document["data"]
+    assert found["queue"]["limit"] == 1_000
+    assert found["missions"]["done"] >= 1
+    ollama = found["ollama"]
+    assert (ollama["host"], ollama["version"], ollama["answers"]) == (user.ollama, "0.33.0", True)
+    said = user.run("status").out
+    for word in ("server   tcp://127.0.0.1:", "image    file://", "ollama   http", "queue    0 of 1,000", "missions "):
+        assert word in said
+    assert len(said.splitlines()) < 40
+
+
+def test_missions_are_followed(user: User) -> None:
+    """Whoever follows hears of missions that others ask, until Ctrl-C."""
+    process = user.start("missions", "--follow", "--json", "--limit", "1")
+    _until_told(process, '"missions"')
+    asked = mission_of(user.run("submit", "--json", *REFLEX, "Why?"))
+    told = _until_told(process, "mission.done")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    heard = {json.loads(line)["mission"] for line in told.splitlines()}
+    # The server may at last make a method that a mission of another test did without.
+    assert {each for each in heard if not each.startswith("g-")} == {asked}
+
+
+def test_genesis_and_adapters_go_through_the_server(user: User) -> None:
+    """A second genesis has nothing to do, its plan nothing to show, and a choice is made where the image is."""
+    again = user.run("genesis", "--json")
+    assert again.code == 0, again.err
+    assert again.document["data"]["plan"]["steps"] == []
+    planned = user.run("genesis", "--plan")
+    assert "Nothing is to be done." in planned.out
+    assert "needed at once" in planned.out
+    used = user.run("adapters", "use", "robin", "none")
+    assert (used.code, used.out) == (0, "ROBIN thinks with its bare base from its next mission on.\n")
+    assert user.run("adapters", "use", "ROBIN", "none").out == "ROBIN thinks with its bare base already.\n"
+    assert user.run("adapters", "use", "robin", "nothing", "--json").document["error"]["field"] == "name"
+
+
+def test_objects_through_the_server(user: User) -> None:
+    """They can be looked at and sent messages; a mission is what comes of a message."""
+    assert "brick_prototype_obj" in user.run("inspect", "--json").document["data"]["objects"]
+    assert user.run("inspect", "nobody", "--json").document["error"]["code"] == "not_found"
+    sent = user.run("send", "genesis_obj", "nothing_", "--json", "1")
+    assert sent.code == 1
+    assert sent.document["error"]["code"] == "message_not_understood"
+
+
+def test_a_wrong_token(user: User, tmp_path: Path) -> None:
+    """A home with another token is refused with 4 and told what to use."""
+    address = json.loads((user.home / "server.json").read_bytes())["bind"]
+    home = tmp_path / "other"
+    home.mkdir(mode=0o700)
+    (home / "token").write_text("not-this-one\n", encoding="utf-8")
+    ran = User(home, user.ollama).run("missions", "--json", "--server", address)
+    assert (ran.code, ran.document["error"]["code"]) == (4, "unauthorised")
+
+
+def test_without_a_server(tmp_path: Path, grown: Path, slow: str) -> None:
+    """Following, waiting for what is queued and `status --ready` end with 6; submit leaves it queued,
+    resume runs it, and Ctrl-C in it puts it back."""
+    alone = User(Path(shutil.copytree(grown, tmp_path / "home")), slow)
+    (alone.home / "server.json").write_text(json.dumps({"pid": 2**22 + 1}), encoding="utf-8")
+    submitted = alone.run("submit", "--json", *REFLEX, "Why?")
+    name = mission_of(submitted)
+    assert submitted.document["data"] == {"id": name, "status": "queued", "served": False}
+    for verb in (("status", "--ready"), ("missions", "--follow"), ("wait", name)):
+        ran = alone.run(*verb, "--json")
+        assert (ran.code, ran.document["error"]["code"]) == (6, "no_server"), verb
+        assert "batos serve" in ran.document["error"]["remedy"]
+    assert "no server runs" in alone.run("show", name).out
+    assert "waits for `batos resume`" in alone.run("missions").err
+    process = alone.start("resume", "--json")
+    _until_told(process, "inference.start")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert (process.returncode, alone.run("show", name, "--json").document["data"]["status"]) == (130, "queued")
+    resumed = alone.run("resume", "--json")
+    assert [each["status"] for each in resumed.document["data"]["missions"]] == ["done"]
+    later = mission_of(alone.run("submit", "--json", *REFLEX, "Who trims the wick?"))
+    assert f"{later} goes on: Who trims the wick?" in alone.run("resume").err
+    assert "resume" not in alone.run("missions").err
+
+
+def test_a_server_that_dies(tmp_path: Path, grown: Path, slow: str) -> None:
+    """Whoever waits is told, and gets the answer from the next server; nothing is paid for twice."""
+    home = User(Path(shutil.copytree(grown, tmp_path / "home")), slow)
+    first = served(home)
+    process = home.start("ask", "--json", *CYCLE, "How do I build a shed?")
+    told = _until_told(process, "DELEGATING")
+    first.kill()
+    first.communicate()
+    told += _until_told(process, "connection.lost")
+    second = served(home)
+    out, err = process.communicate(timeout=30)
+    stopped(second)
+    assert process.returncode == 0, out + err
+    lines = [json.loads(line) for line in (told + out).splitlines()]
+    names = [line.get("event") for line in lines]
+    assert names.index("connection.lost") < names.index("connection.restored")
+    done = lines[-1]["data"]
+    assert (done["status"], done["cost"]["calls"]) == ("done", 5 + done["provenance"]["gate"]["revised"])
+    assert done["cost"]["from_journal"] >= 1
+
+
+def _until_told(process: Forked, word: str) -> str:
+    """What was told up to the line that holds a word."""
+    assert process.stdout is not None
+    told = ""
+    for line in process.stdout:
+        told += line
+        if word in line:
+            return told
+    raise AssertionError(f"the process ended without {word}: {told}")

@@ -1,0 +1,51 @@
+"""The verb ask without a server: what its turn makes due is done after the answer, with a note."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.conversations.talks import exchanges, recording, talk
+
+from batos import config
+from batos.cli.doors.errand import Errand
+from batos.cli.doors.local import LocalDoor, opened
+from batos.cli.render.teller import Teller
+from batos.cli.verbs.asking import _ask
+from batos.errors import BatosError, OllamaUnfit
+from batos.terminal.console import Console
+from batos.testing import ScriptedBridge, plain_reply
+from batos.uvm import Seams
+
+
+@pytest.mark.parametrize(("record", "noted"), [("Anna Lund sealed jars.", ""), (OllamaUnfit("no room"), "no room")])
+async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
+    tmp_path: Path, record: str | BatosError, noted: str
+) -> None:
+    """The note stands behind the answer; a compaction that fails is told with its reason; the exit is the answer's."""
+    home = tmp_path / "home"
+    home.mkdir()
+    settings = config.load({}, {"home": str(home), "image": "memory://ask", "user": "tester"}).settings
+    bridge = ScriptedBridge(recording(lambda request: record, plain_reply))
+    compactions: list[object] = []
+
+    @asynccontextmanager
+    async def prepared() -> AsyncIterator[LocalDoor]:
+        async with opened(settings, Seams(bridge=bridge)) as way:
+            assert isinstance(way, LocalDoor)
+            await way.uvm.genesis()
+            brief["conversation"] = await talk(way.uvm, exchanges(20))
+            yield way
+            compactions.extend(way.uvm.turns(str(brief["conversation"]))["compactions"])
+
+    brief: dict[str, object] = {"text": "And now?", "effort": "reflex", "user": "tester"}
+    written = io.StringIO()
+    teller = Teller(Console.of(written, written, as_json=False), quiet=False, stream=False, voices=False)
+    assert await _ask(prepared(), Errand(teller), brief, []) == 0
+    told = written.getvalue()
+    assert told.index("word") < told.index("Older turns are being compacted by m-")
+    assert noted in told
+    assert bool(compactions) == (not noted)

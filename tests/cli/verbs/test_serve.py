@@ -1,0 +1,220 @@
+"""`batos serve` as people run it: what it prints, who finds it, how it stops, and what it leaves for the next one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from tests.cli.processes import WITH_MODELS, User, emulator
+from tests.cli.wired import ANY, eventually
+from tests.forking import Forked
+
+from batos.cli.verbs.serve import go_on, served
+from batos.client.asynchronous import AsyncClient
+from batos.client.wire import server_file
+from batos.config import Settings
+from batos.errors import ConfigError, ImageBusy
+from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import Seams
+
+
+@contextmanager
+def server(user: User, *arguments: str) -> Iterator[Forked]:
+    """`batos serve` as a process that really listens."""
+    process = user.start("serve", "--bind", ANY, "--events", ANY, *arguments)
+    try:
+        deadline = time.monotonic() + 30
+        while server_file.running(user.home) is None:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        process.wait(10)
+
+
+def test_status_asks_the_daemon_each_time(user: User) -> None:
+    """Ready while it answers; once it is gone that is said, nothing lies in memory, and --ready exits with 3."""
+    assert user.run("status", "--ready").code == 6
+    with ExitStack() as stack:
+        daemon = stack.enter_context(ExitStack())
+        there = User(user.home, daemon.enter_context(emulator(*WITH_MODELS)))
+        stack.enter_context(server(there))
+        assert there.run("ask", "-q", "--effort", "reflex", "What is water?").code == 0
+        found = there.run("status", "--json").document["data"]
+        assert (found["ready"], found["ollama"]["answers"], found["ollama"]["missing"]) == (True, True, [])
+        assert there.run("status", "--ready").code == 0
+        assert "memory   batos-" in there.run("status").out
+        daemon.close()
+        told = there.run("status").out
+        assert "which does not answer" in told
+        assert "memory   " not in told
+        gone = there.run("status", "--ready", "--json")
+        assert (gone.code, gone.document["error"]["code"]) == (3, "ollama_unreachable")
+
+
+def test_a_server_is_found_by_its_home_and_stops_in_order(user: User) -> None:
+    """It says where it listens; a question goes through it; a second server is refused; Ctrl-C leaves no note."""
+    with server(user, "--json") as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())["data"]
+        assert (told["pid"], told["bind_by"]) == (process.pid, "plain")
+        assert (user.home / "server.json").stat().st_mode & 0o777 == 0o600
+        asked = user.run("ask", "What is water?", "--json", "-q")
+        assert asked.document["data"]["status"] == "done"
+        second = user.run("serve", "--json")
+        assert (second.code, second.document["error"]["code"]) == (5, "image_busy")
+        assert str(process.pid) in second.document["error"]["message"]
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert (process.returncode, out) == (0, ""), err
+    assert not (user.home / "server.json").exists()
+    assert not (user.home / "uploads").exists()
+
+
+def test_what_runs_goes_back_to_the_queue_and_on_with_the_next_start(user: User) -> None:
+    """A server that is killed loses no mission: the next one begins what it finds."""
+    with server(user) as process:
+        told = user.run("submit", "What is water?", "--json")
+        mission = told.document["data"]["id"]
+        process.kill()
+        process.wait(10)
+        assert (user.home / "server.json").exists()
+    with server(user):
+
+        async def ended() -> str:
+            async with AsyncClient(user.home) as client:
+                return str((await client.wait(mission, seconds=30))["status"])
+
+        assert asyncio.run(ended()) == "done"
+
+
+def test_a_second_signal_stops_at_once(user: User) -> None:
+    """As a power cut would: with the code of a signal, and what was accepted is done by the next start."""
+    with server(user) as process:
+        mission = user.run("submit", "What is water?", "--json").document["data"]["id"]
+        process.send_signal(signal.SIGSTOP)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+            process.send_signal(number)
+        assert process.wait(20) in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+        assert (user.home / "server.json").exists()
+    with server(user):
+        assert user.run("wait", mission, "--json", "-q").document["data"]["status"] == "done"
+
+
+def test_token_and_keys_are_shown_and_made(user: User) -> None:
+    """The token on stdout; a key in a file for its owner alone; a key for nobody is refused."""
+    shown = user.run("token", "--json").document["data"]
+    assert shown["token"] == (user.home / "token").read_text("utf-8").strip()
+    assert user.run("token", "-q", "--new").out.strip() != shown["token"]
+    useless = user.run("keys", "new", "laptop", "--json")
+    assert (useless.code, useless.document["error"]["field"]) == (2, "bind")
+    file = user.home / "laptop.json"
+    beyond = {"BATOS_BIND": "tcp://0.0.0.0:7717"}
+    made = user.run("keys", "new", "laptop", "--address", "box.local", "--out", str(file), "--json", environ=beyond)
+    assert made.document["data"] == {"name": "laptop", "file": str(file), "bind": "tcp://box.local:7717"}
+    assert file.stat().st_mode & 0o777 == 0o600
+    again = user.run("keys", "new", "laptop", "--out", str(file), "--json", environ=beyond)
+    assert again.document["error"]["field"] == "out"
+    piped = user.run("keys", "new", "pipe", "--out", "-", environ=beyond)
+    assert json.loads(piped.out)["endpoint"] == "tcp://127.0.0.1:7717"
+    told = user.run("keys", "new", "here", "--out", str(user.home / "here.json"), environ=beyond).err
+    assert "--address HOST" in told
+    assert user.run("keys", "revoke", "here").code == 0
+    assert "which is beyond loopback: there a key is shown" in user.run("token", environ=beyond).err
+    assert "by PLAIN to tcp://127.0.0.1" in user.run("token").err
+    assert [key["name"] for key in user.run("keys", "--json").document["data"]["keys"]] == ["laptop", "pipe"]
+    assert user.run("keys", "revoke", "pipe").code == 0
+    assert "laptop" in user.run("keys").out
+    assert user.run("keys", "revoke", "pipe", "--json").document["error"]["code"] == "not_found"
+
+
+# -- in this process
+
+
+@pytest.mark.parametrize(("setting", "text"), [("bind", "ipc:///tmp/x"), ("events", "tcp://eth0:1")])
+async def test_a_wrong_place_is_refused_before_the_image_is_opened(tmp_path: Path, setting: str, text: str) -> None:
+    """The setting is named, and nothing is made."""
+    settings = Settings(home=tmp_path, image="memory://image", bind=ANY, events=ANY).model_copy(update={setting: text})
+    with pytest.raises(ConfigError) as refused:
+        async with served(settings, Seams(bridge=ScriptedBridge())):
+            pass
+    assert refused.value.field == setting
+    assert not (tmp_path / "token").exists()
+
+
+async def test_the_start_of_a_server_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    """A piece of a file that was on its way is nobody's any more."""
+    left = tmp_path / "uploads" / "piece"
+    left.parent.mkdir()
+    left.write_bytes(b"x")
+    settings = Settings(home=tmp_path, user="tester", image="memory://image", bind=ANY, events=ANY)
+    async with served(settings, Seams(bridge=ScriptedBridge())):
+        assert not left.exists()
+
+
+async def test_a_home_has_one_server(tmp_path: Path) -> None:
+    """A second one is told which process the first one is, even where each would have an image of its own."""
+    settings = Settings(home=tmp_path, user="tester", image="memory://image", bind=ANY, events=ANY)
+    async with served(settings, Seams(bridge=ScriptedBridge())) as (uvm, places):
+        with pytest.raises(ImageBusy, match="the server of process"):
+            async with served(settings, Seams(bridge=ScriptedBridge())):
+                pass
+        async with AsyncClient(tmp_path) as client:
+            told = (await client.status())["server"]
+            assert (told["bind"], told["user"]) == (str(places.bind), "tester")
+        assert uvm.settings is settings
+    assert server_file.read(tmp_path) is None
+
+
+async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Path) -> None:
+    """Stopped in the middle of an answer: the mission is queued, and its asker has it from the next server."""
+    held, told = asyncio.Event(), list[str]()
+
+    class Held(ScriptedBridge):
+        async def think(
+            self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+        ) -> Answer:
+            await held.wait()
+            return await super().think(request, on_token, stream=stream)
+
+    settings = Settings(home=tmp_path, user="tester", bind=ANY, events=ANY)
+    bridge = Held()
+    async with served(settings, Seams(bridge=bridge)) as (uvm, _):
+        await uvm.genesis()
+        client = AsyncClient(tmp_path)
+        await client.__aenter__()
+        asked = asyncio.create_task(client.ask("why?", lambda event, keys: told.append(event), effort="reflex"))
+        await eventually(lambda: "inference.start" in told)
+        await uvm.stop()
+        assert [each["status"] for each in uvm.missions()] == ["queued"]
+    held.set()
+    async with served(settings, Seams(bridge=bridge)) as (uvm, _):
+        assert (await asked)["status"] == "done"
+        assert len(uvm.missions()) == 1
+    assert "connection.restored" in told
+    await client.close()
+
+
+async def test_what_a_client_ends_before_it_is_begun_again_ends_no_server(tmp_path: Path) -> None:
+    """The server listens before all that was left is begun; one cancelled or paused by then stays so."""
+    async with scripted_uvm(tmp_path) as uvm:
+        for number in range(4):
+            await uvm.submit({"text": f"Why {number}?", "effort": "reflex"})
+        left = await uvm.recover()
+        await uvm.cancel(left[1])
+        await uvm.pause(left[2])
+        await go_on(uvm, left)
+        assert [(await uvm.ended(each))["status"] for each in left] == ["done", "cancelled", "paused", "done"]

@@ -1,0 +1,156 @@
+"""The screen of `batos status`."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.cli.verbs.status import status_text
+from batos.terminal.console import Console
+from batos.terminal.layout import plain
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+FOUND: dict[str, Any] = {
+    "server": {"pid": 4711, "started": "2026-11-21T07:25:00.000Z", "bind": "tcp://127.0.0.1:7717"},
+    "queue": {"waiting": 3, "limit": 1000},
+    "approvals": {"waiting": 2},
+    "running": [
+        {
+            "id": "m-1",
+            "state": "DELEGATING",
+            "personas": ["BRICK"],
+            "effort": "cycle",
+            "since": "2026-11-21T09:29:48.000Z",
+            "attempt": 1,
+            "calls": 3,
+            "user": "ada",
+            "text": "How do I build a shed?",
+        }
+    ],
+    "missions": {"done": 1200, "failed": 2},
+    "counters": {
+        "calls": 6000,
+        "from_journal": 12,
+        "prompt_tokens": 1_000_000,
+        "answer_tokens": 90_000,
+        "first_token": {"counts": [1, 1], "seconds": 3.0},
+        "mission": {"counts": [2], "seconds": 20.0},
+        "missions": {"BRICK": {"done": 700, "failed": 2}, "ROBIN": {"done": 500}, "none": {"failed": 1}},
+    },
+    "failures": [
+        {
+            "at": "2026-11-21T09:00:00.000Z",
+            "mission": "m-0",
+            "status": "failed",
+            "reason": {"code": "timed_out", "message": "its deadline passed"},
+        }
+    ],
+    "ollama": {
+        "host": "http://127.0.0.1:11434",
+        "version": "0.33.0",
+        "loaded": [{"model": "batos-brick:1", "where": "card", "size": 4 << 30, "size_vram": 4 << 30}],
+        "error": {"message": "Ollama lacks batos-babs:1", "remedy": "Run `batos genesis`."},
+    },
+    "models": {"BRICK": "batos-brick:1"},
+    "image": {"uri": "file:///home/ada/live_image.fs", "bytes": 3 << 20, "journal_bytes": 5 << 20},
+}
+
+
+def test_who_runs_is_who_thinks() -> None:
+    """The leader, all four at a council, nobody before it is known."""
+    running = FOUND["running"][0]
+    many = ["BRICK", "BABS"]
+    three: tuple[dict[str, Any], ...] = ({"personas": many}, {"personas": many, "effort": "council"}, {"personas": []})
+    told = status_text(
+        {**FOUND, "running": [{**running, "id": f"m-{at}", **each} for at, each in enumerate(three)]}, NOW
+    )
+    lines = {line[:3]: line for line in told.splitlines()}
+    assert [[name for name in (*many, "BRICK, BABS") if name in lines[f"m-{at}"]] for at in range(3)] == [
+        ["BRICK"],
+        ["BRICK", "BABS", "BRICK, BABS"],
+        [],
+    ]
+
+
+def test_one_screen() -> None:
+    """Server, image, daemon, queue, missions, who runs, totals, memory, failures; each in its line."""
+    assert status_text(FOUND, NOW).splitlines() == [
+        "server   tcp://127.0.0.1:7717, process 4711, up 2 h 5 min",
+        "image    file:///home/ada/live_image.fs, 3.0 MiB, and a journal of 5.0 MiB",
+        "ollama   http://127.0.0.1:11434, version 0.33.0",
+        "         Ollama lacks batos-babs:1: Run `batos genesis`.",
+        "queue    3 of 1,000 wait",
+        "asked    2 methods wait for you: `batos approvals`",
+        "missions 1,200 done, 2 failed",
+        "running  state       personas  for   calls  question",
+        "m-1      DELEGATING  BRICK     12 s  3      How do I build a shed?",
+        "totals   6,000 calls, 1,000,000 prompt and 90,000 answer tokens, 12 answers from the journal",
+        "on average to the first token 1.5 s, a mission 10.0 s",
+        "brick    700 done, 2 failed",
+        "robin    500 done",
+        "unrouted 1 failed",
+        "memory   batos-brick:1 is on the card, 4.0 GiB",
+        "newest failures",
+        "  m-0  30 min ago  timed_out: its deadline passed",
+    ]
+
+
+def test_without_a_server() -> None:
+    """That none runs is said first, with who has the image, or else what becomes of what waits; and what is wrong."""
+    alone = {**FOUND, "server": None, "holder": "process 12"}
+    assert status_text(alone, NOW).splitlines()[0] == "server   no server runs (batos serve); process 12 has the image"
+    left = status_text({**alone, "holder": "", "missions": {"running": 1}}, NOW).splitlines()[0]
+    assert left.endswith("what is queued or running waits for it, or for `batos resume`")
+    assert status_text({**alone, "holder": ""}, NOW).splitlines()[0] == "server   no server runs (batos serve)"
+    wrong = {
+        "uri": "file:///i.fs",
+        "error": {"message": "there is no mind in it yet", "remedy": "Run `batos genesis`."},
+    }
+    assert "         there is no mind in it yet: Run `batos genesis`." in status_text({**alone, "image": wrong}, NOW)
+
+
+def test_what_became_of_intents_is_one_line() -> None:
+    """Methods installed and retired, the guardian's verdicts, repairs, kills, and what the checks are worth."""
+    counters = {
+        "verdicts": {"accepted": 7, "refused": 2},
+        "repairs": 2,
+        "kills": {"time": 1, "memory": 1},
+        "installs": 5,
+        "retired": 1,
+        "mutants": 40,
+        "mutants_killed": 30,
+    }
+    told = status_text({**FOUND, "counters": counters}, NOW).splitlines()
+    assert (
+        "methods  5 installed, 1 retired; 7 accepted and 2 refused by the guardian; 2 repairs, 2 runs killed; "
+        "checks kill 75% of mutants"
+    ) in told
+    assert not any(line.startswith("methods") for line in status_text(FOUND, NOW).splitlines())
+
+
+def test_a_server_of_which_little_is_known() -> None:
+    """A screen of nothing is short; a daemon that is away is said to be; many missions still fit."""
+    bare = {"queue": {"waiting": 0, "limit": 5}, "missions": {}, "ollama": {"host": "http://h:1", "version": None}}
+    assert status_text(bare, NOW).splitlines() == [
+        "ollama   http://h:1, which does not answer",
+        "queue    0 of 5 wait",
+        "missions none yet",
+    ]
+    many = {**FOUND, "running": FOUND["running"] * 50, "failures": FOUND["failures"] * 50}
+    assert "and 42 more" in status_text(many, NOW)
+    assert len(status_text(many, NOW).splitlines()) <= 40
+
+
+@given(st.text())
+def test_no_control_characters(text: str) -> None:
+    """Whatever a question or a reason says, nothing of it moves a cursor."""
+    said = io.StringIO()
+    running = [{**FOUND["running"][0], "text": text, "state": text, "personas": [text]}]
+    failures = [{"mission": text, "reason": {"code": text, "message": text}}]
+    console = Console(said, said, as_json=False, colour=False)
+    console.write(status_text({**FOUND, "running": running, "failures": failures}, NOW))
+    assert plain(said.getvalue()) == said.getvalue()

@@ -1,0 +1,276 @@
+"""A server on real sockets over a mind that a test plays, and peers that speak to it as they like."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import zmq
+import zmq.asyncio
+
+from batos import brief as briefs
+from batos.brief import File
+from batos.cli.verb_options import own_folder
+from batos.client.asynchronous import AsyncClient
+from batos.client.line import Patience
+from batos.client.wire import server_file
+from batos.client.wire.addresses import listening
+from batos.client.wire.keys import Credentials, Keyring
+from batos.client.wire.server_file import Note
+from batos.config import Settings
+from batos.errors import NotFound
+from batos.events import Events
+from batos.image import roots, whose
+from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.uploads import Uploads
+from batos.server.zmq.server import Limits, Places, Server
+from batos.uvm import UVM
+
+ANY = "tcp://127.0.0.1:*"
+#: Looks often, so that no test waits for what is only regular.
+QUICK = Limits(look=0.005, revoked=0.02)
+HASTY = Patience(connect=2.0, refused=0.2, reconnect=5.0, silence=20.0)
+
+
+@dataclass
+class Played:
+    """What the UVM is to the dispatcher, played: missions end when the test says so."""
+
+    settings: Settings
+    events: Events = field(default_factory=lambda: Events(log=False))
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    attachments: dict[str, bytes] = field(default_factory=dict)
+    ends: dict[str, asyncio.Event] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    #: Answer at once what is begun.
+    prompt: bool = True
+
+    @property
+    def image(self) -> Played:
+        return self
+
+    @property
+    def afterwards(self) -> Played:
+        return self
+
+    @property
+    def learning(self) -> Played:
+        return self
+
+    @property
+    def approvals(self) -> Played:
+        return self
+
+    @property
+    def control(self) -> Played:
+        return self
+
+    def keep(self, *what: object) -> None:
+        self.calls.append("keep")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Any]:
+        kept = {name: _Kept(data) for name, data in self.attachments.items()}
+        yield {roots.ATTACHMENTS: kept}
+
+    async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> str:
+        asked = {"user": self.settings.asker, **brief, "attachments": [file.ref.model_dump() for file in files]}
+        checked = briefs.parse(asked)
+        key = checked.idempotency_key or ""
+        if key in self.keys:
+            return self.keys[key]
+        mission = f"m-{len(self.found):026d}"
+        self.attachments.update({file.ref.sha256: file.data for file in files})
+        self.found[mission] = {"id": mission, "status": "queued", "brief": checked.model_dump(mode="json")}
+        self.ends[mission] = asyncio.Event()
+        if key:
+            self.keys[key] = mission
+        self.events.emit("mission.accepted", mission=mission, user=checked.user, waiting=1)
+        await asyncio.sleep(0)
+        return mission
+
+    async def begin(self, mission: str) -> None:
+        if self.found[mission]["status"] != "queued":
+            return
+        self.calls.append(f"begin {mission}")
+        self.say(mission, "running", attempt=1)
+        if self.prompt:
+            self.finish(mission)
+
+    def say(self, mission: str, status: str, **more: Any) -> None:
+        self.found[mission]["status"] = status
+        self.events.emit("mission.status", mission=mission, status=status, **{"reason": None, **more})
+
+    def finish(self, mission: str, status: str = "done") -> None:
+        self.found[mission]["answer"] = f"An answer to {mission}."
+        self.say(mission, status)
+        self.ends[mission].set()
+
+    async def ended(self, mission: str) -> dict[str, Any]:
+        found = self.mission(mission)
+        await self.ends[mission].wait()
+        return found
+
+    async def _steer(self, mission: str, status: str) -> dict[str, Any]:
+        found = self.mission(mission)
+        self.calls.append(f"{status} {mission}")
+        self.say(mission, status)
+        return found
+
+    async def cancel(self, mission: str) -> dict[str, Any]:
+        return await self._steer(mission, "cancelled")
+
+    async def pause(self, mission: str) -> dict[str, Any]:
+        return await self._steer(mission, "paused")
+
+    async def resume(self, mission: str) -> dict[str, Any]:
+        return await self._steer(mission, "queued")
+
+    def mission(self, mission: str) -> dict[str, Any]:
+        if mission not in self.found:
+            raise NotFound(f"there is no mission {mission!r}", field="mission", remedy="`batos missions` lists them.")
+        return self.found[mission]
+
+    def mission_named(self, name: str, user: str | None = None) -> str:
+        theirs = [each for each, found in self.found.items() if user in (None, found["brief"]["user"])]
+        if name != "last" and name in self.found and name not in theirs:
+            raise whose.no_mission(name, user)
+        return theirs[-1] if name == "last" else name
+
+    def missions(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+        lines = [
+            {"id": each["id"], "status": each["status"], "user": each["brief"]["user"]} for each in self.found.values()
+        ]
+        meant = [each for each in lines if status in (None, each["status"]) and user in (None, each["user"])]
+        return meant[::-1][:most]
+
+    def prompts(self, mission: str) -> list[dict[str, Any]]:
+        return [{"path": "reflex", "messages": self.mission(mission)["brief"]["text"]}]
+
+    def turns(self, conversation: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
+        return {"conversation": conversation, "start": start, "limit": limit, "turns": []}
+
+    def root_names(self) -> dict[str, Any]:
+        return {"objects": ["traits_obj"]}
+
+    def inspect(self, reference: str, user: str | None = None) -> dict[str, Any]:
+        return {"object": reference}
+
+    def status(self, user: str | None = None) -> dict[str, Any]:
+        return {"queue": {"waiting": 0, "limit": self.settings.queue}}
+
+    async def standing(self, found: dict[str, Any]) -> dict[str, Any]:
+        return {**found, "ready": True, "reasons": []}
+
+
+@dataclass(frozen=True)
+class _Kept:
+    data: bytes
+
+    def read(self) -> bytes:
+        return self.data
+
+
+@dataclass
+class Wired:
+    """A server that listens, what it serves, and the keys of its home."""
+
+    mind: Played
+    server: Server
+    dispatcher: Dispatcher
+    places: Places
+    ring: Keyring
+
+    @property
+    def credentials(self) -> Credentials:
+        """The token."""
+        return Credentials(token=self.ring.token())
+
+    def client(self, patience: Patience = HASTY) -> AsyncClient:
+        """A client with the token."""
+        return AsyncClient.by(str(self.places.bind), self.credentials, patience)
+
+    @contextmanager
+    def raw(self, kind: int = zmq.DEALER, **options: int) -> Iterator[Raw]:
+        """A bare socket that shows the token."""
+        context = zmq.asyncio.Context()
+        socket = context.socket(kind)
+        for name, value in options.items():
+            setattr(socket, name, value)
+        self.credentials.apply(socket)
+        socket.connect(str(self.places.events if kind == zmq.SUB else self.places.bind))
+        try:
+            yield Raw(socket)
+        finally:
+            socket.close(linger=0)
+            context.term()
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A socket and the plainest ways to use it."""
+
+    socket: zmq.asyncio.Socket
+
+    async def say(self, *frames: bytes) -> None:
+        """Send frames as they are."""
+        await asyncio.wait_for(self.socket.send_multipart(frames), 10)
+
+    async def ask(self, verb: str, args: Mapping[str, Any] | None = None, name: str = "1") -> None:
+        """Send a request."""
+        await self.say(json.dumps({"v": 1, "id": name, "verb": verb, "args": dict(args or {})}).encode())
+
+    async def frames(self) -> list[bytes]:
+        """The next message."""
+        return await asyncio.wait_for(self.socket.recv_multipart(), 10)
+
+    async def reply(self) -> dict[str, Any]:
+        """The next reply that is no sign of life."""
+        while True:
+            last = (await self.frames())[-1]
+            # A client's own time counts on the loop that it shares with the server: megabytes are read aside.
+            found: dict[str, Any] = await asyncio.to_thread(json.loads, last) if len(last) > 2**20 else json.loads(last)
+            if found.get("event") != "beat":
+                return found
+
+    async def until(self, *kinds: str) -> list[dict[str, Any]]:
+        """The replies up to one of these kinds, with it."""
+        replies = [await self.reply()]
+        while replies[-1]["kind"] not in kinds:
+            replies.append(await self.reply())
+        return replies
+
+
+@asynccontextmanager
+async def wired(
+    home: Path, mind: Played | None = None, limits: Limits = QUICK, bind: str = ANY, events: str = ANY
+) -> AsyncIterator[Wired]:
+    """A server of a played mind."""
+    own_folder(home)
+    mind = mind or Played(Settings(home=home, user="tester", attachment_bytes=2**20))
+    ring = Keyring(home)
+    dispatcher = Dispatcher(cast(UVM, mind), Uploads(home / "uploads", mind.settings.attachment_bytes))
+    server = Server(dispatcher, ring, limits)
+    async with server.serving(listening(bind, "bind"), listening(events, "events")) as places:
+        yield Wired(mind, server, dispatcher, places, ring)
+
+
+def note_of(wire: Wired, born: str | None = None) -> Note:
+    """What a server leaves in its home, of one in this process."""
+    pid = os.getpid()
+    at, events = str(wire.places.bind), str(wire.places.events)
+    return Note(pid, (server_file.born(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0")
+
+
+async def eventually(condition: Any) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - what it looks at tells nobody
+            await asyncio.sleep(0.005)

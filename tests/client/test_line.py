@@ -1,0 +1,62 @@
+"""The connection under both clients: how many requests it has under way, and when silence is the end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.cli.wired import HASTY, QUICK, Played, eventually, wired
+
+from batos.client.line import UNDER_WAY, WAITING
+from batos.config import Settings
+from batos.errors import NoServer
+from batos.server.zmq.server import Limits
+
+
+def played(home: Path) -> Played:
+    return Played(Settings(home=home, user="tester"), prompt=False)
+
+
+async def test_more_than_a_server_takes_wait_at_the_client(tmp_path: Path) -> None:
+    """Three hundred submits at once: each is accepted, none is told `busy`."""
+    async with wired(tmp_path, played(tmp_path)) as wire, wire.client() as client:
+        ids = await asyncio.gather(*(client.submit(f"question {number}") for number in range(300)))
+        assert len(set(ids)) == len(wire.mind.found) == 300
+
+
+async def test_a_mission_can_be_cancelled_whatever_is_waited_for(tmp_path: Path) -> None:
+    """With more waiting than may wait at once, what does not wait has room all the same."""
+    async with wired(tmp_path, played(tmp_path)) as wire, wire.client() as client:
+        asked = [asyncio.create_task(client.ask(f"question {number}")) for number in range(WAITING + 20)]
+        await eventually(lambda: len(wire.mind.found) == WAITING)
+        for mission in list(wire.mind.found):
+            await client.cancel(mission)
+            wire.mind.finish(mission)
+        await eventually(lambda: len(wire.mind.found) == WAITING + 20)
+        for mission in list(wire.mind.found)[WAITING:]:
+            wire.mind.finish(mission)
+        assert len({mission.id for mission in await asyncio.gather(*asked)}) == WAITING + 20
+
+
+def test_a_client_keeps_below_what_a_server_takes() -> None:
+    """A place is free at the server only after its reply has gone out, so that a few are left over."""
+    assert WAITING < UNDER_WAY < Limits().peer
+
+
+async def test_a_connection_that_was_idle_is_no_lost_one(tmp_path: Path) -> None:
+    """A server says nothing to a client that asks nothing: its patience begins with the question."""
+    async with wired(tmp_path, limits=QUICK) as wire, wire.client(replace(HASTY, silence=0.2)) as client:
+        await client.hello()
+        await asyncio.sleep(0.3)  # longer than the client would wait in silence
+        assert (await client.hello())["pid"]
+
+
+async def test_a_closed_client_stays_closed(tmp_path: Path) -> None:
+    """What is asked of it later says so, and does not connect again."""
+    async with wired(tmp_path) as wire:
+        async with wire.client() as client:
+            await client.hello()
+        with pytest.raises(NoServer, match="was closed"):
+            await client.hello()

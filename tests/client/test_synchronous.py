@@ -1,0 +1,148 @@
+"""The client for synchronous programs: the same calls, generated, over a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.wired import HASTY, Played, Wired, eventually, note_of, wired
+
+from batos.client.synchronous import Client
+from batos.client.wire import server_file
+from batos.config import Settings
+from batos.errors import NoServer, NotFound
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def client_of(wire: Wired) -> Client:
+    return Client.by(str(wire.places.bind), wire.credentials, HASTY)
+
+
+def test_it_is_what_the_script_makes_of_the_other() -> None:
+    """The one twin is generated: who changes AsyncClient runs scripts/sync_client.py."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "sync_client.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+async def test_every_call_is_there(tmp_path: Path) -> None:
+    """Asking, waiting, looking, steering, without an event loop in sight; errors are what they are."""
+    (tmp_path / "lamp.txt").write_text("The keeper winds the clockwork.", encoding="utf-8")
+
+    def use(wire: Wired) -> None:
+        told: list[str] = []
+        with client_of(wire) as client:
+            mission = client.ask("why?", lambda event, keys: told.append(event), files=[tmp_path / "lamp.txt"])
+            assert (mission.status, mission.done, mission.text) == ("done", True, "why?")
+            assert told == ["mission.accepted", "mission.status", "mission.status"]
+            assert client.wait(client.submit("and then?")).text == "and then?"
+            assert [each.status for each in client.missions(status="done")] == ["done", "done"]
+            assert client.show(mission.id) == mission
+            assert client.inspect() == {"objects": ["traits_obj"]}
+            assert client.status()["queue"]["waiting"] == 0
+            assert client.cancel(mission.id).status == "cancelled"
+            with pytest.raises(NotFound):
+                client.show("m-none")
+
+    async with wired(tmp_path) as wire:
+        await asyncio.to_thread(use, wire)
+
+
+async def test_tokens_come_as_they_are_written(tmp_path: Path) -> None:
+    """`for token in stream`, then the mission; what was retracted is told and no longer in `text`."""
+    mind = Played(Settings(home=tmp_path, user="tester"), prompt=False)
+    seen: list[tuple[str, bool]] = []
+
+    def use(wire: Wired) -> str:
+        with client_of(wire) as client, client.stream("why?") as stream:
+            seen.extend((str(token), token.retracted) for token in stream)
+            assert stream.text == "right"
+            assert stream.id == stream.mission().id
+            return stream.mission().status
+
+    async with wired(tmp_path, mind) as wire:
+        used = asyncio.create_task(asyncio.to_thread(use, wire))
+        await eventually(lambda: mind.found and mind.found[next(iter(mind.found))]["status"] == "running")
+        mission = next(iter(mind.found))
+        for text in ("wrong", None, "ri", "ght"):
+            keys = {} if text is None else {"path": "weave", "text": text}
+            mind.events.emit("mission.token" if keys else "mission.retracted", mission=mission, **keys)
+        mind.finish(mission)
+        assert await used == "done"
+    assert seen == [("wrong", False), ("", True), ("ri", False), ("ght", False)]
+
+
+async def test_watching_is_an_iterator(tmp_path: Path) -> None:
+    """Notices come one by one; leaving the loop ends the watching, and the client closes."""
+
+    def use() -> str:
+        with Client(tmp_path, patience=HASTY) as client, ThreadPoolExecutor(1) as pool:
+            pool.submit(_submits, client, seen := threading.Event())
+            notice = next(notices := client.watch())
+            seen.set()
+            notices.close()
+            return str(notice["event"])
+
+    async with wired(tmp_path) as wire:
+        server_file.write(tmp_path, note_of(wire))
+        assert (await asyncio.to_thread(use)).startswith("mission.")
+
+
+def _submits(client: Client, seen: threading.Event) -> None:
+    while not seen.wait(0.02):
+        client.submit("why?")
+
+
+async def test_a_listener_cannot_wait_for_its_own_client(tmp_path: Path) -> None:
+    """It would wait for ever, since it runs where the client reads: that is an error instead."""
+
+    def use(wire: Wired) -> None:
+        with client_of(wire) as client:
+
+            def hear(event: str, keys: Mapping[str, Any]) -> None:
+                client.hello()
+
+            with pytest.raises(RuntimeError, match="own thread"):
+                client.ask("why?", hear)
+            assert client.hello()["pid"]
+
+    async with wired(tmp_path) as wire:
+        await asyncio.to_thread(use, wire)
+
+
+async def test_a_client_that_nobody_closed_ends_with_its_last_user(tmp_path: Path) -> None:
+    """No thread is left behind; a closed one says so, and may be closed twice."""
+
+    def use(wire: Wired) -> None:
+        client = client_of(wire)
+        client.hello()
+        assert "batos-client" in {thread.name for thread in threading.enumerate()}
+        del client
+        gc.collect()
+        assert "batos-client" not in {thread.name for thread in threading.enumerate()}
+        closed = client_of(wire)
+        closed.close()
+        closed.close()
+        with pytest.raises(NoServer, match="was closed"):
+            closed.hello()
+
+    async with wired(tmp_path) as wire:
+        await asyncio.to_thread(use, wire)
+
+
+def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path) -> None:
+    """A script whose client found no server ends with the error, at once and with its remedy."""
+    script = "from batos import Client\nclient = Client()\nclient.ask('why?')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 1
+    assert "NoServer: no server runs for the home" in done.stderr

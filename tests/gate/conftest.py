@@ -1,0 +1,7 @@
+"""The scripted mind of tests/minds."""
+
+from __future__ import annotations
+
+from tests.minds.conftest import mind
+
+__all__ = ["mind"]

@@ -1,0 +1,427 @@
+"""The quality gate: each check passes what is right and catches what is not, in several languages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.minds.conftest import Mind
+from tests.minds.scripted import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
+
+from batos.gate import checks, languages
+from batos.gate.citing import Quoted
+from batos.gate.ground import Draft, Ground
+from batos.memory.evidence import Evidence, Turn
+from batos.memory.passages import passages
+from batos.minds.calls import answers
+from batos.minds.context import Said
+
+GERMAN = (
+    "Der Wärter zieht das Uhrwerk alle vier Stunden auf. Das Öl von 1.200 Kannen trägt Frau Lund über 86 Stufen."
+    " Ein zweiter Wärter schläft unter der Galerie."
+)
+CHINESE = "灯塔守护人每四小时给钟上一次发条。油由安娜·伦德搬上来，一共有八十六级台阶。"
+RUSSIAN = "Смотритель заводит часы каждые четыре часа. Масло носит Иван Петров, а ступеней здесь 86."
+
+LAMP = Evidence(passages([("lamp.txt", "a" * 64, DOCUMENT)]))
+MANY = Evidence(passages([(name, "a" * 64, text) for name, text in (("de", GERMAN), ("zh", CHINESE), ("ru", RUSSIAN))]))
+
+
+MET = (
+    "Ludwig van Beethoven met Anna Lund and Jean-Luc O'Brien on 3 March 2021 at 14:30. Maria de la Cruz and J. R. R."
+    " Tolkien came to the Bank of Norway. Professor Müller gave 1,250,000 kr to 120 members."
+)
+PEOPLE = Evidence(passages([("people", "a" * 64, MET)]))
+TORN = "The well-\nknown clock\u00adwork is old. “No lamp burns for ever.” 灯塔守护人每四小时给钟\n上一次发条。"
+BROKEN = Evidence(passages([("b", "a" * 64, TORN)]))
+
+
+def draft(
+    answer: str,
+    citations: tuple[Quoted, ...] = (Quoted(1, WINDS),),
+    *,
+    evidence: Evidence = LAMP,
+    question: str = QUESTION,
+    unanswered: tuple[int, ...] = (),
+    open_queries: tuple[int, ...] = (),
+) -> Draft:
+    """A draft of three sub-queries."""
+    ground = Ground(question, evidence, frozenset({"robin", "bat", "os"}), today="2026-11-21")
+    return Draft(answer, citations, frozenset(unanswered), ground, 3, frozenset(open_queries))
+
+
+def cut(answer: str) -> Draft:
+    """A draft that reached the length at which its schema cuts."""
+    return replace(draft(answer), cut=True)
+
+
+def faults(check: str, given_: Draft) -> list[str]:
+    """What one check finds."""
+    return list(CHECKS[check](given_))
+
+
+CHECKS = {check.__name__: check for check in checks.CHECKS}
+
+
+RIGHT: list[tuple[str, Draft]] = [
+    ("length", draft("It burns.")),
+    ("length", draft("x" * checks.LONGEST)),
+    ("answered", draft("x", open_queries=(2,), unanswered=(2,))),
+    ("answered", draft("x", unanswered=(1, 3))),
+    ("citation_exists", draft("x")),
+    ("citation_exists", draft("x", ())),
+    ("citation_verbatim", draft("x", (Quoted(1, f"{WINDS},\n  and {TRIMS}"),))),
+    ("citation_verbatim", draft("x", (Quoted(1, "“86 steps from the yard”"),))),
+    ("citation_verbatim", draft("x", (Quoted(2, "每四小时给钟上一次发条"),), evidence=MANY)),
+    ("quotations", draft(f'As it says: "{WINDS}."')),
+    ("quotations", draft(f"Es heißt: „{TRIMS}“.")),
+    ("quotations", draft("Il est dit : « the wick is trimmed when the flame turns yellow ».")),
+    ("quotations", draft('The "lamp" and the "tower of light" are ways of speaking.')),
+    ("quotations", draft(f'"{WINDS} … when the flame turns yellow"')),
+    ("quotations", draft(f'You asked: "{QUESTION}"')),
+    ("quotations", draft('```\nprint("this is not a quotation but code")\n```')),
+    ("quotations", draft('He writes "a" and then goes on and on to "b".')),
+    ("quotations", draft('"nobody says this anywhere at all"', evidence=Evidence())),
+    ("quotations", draft("据说：“灯塔守护人每四小时给钟上一次发条”。", evidence=MANY)),
+    ("cited", draft("x")),
+    ("cited", draft("x", (), unanswered=(1, 2, 3))),
+    ("cited", draft("x", (), evidence=Evidence())),
+    ("marked", draft(f"{WINDS}, and {TRIMS}.")),
+    ("marked", draft("The clockwork is wound and the wick is cut.", ())),
+    ("marked", draft(f"You asked: {QUESTION}", ())),
+    ("numbers", draft("1,200 cans, 86 steps, 4 hours.")),
+    ("numbers", draft("1200 cans; 1.200 cans; 1 200 cans.")),
+    ("numbers", draft("1. Wind it.\n2. Trim it.\n12. Rest.")),
+    ("numbers", draft("It is 2 × 86 = 172 steps both ways, so 172 in all.")),
+    ("numbers", draft("In 1999 there were 45 %.", evidence=Evidence())),
+    ("numbers", draft("Es sind 12 %.", question="Was sind zwölf Prozent davon?")),
+    ("names", draft("It is carried by Anna Lund.")),
+    ("names", draft("Anna Lund's oil, says BAT OS.")),
+    ("names", draft("When Anna Lund comes up, the Keeper sleeps.")),
+    ("names", draft("## Next Steps For The Team\n- **Main Cause**: the oil.")),
+    ("names", draft("Zwei Liter Wasser und ein Kilogramm Mehl sind für die Frau Lund.", evidence=MANY)),
+    ("names", draft("Масло несёт Иван Петрович? Нет, его несёт Ивана Петрова друг.", evidence=MANY)),
+    ("names", draft("Somebody like Marie Curie did.", evidence=Evidence())),
+    ("schema", draft("It burns.")),
+    ("schema", draft("It burns")),
+    ("schema", cut("It burns.")),
+    ("schema", draft('{"hours": 4}', question="Give me JSON: how many hours?")),
+    ("schema", draft("`<think>` is what a model may write, [sic] and {so} on.")),
+    ("citation_exists", draft("As document 1 says, it burns [1].")),
+    ("citation_exists", draft("It is on page 4 of document 12.", question="What does document 12 say?")),
+    ("citation_exists", draft("array[7] of [2021], [a link](x) [9](y)")),
+    ("quotations", draft('It says "the keeper winds the\nclockwork every four hours" and then "x" and "y".')),
+    ("quotations", draft("‘the keeper winds the clockwork every four hours’")),
+    ("quotations", draft("the keepers' lamp and the owners' oil are not the same as the others' oil")),
+    ("quotations", draft('"**The keeper winds the clockwork** every four hours"')),
+    ("quotations", draft('"[He] winds the clockwork every four hours […] the wick is trimmed"')),
+    ("quotations", draft(f"> {WINDS} [1]\n> — lamp.txt")),
+    ("quotations", draft('a 6" pipe and a 12" pipe are not the same as the 8" one')),
+    ("quotations", draft('"The well-known clockwork is old"', evidence=BROKEN)),
+    ("quotations", draft("“‘No lamp burns for ever’”", evidence=BROKEN)),
+    ("quotations", draft("『灯塔守护人每四小时给钟上一次发条』", evidence=BROKEN)),
+    ("citation_verbatim", draft("x", (Quoted(1, "灯塔守护人每四小时给钟上一次发条"),), evidence=BROKEN)),
+    ("marked", draft(CHINESE, (Quoted(2, "油由安娜·伦德搬上来"),), evidence=MANY)),
+    ("numbers", draft("1.25 million kr, or 1.250.000, for each of 120 members.", evidence=PEOPLE)),
+    ("numbers", draft("Um 14.30 Uhr, at 2:30 pm, on 03.03.2021.", evidence=PEOPLE)),
+    ("numbers", draft("120 members × 12 = 1,440 a year; 120 and 120 make 240.", evidence=PEOPLE)),
+    ("numbers", draft("Step 12: see document 1 [1].\n**13.** Rest.\n(14) Sleep.")),
+    ("numbers", draft("It is 2026 now.")),
+    ("numbers", draft("Eighty-six of the steps are in the yard, and that is it.")),
+    ("days", draft("On March 3rd, 2021, or 2021-03-03, or im März 2021.", evidence=PEOPLE)),
+    ("days", draft("Today is 21 November 2026.")),
+    ("days", draft("You may 12 times march 10 miles.")),
+    ("days", draft("On 1 May 1999.", evidence=Evidence())),
+    ("names", draft("It was Ludwig van Beethoven, and Jean-Luc O’Brien’s friend Maria de la Cruz.", evidence=PEOPLE)),
+    ("names", draft("J.R.R. Tolkien and Prof. Dr. Müller at the Bank of Norway.", evidence=PEOPLE)),
+    ("names", draft("In March Anna Lund came. Yesterday Anna Lund left. Both Anna Lund and I.", evidence=PEOPLE)),
+    ("names", draft("WARNING NOTICE: read this.\n| Some Head | Other Head |")),
+    ("language", draft("The keeper winds the clockwork, and the lamp burns on through the night.")),
+    (
+        "language",
+        draft("Fyrvokteren trekker opp urverket, og han er ikke alene.", question="Hvordan er det om natten?"),
+    ),
+    ("language", draft("Latarnik nakręca mechanizm co cztery godziny.", question="Jak to jest i co z tym jest?")),
+    ("language", draft("番人は四時間ごとに巻きます。", question="ランプはどうやって灯し続けますか？")),
+    ("language", draft("Der Wärter zieht das Uhrwerk auf und die Lampe brennt.", question="Wie brennt die Lampe?")),
+    ("language", draft("灯由发条带动，所以一直亮着。", question="灯为什么亮？")),
+    ("language", draft("Смотритель заводит часы.", question="Кто заводит часы?")),
+    ("language", draft("Der Wärter zieht das Uhrwerk auf.", question="Translate into German: the keeper winds it.")),
+    ("language", draft("print(x)", question="用 Python 写一行代码打印 x")),
+    ("language", draft(f'Es steht da: "{WINDS}", also alle vier Stunden.', question="Wie oft ist das und warum?")),
+    ("language", draft("42", question="Was ist das?")),
+]
+
+WRONG: list[tuple[str, Draft, str]] = [
+    ("length", draft(""), "empty"),
+    ("length", draft(" \n "), "empty"),
+    ("length", draft("x" * (checks.LONGEST + 1)), "4001"),
+    ("schema", draft('{"answer": "It burns."}'), "JSON"),
+    ("schema", draft("[1, 2, 3]"), "JSON"),
+    ("schema", draft("<think>Hm.</think> It burns."), "<think>"),
+    ("schema", draft("It burns.<|eot_id|>"), "eot_id"),
+    ("schema", cut("It burns because the"), "in the middle"),
+    ("citation_exists", draft("As document 7 says, it burns."), "no document 7"),
+    ("citation_exists", draft("It burns [1, 5]."), "no document 5"),
+    ("quotations", draft('It says "the keeper sleeps\nthe whole night long" and then.'), "sleeps"),
+    ("quotations", draft("‘the keeper sleeps the whole night long’"), "sleeps"),
+    ("quotations", draft("'the keeper sleeps the whole night long'"), "sleeps"),
+    ("quotations", draft("> The keeper sleeps the whole night long\n"), "sleeps"),
+    ("quotations", draft('"[He] sleeps the whole night long"'), "sleeps"),
+    ("quotations", draft("『灯塔守护人整夜都在睡觉什么也不做』", evidence=BROKEN), "整夜"),
+    ("marked", draft(CHINESE, (Quoted(3, "Смотритель"),), evidence=MANY), "document 2"),
+    ("numbers", draft("1.26 million kr.", evidence=PEOPLE), "1.26"),
+    ("numbers", draft("120 billion members.", evidence=PEOPLE), "120"),
+    ("numbers", draft("At 14:45.", evidence=PEOPLE), "45"),
+    ("numbers", draft("7 % of them."), "7"),
+    ("numbers", draft("40 × 131 = 5240"), "131"),
+    ("numbers", draft("There are twenty-seven of them in the yard, and that is it."), "twenty-seven"),
+    ("days", draft("On 4 March 2021.", evidence=PEOPLE), "4 March 2021"),
+    ("days", draft("Am 3. April 2021.", evidence=PEOPLE), "3. April 2021"),
+    ("days", draft("On 2022-03-03.", evidence=PEOPLE), "2022-03-03"),
+    ("names", draft("It was Ludwig van Berghoven.", evidence=PEOPLE), "Berghoven"),
+    ("names", draft("Berta Lund carries it."), "Berta Lund"),
+    ("names", draft("Painted by Vincent van Gogh.", evidence=PEOPLE), "Vincent van Gogh"),
+    ("names", draft("It is Jean-Paul O'Brien's.", evidence=PEOPLE), "Jean-Paul"),
+    ("names", draft("Frau Dr. Huber sagt das, und es ist so.", evidence=MANY), "Huber"),
+    (
+        "language",
+        draft("守护人每四小时给钟上一次发条，这样灯就不会熄灭。", question="ランプはどうやって灯し続けますか？"),
+        "Chinese",
+    ),
+    (
+        "language",
+        draft("El guardián da cuerda al mecanismo, y es así.", question="Como é que isto não para e o que é?"),
+        "Spanish",
+    ),
+    ("answered", draft("x", open_queries=(2, 3), unanswered=(3,)), "Sub-question 2"),
+    ("answered", draft("x", unanswered=(7,)), "no sub-question 7"),
+    ("citation_exists", draft("x", (Quoted(4, WINDS),)), "no document 4"),
+    ("citation_verbatim", draft("x", (Quoted(1, "The keeper winds the clock"),)), "word for word"),
+    ("citation_verbatim", draft("x", (Quoted(1, ""),)), "word for word"),
+    ("citation_verbatim", draft("x", (Quoted(2, "每五小时给钟上一次发条"),), evidence=MANY), "每五小时"),
+    ("quotations", draft('It says: "the keeper winds the clockwork every day".'), "every day"),
+    ("quotations", draft("Es heißt: „der Wärter schläft die ganze Nacht“."), "schläft"),
+    ("quotations", draft("Il dit : « le gardien dort toute la nuit »."), "gardien"),
+    ("quotations", draft("据说：“灯塔守护人整夜都在睡觉什么也不做”。", evidence=MANY), "整夜"),
+    ("quotations", draft(f'"{WINDS} … and then nobody ever sleeps again"'), "nobody"),
+    ("cited", draft("x", ()), "Nothing is cited"),
+    ("cited", draft("x", (), unanswered=(1,)), "Nothing is cited"),
+    ("marked", draft(f"{WINDS}, and {TRIMS}.", ()), "cite that document"),
+    ("marked", draft(GERMAN, (Quoted(3, "Смотритель"),), evidence=MANY), "document 1"),
+    ("numbers", draft("There are 1,300 cans."), "1,300"),
+    ("numbers", draft("Es sind 1.300 Dosen und 12 %."), "1.300"),
+    ("numbers", draft("2 × 86 = 182 steps."), "182"),
+    ("numbers", draft("It was in 1887."), "1887"),
+    ("names", draft("It is carried by Berta Lund."), "Berta Lund"),
+    ("names", draft("Says Anne Lund, who carries it."), "Anne Lund"),
+    ("names", draft("Das Öl trägt die Frau Meier, und das ist nicht wenig.", evidence=MANY), "Meier"),
+    ("names", draft("Масло носит Пётр Сидоров.", evidence=MANY), "Сидоров"),
+    ("language", draft("Смотритель заводит часы каждый день."), "another script"),
+    ("language", draft("The keeper winds the clock every day.", question="灯为什么亮？"), "question's language"),
+    (
+        "language",
+        draft("The keeper winds the clock, and it burns.", question="Wie brennt die Lampe und was ist das?"),
+        "in English",
+    ),
+    ("language", draft("Le gardien remonte la montre pour que la lampe brûle dans la nuit."), "in French"),
+]
+
+
+@pytest.mark.parametrize(("check", "given_"), RIGHT)
+def test_a_check_passes_what_is_right(check: str, given_: Draft) -> None:
+    """Nothing is found where nothing is wrong."""
+    assert faults(check, given_) == []
+
+
+@pytest.mark.parametrize(("check", "given_", "named"), WRONG)
+def test_a_check_catches_what_is_wrong(check: str, given_: Draft, named: str) -> None:
+    """The fault names what is wrong, as the model is told it."""
+    assert any(named in what for what in faults(check, given_))
+
+
+def test_every_check_has_a_case_of_both_kinds() -> None:
+    """No check stands untested on either side."""
+    assert {check for check, _ in RIGHT} == {check for check, _, _ in WRONG} == CHECKS.keys()
+
+
+def test_every_check_is_documented() -> None:
+    """docs/combining.md has a row for each check, in the order in which they are made, and for no other."""
+    page = (Path(__file__).parents[2] / "docs" / "combining.md").read_text(encoding="utf-8")
+    table = page.partition("| check | what it holds |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(CHECKS)
+
+
+word = st.text("abcdefghijklmnopqrstuvwxyzäöü", min_size=2, max_size=8)
+number = st.integers(10, 99_999).map("{:,}".format)
+sentence = st.lists(word | number, min_size=4, max_size=14).map(" ".join)
+documents = st.lists(st.lists(sentence, min_size=1, max_size=6).map(". ".join), min_size=1, max_size=4)
+
+
+@given(documents=documents, data=st.data())
+def test_an_answer_of_verbatim_spans_rightly_cited_always_passes(documents: list[str], data: st.DataObject) -> None:
+    """Whatever the documents are, an answer that is put together from cited spans of them has no fault."""
+    evidence = Evidence(passages([(str(number), "a" * 64, text) for number, text in enumerate(documents)]))
+    cited = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        passage = data.draw(st.sampled_from(evidence.passages))
+        words = passage.text.split()
+        start = data.draw(st.integers(0, len(words) - 1))
+        span = " ".join(words[start : data.draw(st.integers(start + 1, len(words)))])
+        assume(re.search(r"\w", span))
+        cited.append(Quoted(passage.number, span))
+    answer = "\n".join(f'"{each.quote}" ({each.document})' for each in cited)
+    assume(len(answer) <= checks.LONGEST)
+    ground = Ground("aa bb?", evidence)
+    verdict = checks.judge(Draft(answer, tuple(cited), frozenset(), ground))
+    found = [fault for fault in verdict.faults if fault.check != "language"]
+    assert found == []
+
+
+@given(documents=documents, other=word, data=st.data())
+def test_a_citation_with_one_changed_word_never_passes(documents: list[str], other: str, data: st.DataObject) -> None:
+    """One word that the document does not have, and the citation is a fault."""
+    evidence = Evidence(passages([(str(number), "a" * 64, text) for number, text in enumerate(documents)]))
+    passage = data.draw(st.sampled_from(evidence.passages))
+    words = passage.text.split()
+    assume(other not in passage.text)
+    at = data.draw(st.integers(0, len(words) - 1))
+    quote = " ".join([*words[:at], other, *words[at + 1 :]])
+    assert faults("citation_verbatim", draft("x", (Quoted(passage.number, quote),), evidence=evidence))
+
+
+@given(
+    answer=st.text(max_size=400), question=st.text(max_size=200), text=st.text(max_size=400), quote=st.text(max_size=40)
+)
+def test_any_texts_are_judged_without_error(answer: str, question: str, text: str, quote: str) -> None:
+    """Whatever is asked, found and answered, the gate has a verdict, and the same one every time."""
+    evidence = Evidence(passages([("a", "a" * 64, text)]), (Turn("m-1", question, answer, "model"),))
+    given_ = draft(answer, (Quoted(1, quote),), evidence=evidence, question=question)
+    assert checks.judge(given_) == checks.judge(given_)
+
+
+def test_what_the_conversation_said_needs_no_document() -> None:
+    """Numbers, names and quotations of earlier turns count as known."""
+    turn = Turn("m-1", "My name is Erik Holm and I have 512 sheep.", "So you said.", "model")
+    evidence = Evidence(LAMP.passages, (turn,))
+    answer = 'Erik Holm has 512 sheep: "I have 512 sheep" is what you said.'
+    assert checks.judge(draft(answer, evidence=evidence)).ok
+
+
+async def test_a_concrete_fault_leads_to_one_revision(mind: Mind) -> None:
+    """The revision is told the fault; its answer stands, and both verdicts are recorded."""
+    mind.script.woven = dict(BAD)
+    shown = await ask(mind.uvm)
+    assert [kind(request) for request in mind.bridge.history][-2:] == ["woven", "revised"]
+    told = shown["provenance"]["gate"]
+    assert told["ok"]
+    assert told["revised"]
+    assert [fault["check"] for fault in told["mended"]] == ["citation_verbatim"]
+    assert shown["cost"]["calls"] == 6
+    assert len(mind.told("mission.retracted")) == 1
+
+
+async def test_there_is_no_second_revision(mind: Mind) -> None:
+    """An answer that is still faulty stands, with its faults told."""
+    mind.script.woven = dict(BAD)
+    mind.script.revised = dict(BAD)
+    shown = await ask(mind.uvm)
+    assert shown["status"] == "done"
+    assert shown["cost"]["calls"] == 6
+    assert not shown["provenance"]["gate"]["ok"]
+    assert shown["provenance"]["citations"] == []
+
+
+async def test_a_right_answer_is_not_revised(mind: Mind) -> None:
+    """Without a fault there is no further call and nothing is retracted."""
+    shown = await ask(mind.uvm)
+    assert shown["cost"]["calls"] == 5
+    assert shown["provenance"]["gate"]["ok"]
+    assert not shown["provenance"]["gate"]["revised"]
+    assert "mended" not in shown["provenance"]["gate"]
+    assert mind.told("mission.retracted") == []
+    assert shown["answer"] == GOOD["answer"]
+
+
+async def test_what_is_streamed_is_the_answer(mind: Mind) -> None:
+    """The tokens since the last retraction, put together, are the answer that stands."""
+    mind.script.woven = dict(BAD)
+    mind.script.revised = {**GOOD, "answer": f'{WINDS}.\nAnd "{TRIMS}" 🗼'}
+    shown = await ask(mind.uvm)
+    streamed = ""
+    for name, keys in mind.events:
+        if name == "mission.retracted":
+            streamed = ""
+        elif name == "mission.token":
+            streamed += keys["text"]
+    assert streamed == shown["answer"] == mind.script.revised["answer"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("How does the keeper know that the lamp is burning?", "English"),
+        ("Wie weiß der Wärter, dass die Lampe brennt?", "German"),
+        ("Comment le gardien sait-il que la lampe est allumée ?", "French"),
+        ("¿Cómo sabe el guardián que la lámpara está encendida?", "Spanish"),
+        ("Come fa il guardiano a sapere che la lampada è accesa?", "Italian"),
+        ("Como é que o guarda sabe que a lâmpada está acesa?", "Portuguese"),
+        ("Hoe weet de wachter dat het licht van de lamp brandt?", "Dutch"),
+        ("Lamp? Lamp!", None),
+        ("", None),
+        ("灯塔", None),
+    ],
+)
+def test_languages_are_told_by_their_small_words(text: str, language: str | None) -> None:
+    """Clear cases are named, unclear ones are not."""
+    assert languages.guess(text) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 4_000,
+        "\n " * 2_000,
+        "1," * 2_000,
+        "1+1" * 1_300,
+        "12 " * 1_300,
+        "9^" * 2_000,
+        "(" * 4_000,
+        '"' * 4_000,
+        '"a ' * 1_300,
+        "'a " * 1_300,
+        "> " * 2_000,
+        ">\n" * 2_000,
+        "[1," * 1_300,
+        "**" * 2_000,
+        "Dr. " * 1_000,
+        "A. " * 1_300,
+        "Aa " * 1_300,
+        "Aa van " * 600,
+        "1.1.20" * 600,
+        "1 May " * 600,
+        "1 万" * 1_300,
+        "〇十" * 2_000,
+        "twenty-" * 500,
+        "<|" * 2_000,
+        "灯" * 4_000,
+        "[" * 4_000,
+    ],
+)
+async def test_no_answer_holds_the_loop(text: str) -> None:
+    """An answer that was made to be slow is judged like any other: the watch over this test's loop would tell."""
+    given_ = draft(text)
+    judged = await answers.judge_alone(Said(given_.answer, given_.citations), given_.ground)
+    assert judged.checked
+
+
+async def test_no_document_holds_the_loop() -> None:
+    """A table of ten thousand numbers is read aside."""
+    table = "\n".join(f"{number:,}; {number / 7:.2f} kg; {number % 100} %" for number in range(2_500))
+    ground = draft("x", evidence=Evidence(passages([("t", "a" * 64, table)]))).ground
+    judged = await answers.judge_alone(Said("It is 2,499.", (Quoted(1, "1; 0.14 kg"),)), ground)
+    assert judged.ok

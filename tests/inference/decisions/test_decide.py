@@ -1,0 +1,209 @@
+"""Decisions: how each mode asks, and what is done about a reply that is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel, Field
+from tests.inference.counted import CountedBridge, Desk, asked, desk, replied
+
+from batos.errors import AnswerCut, AnswerUnreadable, BatosError, ContextOverflow, DecisionInvalid
+from batos.inference.decisions.decide import REASONING_TOKENS, SPARE, Deciding, decide, wanted
+from batos.inference.decisions.schema import Decision, Mode
+from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.inference.session import Step
+from batos.minds.prompt import Continuation
+
+
+class Verdict(BaseModel):
+    """What is decided here."""
+
+    word: Annotated[str, Field(max_length=20)]
+    sure: bool
+
+
+DECISION = Decision(Verdict)
+
+
+def reply(mode: Mode, word: str = "yes") -> str:
+    """A valid reply in a mode."""
+    decision = DECISION.in_mode(mode)
+    value = dict.fromkeys(decision.format["properties"], "")
+    return json.dumps({**value, decision.key("word"): word, decision.key("sure"): True})
+
+
+class Deciders:
+    """A bridge that says these texts in turn, and what it was asked."""
+
+    def __init__(self, at: Desk, *texts: str | Answer | BatosError) -> None:
+        self.requests: list[ChatRequest] = []
+        self.retracted = 0
+        texts_left = list(texts)
+
+        def say(request: ChatRequest) -> str | Answer | BatosError:
+            self.requests.append(request)
+            return texts_left.pop(0)
+
+        self.session = at.session(CountedBridge(say))
+
+    def retract(self) -> None:
+        """What was heard no longer stands."""
+        self.retracted += 1
+
+    async def decide(self, mode: Mode = "direct") -> tuple[Verdict, str]:
+        """Ask."""
+        decision = DECISION.in_mode(mode)
+        request = asked(messages=(), schema=decision.format)
+        step = Step("robin/weave#0", None, self.retract)
+        deciding = Deciding(self.session, request, decision, mode, step, Continuation())
+        return await decide(deciding, ({"role": "user", "content": "Is it so?"},))
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of what was paid for, in order."""
+        return [record.path for record in self.session.journal.read(["m-1"])]
+
+
+@pytest.mark.parametrize("mode", ["direct", "reason_field"])
+async def test_a_decision_in_one_call(mode: Mode) -> None:
+    """Both modes ask once, within the mode's own schema, and answer the value and the text as the model gave it."""
+    async with desk() as at:
+        deciders = Deciders(at, reply(mode))
+        value, text = await deciders.decide(mode)
+        assert (value.word, value.sure) == ("yes", True)
+        assert text == reply(mode)
+        (request,) = deciders.requests
+        assert request.schema == DECISION.in_mode(mode).format
+        assert deciders.paths == ["robin/weave#0"]
+        assert deciders.session.cost.wasted == 0
+
+
+async def test_two_phases_reason_freely_first() -> None:
+    """The first call has no schema and a bound of its own; the second sees the reasoning and has the schema."""
+    async with desk() as at:
+        deciders = Deciders(at, "It seems so to me.", reply("two_phase"))
+        value, _ = await deciders.decide("two_phase")
+        assert value.word == "yes"
+        first, second = deciders.requests
+        assert (first.schema, first.options["num_predict"]) == (None, REASONING_TOKENS)
+        assert second.schema is not None
+        assert second.messages[: len(first.messages)] == first.messages
+        assert second.messages[len(first.messages)] == {"role": "assistant", "content": "It seems so to me."}
+        assert deciders.paths == ["robin/weave#0/reason", "robin/weave#0"]
+
+
+@pytest.mark.parametrize("faulty", [1, 2])
+async def test_a_reply_that_is_no_decision_is_repaired(faulty: int) -> None:
+    """The reply and what was wrong with it are appended, at a path of its own; the tokens of the faulty are wasted."""
+    async with desk() as at:
+        deciders = Deciders(at, *["perhaps"] * faulty, reply("direct"))
+        value, _ = await deciders.decide()
+        assert value.word == "yes"
+        assert deciders.paths == [f"robin/weave#0{tail}" for tail in ["", "/repair1", "/repair2"][: faulty + 1]]
+        for before, after in zip(deciders.requests, deciders.requests[1:], strict=False):
+            assert after.messages[: len(before.messages)] == before.messages
+            appended = after.messages[len(before.messages) :]
+            assert [message["role"] for message in appended] == ["assistant", "user"]
+            assert appended[0]["content"] == "perhaps"
+            assert appended[1]["content"].endswith("Answer again.")
+        assert deciders.session.cost.wasted == 4 * faulty
+
+
+async def test_after_two_repairs_a_decision_is_invalid() -> None:
+    """Three replies are paid for, all are in the journal, and the error says what was wrong with the last."""
+    async with desk() as at:
+        deciders = Deciders(at, "perhaps", "", '{"a": 1}')
+        with pytest.raises(DecisionInvalid):
+            await deciders.decide()
+        assert deciders.paths == ["robin/weave#0", "robin/weave#0/repair1", "robin/weave#0/repair2"]
+        assert deciders.session.cost.calls == 3
+        assert deciders.session.cost.wasted == 12
+        # An empty reply is shown as something: a message without content is none.
+        assert deciders.requests[2].messages[-2]["content"] == "{}"
+
+
+async def test_a_repaired_decision_is_served_whole_and_wastes_nothing_again() -> None:
+    """The next attempt at the mission takes all of it from the journal: no call, and no token wasted twice."""
+    async with desk() as at:
+        await Deciders(at, "perhaps", reply("direct")).decide()
+        again = Deciders(at)
+        value, _ = await again.decide()
+        assert value.word == "yes"
+        assert (again.session.cost.calls, again.session.cost.from_journal) == (0, 2)
+        assert (again.session.cost.wasted, again.session.cost.answer_tokens) == (0, 0)
+
+
+def cut(limit: int, text: str = '{"word": "y', prompt: int = 10) -> Answer:
+    """A reply that reached its limit."""
+    return replied(text, done_reason="length", answer_tokens=limit, prompt_tokens=prompt)
+
+
+async def test_a_cut_answer_is_given_more_room_before_anything_else() -> None:
+    """The same messages, without the cut answer, twice the room and then all of it; who heard it is told each time."""
+    async with desk() as at:
+        deciders = Deciders(at, cut(64, "x" * 300), cut(128, "x" * 600), cut(256, "x" * 1200), reply("direct"))
+        value, _ = await deciders.decide()
+        assert value.word == "yes"
+        assert [each.options["num_predict"] for each in deciders.requests] == [64, 128, 256, 512 - 10 - SPARE]
+        assert all(each.messages == deciders.requests[0].messages for each in deciders.requests)
+        assert deciders.paths == [f"robin/weave#0{tail}" for tail in ("", "/more1", "/more2", "/more3")]
+        assert deciders.retracted == 3
+        assert deciders.session.cost.wasted == 64 + 128 + 256
+
+
+async def test_a_dense_answer_is_given_what_its_letters_cost_at_once() -> None:
+    """A token a letter where two and a half letters a token were thought of: one more try, not several."""
+    assert wanted(100, cut(100, "x" * 100)) == 300
+    assert wanted(100, cut(100, "x" * 400)) == 200
+    assert wanted(100, cut(100, "")) > 1_000
+
+
+async def test_an_answer_that_fills_the_window_is_cut_with_its_counts() -> None:
+    """No repair is asked for: what was said is no fault that the model could mend; the error names both counts."""
+    async with desk() as at:
+        deciders = Deciders(at, cut(64, prompt=440))
+        with pytest.raises(AnswerCut, match=r"cut after 64 tokens: the prompt has 440 of the window's 512") as raised:
+            await deciders.decide()
+        assert (raised.value.prompt_tokens, raised.value.window) == (440, 512)
+        assert raised.value.wanted > 64
+        assert len(deciders.requests) == 1
+
+
+async def test_an_answer_that_the_daemon_cannot_read_is_asked_for_once_more() -> None:
+    """Mostly it was cut within a letter: twice the room, once; then it is the daemon's word that is told."""
+    async with desk() as at:
+        deciders = Deciders(at, AnswerUnreadable("peg-native"), reply("direct"))
+        value, _ = await deciders.decide()
+        assert value.word == "yes"
+        assert [each.options["num_predict"] for each in deciders.requests] == [64, 128]
+        assert deciders.retracted == 1
+    async with desk() as at:
+        with pytest.raises(AnswerUnreadable):
+            await Deciders(at, AnswerUnreadable("peg-native"), AnswerUnreadable("again")).decide()
+
+
+async def test_a_repair_that_does_not_fit_is_none() -> None:
+    """The reply's own fault is told, not the length of a prompt that nobody asked for."""
+    async with desk() as at:
+        deciders = Deciders(at, "perhaps", ContextOverflow(600, 512))
+        with pytest.raises(DecisionInvalid, match="no valid JSON"):
+            await deciders.decide()
+        assert deciders.retracted == 1
+
+
+async def test_a_prompt_that_does_not_fit_is_told_as_that() -> None:
+    """Nothing was answered yet: the daemon's counts are the reason."""
+    async with desk() as at:
+        with pytest.raises(ContextOverflow):
+            await Deciders(at, ContextOverflow(600, 512)).decide()
+
+
+async def test_what_was_asked_again_with_more_room_is_served_from_the_journal() -> None:
+    """A later attempt goes the same way without a call."""
+    async with desk() as at:
+        await Deciders(at, cut(64), reply("direct")).decide()
+        again = Deciders(at)
+        value, _ = await again.decide()
+        assert (value.word, again.session.cost.calls, again.session.cost.from_journal) == ("yes", 0, 2)

@@ -1,0 +1,39 @@
+"""A prompt that the daemon cut in silence is an error, and what was not cut never is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.errors import ContextOverflow
+from batos.inference.ollama.bridge import Bridge
+from batos.inference.ollama.chat import ChatRequest
+from batos.inference.ollama.truncation import least_tokens
+from ollama_emulator.serve import Emulator, Options
+
+MODEL = "llama3.1:8b-instruct-q4_K_M"
+LONG = ({"role": "user", "content": "The breach was closed with granite. " * 200},)
+
+
+async def test_a_daemon_that_cuts_a_prompt_in_silence_is_told() -> None:
+    """It read 256 tokens of more than 500."""
+    emulator = Emulator(Options(models=(MODEL,)))
+    async with emulator.serving() as url, Bridge(url) as bridge:
+        emulator.faults.add({"do": "truncate", "tokens": 256})
+        with pytest.raises(ContextOverflow, match="read 256 tokens of a prompt that has at least 600"):
+            await bridge.think(ChatRequest(MODEL, LONG, {"num_ctx": 4096, "num_predict": 8}))
+
+
+async def test_a_whole_prompt_is_answered() -> None:
+    """The same prompt, read whole."""
+    async with Emulator(Options(models=(MODEL,))).serving() as url, Bridge(url) as bridge:
+        answer = await bridge.think(ChatRequest(MODEL, LONG, {"num_ctx": 4096, "num_predict": 8}))
+        assert answer.prompt_tokens >= least_tokens(LONG)
+
+
+@given(st.text("a1 .\n中", max_size=200))
+def test_the_least_is_no_more_than_half_the_words(text: str) -> None:
+    """Signs alone are no words: a row of them may be one token."""
+    assert least_tokens([{"role": "user", "content": text}]) <= (len(text.split()) + 1) // 2
+    assert least_tokens([{"role": "user", "content": ". - ... ="}]) == 0

@@ -1,0 +1,130 @@
+"""Minds whose missions run methods in real cells: sources by name, put into a persona as if they had been installed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tests.image import installing
+from tests.image.living import passed
+from tests.minds.scripted import Script, change
+
+from batos.errors import BatosError
+from batos.events import Events
+from batos.image.roots import named_objects
+from batos.minds.context import Running
+from batos.objects.method import Intent, Method
+from batos.objects.mirror import as_json
+from batos.objects.prototype import Found, UvmObject, own_slots
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import UVM
+
+BRICK = "brick_prototype_obj"
+
+
+@dataclass
+class Crafted:
+    """An open UVM with a cell, the bridge that answers it, and every event so far."""
+
+    uvm: UVM
+    bridge: ScriptedBridge
+    script: Script
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """The keys of every event of that name."""
+        return [keys for name, keys in self.events if name == event]
+
+    async def learn(self, **sources: str) -> None:
+        """Put methods into BRICK: `selector=source`."""
+        await put(self.uvm, BRICK, **sources)
+
+    async def install(self, **sources: str) -> None:
+        """Install methods in BRICK's declared slots, each with a lineage."""
+
+        def work(root: Any) -> None:
+            for selector, source in sources.items():
+                installing.install(root, root[BRICK], selector, textwrap.dedent(source))
+
+        await change(self.uvm, work)
+
+    async def write(self, receiver: str = BRICK, **slots: Any) -> None:
+        """Give slots of an object values."""
+
+        def work(root: Any) -> None:
+            for slot, value in slots.items():
+                setattr(root[receiver], slot, value)
+
+        await change(self.uvm, work)
+
+    def slots(self, receiver: str = BRICK) -> dict[str, Any]:
+        """An object's own slots as they are committed, as a mirror shows them."""
+        with self.uvm.image.snapshot() as root:
+            return {slot: as_json(value) for slot, value in own_slots(named_objects(root)[receiver]).items()}
+
+    async def send(self, selector: str, *arguments: Any, receiver: str = BRICK, **brief: Any) -> dict[str, Any]:
+        """Send a message as a mission; the mission."""
+        message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
+        files = brief.pop("files", ())
+        return await self.uvm.ask({"text": f"{receiver} {selector}", "message": message, **brief}, files)
+
+    async def sent(self, selector: str, *arguments: Any, **brief: Any) -> Any:
+        """What a message was answered, as data."""
+        return (await self.send(selector, *arguments, **brief))["provenance"]["message"]["result"]
+
+
+async def put(uvm: UVM, receiver: str, **sources: str) -> None:
+    """Put methods into an object."""
+
+    def work(root: Any) -> None:
+        for selector, source in sources.items():
+            setattr(root[receiver], selector, passed(selector, textwrap.dedent(source)))
+
+    await change(uvm, work)
+
+
+async def craft(uvm: UVM, **changes: Any) -> None:
+    """Change what missions run methods with from now on."""
+    conductor = (await uvm.ready()).conductor
+    conductor.craft = replace(conductor.craft, **changes)
+
+
+@asynccontextmanager
+async def crafted(
+    home: Path, respond: Callable[[Any], Any] | None = None, bridge: ScriptedBridge | None = None, **settings: Any
+) -> AsyncIterator[Crafted]:
+    """A mind whose genesis is done; nothing is made of intents, and no call is a control, unless `settings` say so."""
+    script = Script()
+    bridge = bridge or ScriptedBridge(respond or script)
+    events: list[tuple[str, dict[str, Any]]] = []
+    told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
+    async with scripted_uvm(home, bridge, events=told, **{"method_control": 0, **settings}) as uvm:
+        yield Crafted(uvm, bridge, script, events)
+
+
+class Always:
+    """A jit that has these methods, and no other: `selector=source`. It counts what it was asked for."""
+
+    def __init__(self, **sources: str) -> None:
+        self.sources = {selector: textwrap.dedent(source) for selector, source in sources.items()}
+        self.asked: list[str] = []
+
+    async def method_for(
+        self, running: Running, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...] = ()
+    ) -> Method | None:
+        """The method of that selector, or None."""
+        self.asked.append(selector)
+        return Method(selector, self.sources[selector]) if selector in self.sources else None
+
+    def in_vain(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
+        """Nothing has failed."""
+        return None
+
+
+def methods(shown: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a mission says ran: (selector, as)."""
+    return [(each["selector"], each["as"]) for each in shown["provenance"]["methods"]]

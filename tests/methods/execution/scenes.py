@@ -1,0 +1,71 @@
+"""An errand within a mission that is stepped through, for tests of what the kernel does with it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from tests.minds.scripted import Stepping, stepping, submit
+
+from batos.cell.cell import Call, Outcome
+from batos.cell.host import Host, Writes
+from batos.cell.program import Program, prepare
+from batos.cell.values import Value
+from batos.guardian.verdict import SlotUse
+from batos.memory.evidence import Evidence
+from batos.methods.execution.invocation import Errand
+from batos.minds import states
+from batos.minds.context import Synthesis
+from batos.objects.method import Method
+from batos.uvm import UVM
+
+
+class FakeCell:
+    """A cell whose methods are functions of the host: what a cell that is broken, or lies, could do."""
+
+    def __init__(self, work: Callable[[Call, Host], Awaitable[tuple[Value, Writes]]]) -> None:
+        self.work = work
+        self.runs = 0
+
+    async def run(self, program: Program, call: Call, host: Host) -> Outcome:
+        """Whatever the function says."""
+        self.runs += 1
+        result, writes = await self.work(call, host)
+        return Outcome(result, writes, 0, "", 0.0)
+
+
+SOURCE = "def try_(self):\n    return None\n"
+
+
+def program(*slots: str) -> Program:
+    """A program that uses these slots, and may change each of them."""
+    names = frozenset(slots)
+    return replace(prepare(SOURCE, SlotUse(), "try_"), view=names, changes=names)
+
+
+@asynccontextmanager
+async def errands(uvm: UVM, mission: str = "") -> AsyncIterator[tuple[Stepping, Errand]]:
+    """A mission of BRICK, and a message to its method `try_` within it; nothing of it is committed."""
+    async with stepping(uvm, mission or await submit(uvm)) as opened:
+        setattr(opened.cycle, states.WORK_SLOT, Synthesis("?"))
+        yield opened, errand(opened)
+
+
+def errand(opened: Stepping, **changes: Any) -> Errand:
+    """A message to BRICK's method `try_`."""
+    persona = opened.running.persona
+    fields = {
+        "running": opened.running,
+        "interpreter": opened.interpreter,
+        "receiver": persona,
+        "holder": persona,
+        "selector": "try_",
+        "method": Method("try_", SOURCE),
+        "args": (),
+        "path": "brick/try",
+        "evidence": Evidence(),
+        "trust": "user",
+    }
+    return Errand(**{**fields, **changes})

@@ -1,0 +1,222 @@
+"""Minds over a scripted bridge: replies by kind of call, a mission prepared for stepping, and facts to ask about."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from batos.brief import File, as_file
+from batos.codex.codex import PILLARS
+from batos.errors import BatosError
+from batos.image import roots
+from batos.image.ids import conversation_id, utc_now
+from batos.image.transactions import MissionTransaction
+from batos.inference.decisions.schema import Decision
+from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.minds.calls import decisions
+from batos.minds.context import Running
+from batos.minds.machine import Machine, begin
+from batos.missions.interpreter import MissionInterpreter
+from batos.missions.runner import Attempt
+from batos.objects.prototype import UvmObject
+from batos.testing import ScriptedBridge
+from batos.uvm import UVM
+
+QUESTION = "How does the keeper keep the lamp burning through the night?"
+WINDS = "The keeper winds the clockwork every four hours"
+TRIMS = "the wick is trimmed when the flame turns yellow"
+DOCUMENT = f"{WINDS}, and {TRIMS}.\n\nThe oil of 1,200 cans is carried up by Anna Lund, 86 steps from the yard.\n"
+LAMP = as_file("lamp.txt", DOCUMENT.encode())
+
+#: BRICK's facets, and what each thinks after.
+SLOTS = PILLARS["BRICK"]
+INSPIRATIONS = ("Brick Tamland", "the Hitchhiker's Guide to the Galaxy", "a caped engineer's case files")
+
+GOOD = {"answer": f"{WINDS}.", "citations": [{"document": 1, "quote": WINDS}], "unanswered": []}
+#: A citation that is not in the document: one concrete fault.
+BAD = {**GOOD, "citations": [{"document": 1, "quote": "The keeper sleeps until noon"}]}
+
+_KINDS: Mapping[str, Decision[Any]] = {
+    "part": decisions.PART,
+    "plain part": decisions.PLAIN_PART,
+    "woven": decisions.WOVEN,
+    "plain woven": decisions.PLAIN_WOVEN,
+    "voiced": decisions.VOICED,
+    "plain voiced": decisions.PLAIN_VOICED,
+    "ballot": decisions.BALLOT,
+    "plain ballot": decisions.PLAIN_BALLOT,
+    "mind ballot": decisions.MIND_BALLOT,
+    "plain mind ballot": decisions.PLAIN_MIND_BALLOT,
+    "changed": decisions.CHANGED,
+}
+#: Votes are answered as what they are, with a gist.
+_VOTES = {"ballot": "part", "mind ballot": "voiced"}
+
+
+def kind(request: ChatRequest) -> str:
+    """Which decision a request asks for; a second weave is `revised`."""
+    assert request.schema is not None
+    otherwise = "choice" if set(request.schema["properties"]) == {"best"} else "decomposition"
+    found = next((name for name, decision in _KINDS.items() if request.schema == decision.format), otherwise)
+    # A call's own message ends with the clock; what is appended to it does not.
+    appended = "\n\nAsked at " not in request.messages[-1]["content"]
+    return "revised" if appended and found.endswith("woven") else found
+
+
+def facet(request: ChatRequest) -> str:
+    """The inspiration that a facet's request names."""
+    return request.messages[-1]["content"].split("after ", 1)[1].split(".\n", 1)[0]
+
+
+def candidate(request: ChatRequest, number: int) -> str:
+    """The answer that a selection's request shows under a number."""
+    after = request.messages[-1]["content"].split(f"\n{number}.\n<answer ", 1)[-1]
+    return after.partition(">\n")[2].partition("\n</answer ")[0]
+
+
+def said(decision: Decision[Any], **fields: object) -> str:
+    """A reply of that decision."""
+    text = json.dumps({decision.key(name): value for name, value in fields.items()})
+    decision.parse(text)
+    return text
+
+
+@dataclass
+class Script:
+    """Answers every kind of call; each can be set. Errors are raised by the bridge that asks."""
+
+    part: dict[str, Any] | BatosError = field(
+        default_factory=lambda: {"answer": f"{WINDS}.", "citations": GOOD["citations"], "known": True}
+    )
+    woven: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
+    #: What a persona of a council makes of its facets' answers.
+    voiced: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
+    revised: dict[str, Any] | BatosError = field(default_factory=lambda: dict(GOOD))
+    changed: dict[str, Any] | BatosError = field(default_factory=lambda: {"answer": f"{WINDS}. So be it."})
+    #: The number of the answer that stands, as shown.
+    choose: Callable[[ChatRequest], int] = lambda request: 1
+
+    def __call__(self, request: ChatRequest) -> str | BatosError:
+        """The reply to a request."""
+        asked = kind(request)
+        if asked == "decomposition":
+            assert request.schema is not None
+            return json.dumps({key: f"{QUESTION} ({key})" for key in request.schema["properties"]})
+        if asked == "choice":
+            return json.dumps({"best": self.choose(request)})
+        plain = asked.startswith("plain")
+        name = asked.removeprefix("plain ")
+        reply = getattr(self, _VOTES.get(name, name))
+        if isinstance(reply, BatosError):
+            return reply
+        if name in _VOTES:
+            reply = {"gist": reply["answer"][:80], **reply}
+        if name == "revised":
+            plain = request.schema == decisions.PLAIN_WOVEN.format
+        if plain:
+            reply = {key: value for key, value in reply.items() if key != "citations"}
+        return said(_decision(request), **reply)
+
+
+def _decision(request: ChatRequest) -> Decision[Any]:
+    return next(decision for decision in _KINDS.values() if request.schema == decision.format)
+
+
+class WaitingBridge(ScriptedBridge):
+    """Every answer waits until the test lets it go; `waiting` has the calls that do, in the order they came."""
+
+    def __init__(self, respond: Callable[[ChatRequest], str | BatosError]) -> None:
+        super().__init__(respond)
+        self.waiting: dict[int, asyncio.Event] = {}
+        self._came = asyncio.Condition()
+
+    async def think(
+        self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+    ) -> Answer:
+        """As scripted, but only when released."""
+        number, gate = len(self.waiting) + 1, asyncio.Event()
+        async with self._came:
+            self.waiting[number] = gate
+            self._came.notify_all()
+        await gate.wait()
+        return await super().think(request, on_token, stream=stream)
+
+    async def arrived(self, number: int) -> None:
+        """Wait until so many calls have come."""
+        async with self._came:
+            await self._came.wait_for(lambda: len(self.waiting) >= number)
+
+    async def let(self, number: int) -> None:
+        """Let the call of that number go, once it has come."""
+        await self.arrived(number)
+        self.waiting[number].set()
+
+
+class FailingBridge(ScriptedBridge):
+    """Fails with the given error from the given call on (or only at it), or runs something first."""
+
+    def __init__(self, respond: Callable[[ChatRequest], str | BatosError], at: int, error: Callable[[], Exception]):
+        super().__init__(respond)
+        self.at = at
+        self.error = error
+
+    async def think(
+        self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+    ) -> Answer:
+        """As scripted until then."""
+        if len(self.history) + 1 >= self.at:
+            self.history.append(request)
+            raise self.error()
+        return await super().think(request, on_token, stream=stream)
+
+
+async def ask(uvm: UVM, text: str = QUESTION, files: tuple[File, ...] = (LAMP,), **brief: Any) -> dict[str, Any]:
+    """A cycle of BRICK over the lamp's document, unless told otherwise."""
+    return await uvm.ask({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files)
+
+
+async def begun(uvm: UVM, user: str = "tester") -> str:
+    """A conversation with nothing in it yet."""
+    name = conversation_id(utc_now())
+    await change(uvm, lambda root: roots.conversation(root, name, user))
+    return name
+
+
+async def submit(uvm: UVM, text: str = QUESTION, files: tuple[File, ...] = (LAMP,), **brief: Any) -> str:
+    """Accept such a mission without running it."""
+    return await uvm.submit({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files)
+
+
+@dataclass
+class Stepping:
+    """A mission opened for stepping: its transaction, what runs it, and its cycle."""
+
+    transaction: MissionTransaction
+    running: Running
+    interpreter: MissionInterpreter
+    machine: Machine
+    cycle: UvmObject
+    attempt: Attempt
+
+
+@asynccontextmanager
+async def stepping(uvm: UVM, mission: str) -> AsyncIterator[Stepping]:
+    """The mission's transaction and machine; nothing of it is committed unless the test does so."""
+    conductor = (await uvm.ready()).conductor
+    attempt = Attempt(mission)
+    with uvm.image.transaction(mission) as transaction:
+        running = await conductor._prepare(attempt, transaction)
+        orchestrator = transaction.root["orchestrator_obj"]
+        cycle = begin(orchestrator)
+        interpreter = MissionInterpreter(running, cycle)
+        machine = Machine(orchestrator, interpreter, running)
+        yield Stepping(transaction, running, interpreter, machine, cycle, attempt)
+
+
+async def change(uvm: UVM, work: Callable[[Any], object]) -> None:
+    """Change the image as a running system would: in a transaction of its own, from the next mission on."""
+    await uvm.image.writer.apply(work)

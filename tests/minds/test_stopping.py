@@ -1,0 +1,70 @@
+"""What is said to a running mission: the stronger word stands, and what comes of it is what was said."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.errors import BatosError, OllamaError, OllamaUnreachable
+from batos.image.records import StatusWord
+from batos.minds.stopping import Held, Hold
+
+#: From the weakest to the strongest.
+WORDS: tuple[StatusWord, ...] = ("paused", "queued", "failed", "cancelled")
+
+
+@given(said=st.lists(st.sampled_from(WORDS), min_size=1))
+async def test_the_strongest_word_stands(said: list[StatusWord]) -> None:
+    """In whatever order a mission is told to pause, go back, time out and be cancelled, the strongest is what it is."""
+    hold = Hold()
+    hold()
+    for word in said:
+        hold.order(word, BatosError(word), force=word != "paused")
+    strongest = max(said, key=WORDS.index)
+    with pytest.raises(Held):
+        hold()
+    for error in (Held(strongest), asyncio.CancelledError()):
+        assert (await hold.outcome(error))[0] == strongest
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        (asyncio.CancelledError(), "cancelled"),
+        (KeyError("x"), "failed"),
+        (BatosError("x"), "failed"),
+        (Held(), "paused"),
+    ],
+)
+async def test_without_a_word_the_error_says_it(error: BaseException, word: str) -> None:
+    """Nobody said anything: a cancellation cancels, an error fails, one that was held and released is paused."""
+    found, reason = await Hold().outcome(error)
+    assert found == word
+    assert reason.message
+
+
+async def test_a_gentle_word_hides_no_failure() -> None:
+    """A mission that was to pause and failed has failed; one that was broken off stands as it was told."""
+    hold = Hold()
+    hold.order("paused", BatosError("paused"), force=False)
+    assert (await hold.outcome(BatosError("no")))[0] == "failed"
+    hold.order("failed", BatosError("late"), force=True)
+    assert (await hold.outcome(KeyError("on the way out")))[1].message == "late"
+
+
+@pytest.mark.parametrize("patient", [True, False])
+async def test_patience_is_asked_about_ollamas_errors_alone(patient: bool) -> None:
+    """An error of the daemon's lets a patient mission wait; any other fails it without a question."""
+    asked: list[OllamaError] = []
+
+    async def ask(error: OllamaError) -> bool:
+        asked.append(error)
+        return patient
+
+    hold, away = Hold(ask), OllamaUnreachable("nothing listens")
+    assert (await hold.outcome(away))[0] == ("waiting" if patient else "failed")
+    assert (await hold.outcome(BatosError("no")))[0] == "failed"
+    assert asked == [away]

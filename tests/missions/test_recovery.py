@@ -1,0 +1,157 @@
+"""What a process leaves behind: deaths are counted where nothing was gained, and what ends every process is parked."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.image.dying import DEADLY, INNOCENT
+from tests.image.living import child
+from tests.image.missions import thinking
+from tests.minds.scripted import Script, WaitingBridge, submit
+
+from batos.errors import Refused
+from batos.image import roots
+from batos.inference.journal import Record
+from batos.missions.recovery import DEATHS
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import UVM
+
+
+def counted(uvm: UVM, mission: str) -> tuple[str, int]:
+    """A mission's status and the deaths that count against it."""
+    with uvm.image.snapshot() as root:
+        status = uvm.image.find(root, mission)[1]
+        return status.word, status.deaths
+
+
+async def dies(uvm: UVM, mission: str) -> None:
+    """It runs as the workers would begin it, and the next process finds it so."""
+    with uvm.image.snapshot() as root:
+        alone = uvm.image.find(root, mission)[1].deaths >= DEATHS
+    await uvm.image.move(mission, "running", None, None, alone=alone)
+    await uvm.recover()
+
+
+async def paid(uvm: UVM, mission: str, number: int) -> None:
+    """One answer more in the journal."""
+    request: dict[str, Any] = {
+        "messages": [{"role": "user", "content": "?"}],
+        "format": None,
+        "think": False,
+        "options": {},
+    }
+    await uvm.journal.write(Record(f"k{number}", mission, f"brick/{number}", "m", "d", request, "done", "now", "now"))
+
+
+async def test_a_death_where_the_last_one_was_counts(tmp_path: Path) -> None:
+    """The first counts nothing, two more at the same step count, then it runs alone; one more alone parks it."""
+    async with scripted_uvm(tmp_path) as uvm:
+        mission = await submit(uvm)
+        seen = []
+        for _ in range(4):
+            await dies(uvm, mission)
+            seen.append(counted(uvm, mission))
+        assert seen == [("queued", 0), ("queued", 1), ("queued", 2), ("parked", 3)]
+        found = uvm.mission(mission)
+        assert "resume" in found["reason"]["remedy"]
+        assert await uvm.recover() == []
+        with pytest.raises(Refused, match="parked"):
+            await uvm.begin(mission)
+
+
+async def test_a_death_with_something_gained_does_not_count(tmp_path: Path) -> None:
+    """Every process that leaves one answer more in the journal clears the count: such a mission is never parked."""
+    async with scripted_uvm(tmp_path) as uvm:
+        mission = await submit(uvm)
+        for number in range(6):
+            await dies(uvm, mission)
+            if number % 2:
+                await paid(uvm, mission, number)
+        assert counted(uvm, mission)[0] == "queued"
+        assert counted(uvm, mission)[1] <= 1
+
+
+async def test_a_parked_mission_is_resumed_afresh(tmp_path: Path) -> None:
+    """Somebody has looked into it: it begins with a clean count, beside others, and ends as any other."""
+    bridge = ScriptedBridge(Script())
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        mission = await submit(uvm)
+        for _ in range(4):
+            await dies(uvm, mission)
+        await uvm.resume(mission)
+        assert (await uvm.ended(mission))["status"] == "done"
+        assert counted(uvm, mission) == ("done", 0)
+
+
+async def test_what_ends_every_process_is_parked_and_harms_no_other(tmp_path: Path) -> None:
+    """A real process is killed four times by one mission; the one beside it, counted too, is done in the fifth."""
+    async with thinking(tmp_path) as uvm:
+        deadly, innocent = [await submit(uvm, text) for text in (DEADLY, INNOCENT)]
+    began = []
+    for _ in range(8):
+        with child("dying.py", tmp_path) as process:
+            out, _ = await asyncio.to_thread(process.communicate)
+        began.append([word for word in out.split() if word.startswith("m-")])
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL
+    # Three times it may have begun beside the other; then alone, though it is the elder; in the fifth it is parked.
+    assert [deadly in each for each in began] == [True] * 4 + [False]
+    assert began[3:] == [[deadly], [innocent]]
+    async with thinking(tmp_path) as uvm:
+        assert counted(uvm, deadly) == ("parked", 3)
+        assert uvm.mission(innocent)["status"] == "done"
+        # Each attempt paid for its decomposition once, in the first process.
+        states = [record.state for record in uvm.journal.read([deadly])]
+        assert states.count("done") == 1
+
+
+async def test_alone_means_alone(tmp_path: Path) -> None:
+    """While it runs, no other begins; it begins when those before it have ended."""
+    at_work: list[frozenset[str]] = []
+    async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
+        missions = [await submit(uvm, f"{number}?", priority=3 - number) for number in range(4)]
+        for _ in range(3):
+            await dies(uvm, missions[1])
+        uvm.events.subscribe(lambda event, keys: at_work.append(frozenset(uvm.workers.running)))
+        for mission in missions:
+            await uvm.begin(mission)
+        for mission in missions:
+            assert (await uvm.ended(mission))["status"] == "done"
+    assert {missions[1]} in at_work
+    assert all(len(each) == 1 for each in at_work if missions[1] in each)
+    assert {missions[2], missions[3]} in at_work
+
+
+async def test_a_deadline_that_passed_meanwhile_ends_what_was_left(tmp_path: Path) -> None:
+    """Whether it was queued or paused when its process ended; what is in time waits to be begun."""
+    soon = (datetime.now(UTC) + timedelta(seconds=0.2)).isoformat()
+    async with scripted_uvm(tmp_path, memory=False) as uvm:
+        late, still, fine = [await submit(uvm, deadline=each) for each in (soon, soon, "2126-01-01T00:00:00Z")]
+        await uvm.pause(still)
+    await asyncio.sleep(0.2)
+    async with scripted_uvm(tmp_path, memory=False) as uvm:
+        assert await uvm.recover() == [fine]
+        for mission in (late, still):
+            assert uvm.mission(mission)["reason"]["code"] == "timed_out"
+
+
+async def test_ten_thousand_that_wait_are_found_without_blocking(tmp_path: Path) -> None:
+    """They are read aside and once; then each begins without its brief being read again."""
+    async with scripted_uvm(tmp_path, WaitingBridge(Script()), queue=100_000, missions=4) as uvm:
+        many = {"text": "Why?", "user": "tester", "attachments": [], "effort": "reflex"}
+        for _ in range(100):
+            await asyncio.gather(*(uvm.image.accept(many) for _ in range(100)))
+        waiting = await uvm.recover()
+        assert len(waiting) == 10_000
+        # Whose brief could not be read any more is begun all the same.
+        await uvm.image.writer.apply(lambda root: root[roots.MISSIONS].pop(waiting[-1]))
+        for mission in waiting:
+            await uvm.begin(mission)
+        assert (len(uvm.workers), len(uvm.workers.running)) == (9_996, 4)
+        await uvm.image.writer.apply(lambda root: root[roots.UNFOLDED].remove(waiting[-1]))

@@ -1,0 +1,82 @@
+"""How much work a question is worth: short is a reflex, and only what asks for several views is a council."""
+
+from __future__ import annotations
+
+import pytest
+
+from batos.routing import effort
+
+COUNCIL = [
+    "What do all four of you think about my plan?",
+    "I want to hear each of your personas on this.",
+    "What does each of you think about the harbour?",
+    "I would like different perspectives on tides.",
+    "I want several points of view: should we build the dam?",
+    "Convene the council: should we sell the house?",
+    "Consider the move from every angle.",
+    "Give me several perspectives on early retirement.",
+    "Beleuchte das aus verschiedenen Blickwinkeln.",
+    "Was meint ihr alle vier dazu?",
+    "Examine cette décision sous tous les angles.",
+    "Je voudrais l'avis de chacun d'entre vous.",
+    "Analiza el asunto desde varios puntos de vista.",
+    "¿Qué opináis vosotros cuatro?",
+    "Che ne pensate voi quattro?",
+    "Analise isto de vários pontos de vista.",
+    "请从多个角度分析这个决定。",
+    "あらゆる角度から検討してください。",
+    "इसे हर दृष्टिकोण से देखो।",
+]
+ONE = [
+    "The town council raised the rent.",
+    "What is the council tax in Leeds?",
+    "All four tyres are flat.",
+    "What does each of the levers do?",
+    "The different views on the map need a legend.",
+    "Alle vier Wochen fällt der Server aus.",
+    "Die vier Reifen sind platt.",
+    "I photographed the church from three angles.",
+    "Los cuatro jinetes, ¿quién los pintó?",
+    "四季的名称是什么？",
+    "She hit me. He cried. They left. I stayed. It rained.",
+]
+
+
+@pytest.mark.parametrize("text", COUNCIL)
+def test_who_asks_for_everybody_is_understood(text: str) -> None:
+    """All of them or several views are asked for in many languages; the words that say so are named."""
+    said = effort.asks_for_everybody(text)
+    assert said is not None
+    assert said in text
+
+
+@pytest.mark.parametrize("text", ONE)
+def test_what_only_looks_like_it_is_no_council(text: str) -> None:
+    """A council costs some twenty calls: fours, angles and town halls alone do not call it."""
+    assert effort.asks_for_everybody(text) is None
+
+
+def test_parts_of_three_personas_are_sought() -> None:
+    """Three sentences that are each surely somebody's own matter; fewer, or unsure ones, are not enough."""
+    text = "Tell me gently how it will be then. Write a script that sorts my photos. Look up the height of the tower."
+    owners = {"Tell": ("ROBIN", 0.95), "Writ": ("BRICK", 0.9), "Look": ("BABS", 0.9)}
+    assert effort.sought(text, lambda part: owners[part[:4]]) == ("ROBIN", "BRICK", "BABS")
+    assert len(effort.sought(text, lambda part: (owners[part[:4]][0], 0.5))) == 0
+    assert effort.sought("Write a script that sorts all my photos.", lambda part: ("BRICK", 1.0)) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "worth"),
+    [
+        ("Thanks!", 0, "reflex"),
+        ("What is the capital of France?", 0, "reflex"),
+        ("What is the capital of France, and why?", 0, "cycle"),
+        ("Summarise.", 1, "cycle"),
+        ("什么是灯塔？", 0, "reflex"),
+        ("请详细解释一下分布式系统中的时钟同步问题", 0, "cycle"),
+        ("", 0, "reflex"),
+    ],
+)
+def test_a_short_question_without_files_is_a_reflex(text: str, files: int, worth: str) -> None:
+    """Up to six words; where words have no blanks between them, up to twelve characters."""
+    assert effort.simple(text, files) == worth

@@ -1,0 +1,62 @@
+"""Words as a classifier: it learns what it is given, says the same when read back, and names the words that tell."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.routing import lexical
+from batos.routing.features import HEAD, TAIL, features, looked_at
+from batos.routing.lessons import Lesson
+from batos.routing.lexical import Lexical, Triggers
+
+LESSONS = (
+    Lesson("ROBIN", ("lonely", "孤独"), ("I feel lost today.", "My heart is heavy.")),
+    Lesson("BRICK", ("how to",), ("How do I fix this loop?", "The loop raises a TypeError.")),
+)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+
+
+@given(text=TEXTS)
+def test_words_read_back_say_the_same(text: str) -> None:
+    """What is kept as bytes is the classifier that it was."""
+    made = lexical.learnt(LESSONS)
+    again = Lexical.unpacked(made.personas, made.packed)
+    assert len(again) == len(made)
+    assert again.logs(text) == made.logs(text)
+
+
+@given(text=TEXTS)
+def test_no_feature_holds_a_line_end(text: str) -> None:
+    """Features are kept a line each."""
+    assert not any("\n" in feature for feature in features(text))
+
+
+def test_words_learn_what_they_are_given() -> None:
+    """Unknown forms of known words, and the shape of a text, speak for who has seen them."""
+    made = lexical.learnt(LESSONS)
+    assert made.logs("loops and looping")[1] > made.logs("loops and looping")[0]
+    assert made.logs("my heart")[0] > made.logs("my heart")[1]
+    assert lexical.learnt(LESSONS) is made
+
+
+def test_telling_words_are_the_leaders_own() -> None:
+    """Named are words that the leader's exemplars have and the others' have not."""
+    made = lexical.learnt(LESSONS)
+    assert "loop" in made.telling("The loop of my heart", "BRICK")
+    assert "heart" in made.telling("The loop of my heart", "ROBIN")
+    assert made.telling("zzz", "ROBIN") == []
+
+
+def test_triggers_are_whole_words_where_words_have_blanks() -> None:
+    """`lonely` is not in `lonelyish`; a Chinese trigger may stand anywhere."""
+    triggers = Triggers(LESSONS)
+    assert triggers.said("I am so lonely, tell me how to go on", "ROBIN") == ["lonely"]
+    assert triggers.said("lonelyish", "ROBIN") == []
+    assert triggers.said("我感到很孤独啊", "ROBIN") == ["孤独"]
+    assert triggers.said("I am so lonely", "BRICK") == []
+
+
+def test_of_a_long_text_the_ends_are_looked_at() -> None:
+    """The middle of a long text is left out."""
+    assert looked_at("a" * HEAD + "b" * 9_000 + "c" * TAIL) == "a" * HEAD + " " + "c" * TAIL

@@ -1,0 +1,49 @@
+"""Files that are no text are told by what they are, with what makes a text of them."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batos.brief import as_file, read_file
+from batos.errors import BriefError
+from batos.file_kinds import no_text
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "what", "command"),
+    [
+        ("x.pdf", b"%PDF-1.4\n1 0 obj", "a PDF, not a text", "pdftotext x.pdf - | batos ask ... --file -"),
+        ("a b.rtf", b"{\\rtf1 Hello}", "a rich text file, not a text", "pandoc -t plain 'a b.rtf' | "),
+        ("notes.txt", "Grüße".encode("utf-16"), "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 notes.txt | "),
+        ("old.gz", b"\x1f\x8b\x08\0", "packed with gzip, not a text", "gzip -dc old.gz | "),
+        ("x", b"\x7fELF\x02", "a program, not a text", "Give what it says as text."),
+    ],
+)
+def test_what_is_no_text_is_named(name: str, data: bytes, what: str, command: str) -> None:
+    """Also where every byte of it is a letter."""
+    with pytest.raises(BriefError) as caught:
+        as_file(name, data)
+    assert caught.value.message == f"{name} is {what}"
+    assert command in caught.value.remedy
+    assert caught.value.field == "attachments"
+
+
+def test_an_archive_is_an_office_document_by_its_name(tmp_path: Path) -> None:
+    """Another archive has no usual command."""
+    for name, what in (("a.docx", "an office document"), ("a.zip", "a zip archive")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("x", "y")
+        with pytest.raises(BriefError, match=f"{name} is {what}, not a text"):
+            read_file(tmp_path / name, 10_000)
+
+
+@given(st.text())
+def test_what_people_write_is_text(text: str) -> None:
+    """Nothing is taken for another kind that does not begin with its bytes."""
+    found = no_text("a.txt", text.encode("utf-8", "ignore"))
+    assert found is None or text.startswith(("%PDF-", "%!PS", "{\\rtf", "BZh", "GIF8", "PK\3\4", "\x7fELF", "SQLite"))
