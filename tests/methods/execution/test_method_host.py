@@ -47,7 +47,20 @@ async def test_writes_without_a_marker_are_refused_here_too(mind: Crafted) -> No
         assert "total" not in own_slots(opened.running.persona)
 
 
-@pytest.mark.parametrize("slot", ["unlisted", "core_identity", "guide_facet_", "infer_", "_parents", "parent*", "name"])
+@pytest.mark.parametrize(
+    "slot",
+    [
+        "unlisted",
+        "core_identity",
+        "core_method",
+        "codex_digests",
+        "guide_facet_",
+        "infer_",
+        "_parents",
+        "parent*",
+        "name",
+    ],
+)
 async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Crafted, slot: str) -> None:
     """Writes are honoured all or none: what else the method wrote is not there either."""
 
@@ -57,7 +70,11 @@ async def test_a_slot_that_may_not_be_written_takes_all_others_with_it(mind: Cra
     async with errands(mind.uvm) as (opened, given):
         before = dict(own_slots(opened.running.persona))
         with pytest.raises(MethodFailed):
-            await method_run.settled(given, FakeCell(write), program("total", "core_identity", "guide_facet_", "name"))
+            await method_run.settled(
+                given,
+                FakeCell(write),
+                program("total", "core_identity", "core_method", "codex_digests", "guide_facet_", "name"),
+            )
         assert dict(own_slots(opened.running.persona)) == before
 
 
