@@ -44,7 +44,7 @@ class GenesisReport:
     plan: Plan
     done: tuple[Step, ...]
     changes: tuple[str, ...]
-    #: What was wrong with codex and image before anything was written; `findings` are all of the audit afterwards.
+    #: Faults of codex and image before anything was written; `findings` are all of the audit afterwards.
     faults: tuple[Finding, ...]
     findings: tuple[Finding, ...]
     audited_at: str
