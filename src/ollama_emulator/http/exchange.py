@@ -103,6 +103,7 @@ class Exchange:
     async def _reply(self, reply: Reply, *, last: bool = True) -> None:
         """Send a whole reply. Without `last` its end is not said yet."""
         body, headers = reply.body, _headers(reply)
+        self.connection.conn.joined = True
         if not body and (self.request.method == "HEAD" or reply.status == _NO_CONTENT):
             self.connection.conn.unframed = True
         elif len(body) <= _SIZED_BYTES and not reply.chunked:
