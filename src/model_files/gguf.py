@@ -85,7 +85,7 @@ FILE_TYPES: Mapping[int, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class GgufTensor:
     """One tensor: `shape` is ggml's, the fastest dimension (what goes in) first; `offset` is from the data's start."""
 
     name: str
@@ -101,14 +101,14 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class GgufHeader:
     """Metadata by key in the file's order (an array is a list, or None if it was not asked for), and the tensors.
 
     `data` is the byte where the weights begin, `size` the file's length.
     """
 
     metadata: Mapping[str, Any]
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[GgufTensor, ...]
     data: int
     size: int
 
@@ -118,28 +118,28 @@ class Header:
         return sum(tensor.elements for tensor in self.tensors)
 
     @property
-    def cut(self) -> Tensor | None:
+    def cut(self) -> GgufTensor | None:
         """The first tensor that does not lie wholly in the file: it was cut, or copied in part."""
         ends = ((tensor, self.data + tensor.offset + (tensor.size or 0)) for tensor in self.tensors)
         return next((tensor for tensor, end in ends if end > self.size), None)
 
 
-def read(path: Path, *, arrays: bool = True) -> Header:
+def read(path: Path, *, arrays: bool = True) -> GgufHeader:
     """The header of a file; NotWeights when it has none, OSError when it cannot be read.
 
     Without `arrays` they are gone past and stand as None, so that a vocabulary takes no memory.
     """
     with path.open("rb") as source:
-        return _Reader(Head(source, HEADER_BYTES), arrays).header()
+        return _GgufReader(Head(source, HEADER_BYTES), arrays).header()
 
 
-class _Reader:
+class _GgufReader:
     def __init__(self, head: Head, arrays: bool) -> None:
         self._head = head
         self._arrays = arrays
         self._elements = ELEMENTS
 
-    def header(self) -> Header:
+    def header(self) -> GgufHeader:
         head = self._head
         if head.size < 4 or head.take(4) != MAGIC:
             raise NotWeights("it does not begin with the letters GGUF")
@@ -161,7 +161,7 @@ class _Reader:
         if type(alignment) is not int or alignment <= 0 or alignment & (alignment - 1):
             raise NotWeights(f"{alignment!r} is no power of two", "general.alignment")
         found = self._tensors(tensors)
-        return Header(metadata, found, -(-head.at // alignment) * alignment, head.size)
+        return GgufHeader(metadata, found, -(-head.at // alignment) * alignment, head.size)
 
     def _name(self, where: str) -> str:
         length = self._head.number(_U64, where)
@@ -207,13 +207,13 @@ class _Reader:
         found = struct.unpack(f"<{count}{code}", self._head.take(count * struct.calcsize(code), where))
         return list(map(shortest, found)) if kind == _FLOAT else list(found)
 
-    def _tensors(self, count: int) -> tuple[Tensor, ...]:
+    def _tensors(self, count: int) -> tuple[GgufTensor, ...]:
         found = tuple(map(self._tensor, range(count)))
         if len({tensor.name for tensor in found}) != count:
             raise NotWeights("two tensors have one name", "tensors")
         return found
 
-    def _tensor(self, number: int) -> Tensor:
+    def _tensor(self, number: int) -> GgufTensor:
         name = self._name(f"tensor {number + 1}")
         number_here = partial(self._head.number, where=name)
         dimensions = number_here(_U32)
@@ -225,9 +225,9 @@ class _Reader:
             raise NotWeights(f"its shape is {list(shape)}, its place {offset}", name)
         known = TYPES.get(kind)
         if known is None:
-            return Tensor(name, f"type {kind}", shape, offset, None)
+            return GgufTensor(name, f"type {kind}", shape, offset, None)
         label, block, size = known
-        return Tensor(name, label, shape, offset, prod(shape) // block * size)
+        return GgufTensor(name, label, shape, offset, prod(shape) // block * size)
 
 
 def shortest(number: float) -> float:

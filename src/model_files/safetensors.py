@@ -44,7 +44,7 @@ DTYPES: Mapping[str, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class SafetensorsTensor:
     """One tensor: `shape` is torch's, rows (what comes out) first; its bytes lie in the file from `start` to `end`."""
 
     dtype: str
@@ -54,14 +54,14 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class SafetensorsHeader:
     """The tensors by name and the file's own metadata, both texts."""
 
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, SafetensorsTensor]
     metadata: Mapping[str, str]
 
 
-def read(path: Path) -> Header:
+def read(path: Path) -> SafetensorsHeader:
     """The header of a file whose weights are whole; NotWeights when it is none, OSError when it cannot be read."""
     with path.open("rb") as source:
         head = Head(source, HEADER_BYTES + _U64.size)
@@ -74,7 +74,7 @@ def read(path: Path) -> Header:
         return _header(text, head.at, head.size)
 
 
-def _header(text: bytes, at: int, size: int) -> Header:
+def _header(text: bytes, at: int, size: int) -> SafetensorsHeader:
     """The header whose data begins at a byte of a file of that size."""
     try:
         found = json.loads(text, object_pairs_hook=_once)
@@ -92,7 +92,7 @@ def _header(text: bytes, at: int, size: int) -> Header:
         tensors[name], place = _tensor(name, value, at)
         places.append(place)
     _check_places(sorted(places), size - at)
-    return Header(tensors, metadata)
+    return SafetensorsHeader(tensors, metadata)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _tensor(name: str, value: Any, at: int) -> tuple[Tensor, tuple[int, int, str]]:
+def _tensor(name: str, value: Any, at: int) -> tuple[SafetensorsTensor, tuple[int, int, str]]:
     if not isinstance(value, dict) or not {"dtype", "shape", "data_offsets"} <= value.keys():
         raise NotWeights("it lacks dtype, shape or data_offsets", name)
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
@@ -115,7 +115,7 @@ def _tensor(name: str, value: Any, at: int) -> tuple[Tensor, tuple[int, int, str
         raise NotWeights(f"it has {len(shape)} dimensions", name)
     if (end - start) * 8 != prod(shape) * DTYPES[dtype]:
         raise NotWeights(f"a {dtype} of shape {shape} cannot lie in bytes {start} to {end}", name)
-    return Tensor(dtype, tuple(shape), at + start, at + end), (start, end, name)
+    return SafetensorsTensor(dtype, tuple(shape), at + start, at + end), (start, end, name)
 
 
 def _counts(value: Any) -> bool:

@@ -16,7 +16,7 @@ _U32, _F32, _TEXT = 4, 6, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TensorSource:
     """A tensor to write: GGUF's name, type and shape (what goes in first), and its bytes in pieces."""
 
     name: str
@@ -26,7 +26,7 @@ class Source:
     pieces: Iterable[bytes]
 
 
-def write(target: Path, metadata: Sequence[tuple[str, str | int | float]], tensors: Sequence[Source]) -> None:
+def write(target: Path, metadata: Sequence[tuple[str, str | int | float]], tensors: Sequence[TensorSource]) -> None:
     """Write a whole file; a value is a text, a 32-bit whole number or a 32-bit float. OSError: it cannot be written."""
     head = bytearray(MAGIC + struct.pack("<IQQ", _VERSION, len(tensors), len(metadata)))
     for key, value in metadata:

@@ -12,20 +12,20 @@ from typing import Any, TextIO
 
 from ollama_emulator import faults as orders
 from ollama_emulator.clocks import Clock, SystemClock
-from ollama_emulator.errors import ApiError, Begun, Cut, OptionError
-from ollama_emulator.faults import Asked, Fault, Faults
+from ollama_emulator.errors import ApiError, Cut, OptionError, RefusedLate
+from ollama_emulator.faults import FaultList, FaultTarget, InjectedFault
 from ollama_emulator.go import json as gojson
-from ollama_emulator.http.messages import Request
+from ollama_emulator.http.messages import HttpRequest
 from ollama_emulator.library import models
 from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.models import Model
 from ollama_emulator.library.store import Manifest, Store
 from ollama_emulator.machine.memory import GIB
 from ollama_emulator.machine.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
-from ollama_emulator.options import Options, Settings
+from ollama_emulator.options import DaemonSettings, Options
 from ollama_emulator.pulling import registry
 from ollama_emulator.pulling.registry import Registry
-from ollama_emulator.replies import BARE_JSON, JSON, Reply, Stream
+from ollama_emulator.replies import BARE_JSON, JSON, HttpReply, HttpStream
 from ollama_emulator.requests import Fields
 from ollama_emulator.speech.authoring.authors import Roster
 from ollama_emulator.speech.authoring.orders import wanted
@@ -51,15 +51,15 @@ _SAMPLED = (
 
 
 @dataclass(slots=True)
-class Daemon:
+class EmulatedDaemon:
     """Everything behind the routes; `requests` holds what the log says of the last two thousand."""
 
     options: Options
-    settings: Settings
+    settings: DaemonSettings
     clock: Clock
     store: Store
     registry: Registry
-    faults: Faults
+    faults: FaultList
     scheduler: Scheduler
     roster: Roster
     requests: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
@@ -71,10 +71,10 @@ class Daemon:
     _held: int = 0
 
     @classmethod
-    def of(cls, options: Options, clock: Clock | None = None) -> Daemon:
+    def of(cls, options: Options, clock: Clock | None = None) -> EmulatedDaemon:
         """A daemon with an empty store, or one kept in a folder. OptionError for a setting that is impossible."""
         clock = clock or SystemClock()
-        settings = Settings.read(options)
+        settings = DaemonSettings.read(options)
         scheduler = Scheduler(settings, clock, int(options.vram * GIB), options.load_s)
         store = Store(clock.now_ns, options.store)
         made = cls(
@@ -100,7 +100,7 @@ class Daemon:
 
     # requests
 
-    def note(self, request: Request, given: Mapping[str, Any] | None = None) -> None:
+    def note(self, request: HttpRequest, given: Mapping[str, Any] | None = None) -> None:
         """Put a request into the log, once, with the fields of its body that were read."""
         entry = request.entry
         if entry or request.path.startswith("/_emulator/"):
@@ -125,7 +125,7 @@ class Daemon:
             oldest["body"] = _sampled(oldest["body"])
             self._held -= freed
 
-    async def open(self, request: Request, struct: str) -> tuple[Fields, Fault | None]:
+    async def open(self, request: HttpRequest, struct: str) -> tuple[Fields, InjectedFault | None]:
         """The fields of a request and the fault that strikes it; waits the latency. ApiError when it is refused."""
         fields = Fields(struct, request.body)
         self.note(request, fields.given)
@@ -134,9 +134,11 @@ class Daemon:
         model = str(fields.get("model") or fields.get("name") or "")
         return fields, await self.strike(request, model, _wanted(fields))
 
-    async def strike(self, request: Request, model: str = "", selectors: Sequence[str] = ()) -> Fault | None:
+    async def strike(
+        self, request: HttpRequest, model: str = "", selectors: Sequence[str] = ()
+    ) -> InjectedFault | None:
         """The fault that strikes a request, which wants code for `selectors`; those before any work do so here."""
-        fault = self.faults.take(Asked(request.method, request.path, model, selectors))
+        fault = self.faults.take(FaultTarget(request.method, request.path, model, selectors))
         if fault is None:
             return None
         if fault.do == "status":
@@ -190,7 +192,7 @@ def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key: body[key] for key in _SAMPLED if key in body}
 
 
-def _trouble(fault: Fault) -> Trouble:
+def _trouble(fault: InjectedFault) -> Trouble:
     """What a fault does to the load of its request."""
     if fault.do == "kill_load":
         return Trouble(error=fault.text("error", KILLED))
@@ -210,19 +212,19 @@ def _appending(path: Path) -> TextIO:
         ) from error
 
 
-def reply(value: Any, status: int = 200, content_type: str = JSON) -> Reply:
+def reply(value: Any, status: int = 200, content_type: str = JSON) -> HttpReply:
     """A whole JSON reply."""
     return written(gojson.encode(value), status, content_type)
 
 
-def written(text: str, status: int = 200, content_type: str = JSON) -> Reply:
+def written(text: str, status: int = 200, content_type: str = JSON) -> HttpReply:
     """A whole reply whose JSON is written already."""
-    return Reply(status, text.encode("utf-8", "surrogatepass"), content_type)
+    return HttpReply(status, text.encode("utf-8", "surrogatepass"), content_type)
 
 
-def refusal(error: ApiError) -> Reply:
+def refusal(error: ApiError) -> HttpReply:
     """The reply that an error before the first line becomes."""
-    if isinstance(error, Begun):
+    if isinstance(error, RefusedLate):
         return replace(reply({"error": error.text}, error.status, BARE_JSON), chunked=error.chunked)
     return reply({"error": error.text}, error.status)
 
@@ -237,7 +239,7 @@ def said(status: str) -> bytes:
     return line({"status": status})
 
 
-async def stream(lines: Lines, fault: Fault | None, clock: Clock) -> Stream:
+async def stream(lines: Lines, fault: InjectedFault | None, clock: Clock) -> HttpStream:
     """A stream of lines; an error before the first line is raised, a later one becomes the last line.
 
     The first item of `lines` is empty and says that the work has begun.
@@ -248,8 +250,8 @@ async def stream(lines: Lines, fault: Fault | None, clock: Clock) -> Stream:
     try:
         first = await anext(lines, begun)
     except ApiError as error:
-        raise Begun(error, chunked=True) from None
-    return Stream(_rest(first, lines))
+        raise RefusedLate(error, chunked=True) from None
+    return HttpStream(_rest(first, lines))
 
 
 async def _rest(first: list[bytes], lines: Lines) -> Lines:
@@ -262,7 +264,7 @@ async def _rest(first: list[bytes], lines: Lines) -> Lines:
             yield [line({"error": error.text})]
 
 
-async def whole(statuses: Lines) -> Reply:
+async def whole(statuses: Lines) -> HttpReply:
     """The last line of a stream of progress as a whole reply; errors are raised."""
     await anext(statuses)
     last = b""
@@ -270,11 +272,11 @@ async def whole(statuses: Lines) -> Reply:
         async for some in statuses:
             last = some[-1]
     except ApiError as error:
-        raise Begun(error, chunked=False) from None
-    return Reply(200, last.rstrip(b"\n"), BARE_JSON)
+        raise RefusedLate(error, chunked=False) from None
+    return HttpReply(200, last.rstrip(b"\n"), BARE_JSON)
 
 
-async def _disturbed(lines: Lines, fault: Fault, clock: Clock) -> Lines:
+async def _disturbed(lines: Lines, fault: InjectedFault, clock: Clock) -> Lines:
     """The lines as the fault leaves them."""
     after = int(fault.number("after", 0 if fault.do == "stall" else 1))
     sent = 0
@@ -295,7 +297,7 @@ async def _disturbed(lines: Lines, fault: Fault, clock: Clock) -> Lines:
                 sent += 1
 
 
-async def _interrupt(fault: Fault, clock: Clock) -> None:
+async def _interrupt(fault: InjectedFault, clock: Clock) -> None:
     if fault.do == "cut":
         raise Cut
     if fault.do == "error_line":

@@ -33,7 +33,7 @@ class ApiError(EmulatorError):
         self.text = text
 
 
-class Begun(ApiError):
+class RefusedLate(ApiError):
     """A refusal after the work began and before anything was said: the daemon sends it with other headers."""
 
     def __init__(self, fault: ApiError, *, chunked: bool) -> None:

@@ -71,7 +71,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FaultTarget:
     """A request as faults look at it; `selectors` are those of the methods that it asks code for."""
 
     method: str
@@ -133,7 +133,7 @@ _MATCH: dict[str, Value] = {
 
 
 @dataclass(slots=True)
-class Fault:
+class InjectedFault:
     """One order; `seen` counts the requests that fitted it, `struck` those that it struck."""
 
     do: str
@@ -144,7 +144,7 @@ class Fault:
     struck: int = 0
 
     @classmethod
-    def of(cls, described: Any, where: str = "fault") -> Fault:
+    def of(cls, described: Any, where: str = "fault") -> InjectedFault:
         """From its JSON; OptionError when it is no fault, with the field below `where` and what is allowed there."""
         if not isinstance(described, dict):
             raise _wrong(where, described, "an object", 'Write {"do": "status"}, for instance.')
@@ -165,7 +165,7 @@ class Fault:
         times = described.get("times", None if "nth" in match or "every" in match else 1)
         return cls(described["do"], match, times, given)
 
-    def strikes(self, asked: Asked) -> bool:
+    def strikes(self, asked: FaultTarget) -> bool:
         """Whether it strikes this request; counts it."""
         match, kind = self.match, KINDS[self.do]
         if asked.path not in ((match["path"],) if "path" in match else kind.paths or (asked.path,)):
@@ -223,19 +223,19 @@ def _wrong(where: str, value: Any, wanted: str, remedy: str) -> OptionError:
 
 
 @dataclass(slots=True)
-class Faults:
+class FaultList:
     """The orders in force, in the order they were given."""
 
-    orders: list[Fault] = field(default_factory=list)
+    orders: list[InjectedFault] = field(default_factory=list)
 
     def add(self, described: Any, where: str = "fault") -> None:
         """One more fault, or a list of them, as JSON; OptionError for a wrong one, and then none is added."""
         if isinstance(described, list):
-            self.orders += [Fault.of(one, f"{where}[{at}]") for at, one in enumerate(described)]
+            self.orders += [InjectedFault.of(one, f"{where}[{at}]") for at, one in enumerate(described)]
         else:
-            self.orders.append(Fault.of(described, where))
+            self.orders.append(InjectedFault.of(described, where))
 
-    def take(self, asked: Asked) -> Fault | None:
+    def take(self, asked: FaultTarget) -> InjectedFault | None:
         """The first order that strikes this request."""
         for order in self.orders:
             if order.strikes(asked):
@@ -247,9 +247,9 @@ class Faults:
         self.orders.clear()
 
 
-def read(path: Path | None) -> Faults:
+def read(path: Path | None) -> FaultList:
     """The faults of a JSON file: a list, or {"faults": [...]}. OptionError when it cannot be used."""
-    faults = Faults()
+    faults = FaultList()
     if path is None:
         return faults
     try:

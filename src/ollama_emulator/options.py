@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ollama_emulator.errors import OptionError
 from ollama_emulator.go.json import duration
-from ollama_emulator.http.messages import Limits
+from ollama_emulator.http.messages import HttpLimits
 from ollama_emulator.speech.authoring.authors import AUTHORS, GOOD
 
 DEFAULT_PORT = 11434
@@ -51,11 +51,11 @@ class Options:
     embedder: Callable[[str], list[float]] | None = None
     environ: Mapping[str, str] | None = None
     version: str = VERSION
-    limits: Limits = field(default_factory=Limits)
+    limits: HttpLimits = field(default_factory=HttpLimits)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DaemonSettings:
     """The daemon's own variables, read as it reads them; a window of 0 goes by the GPU, `max_loaded` 0 is three.
 
     `warnings` tells of those that it could not read and left at their default, as its log does.
@@ -71,7 +71,7 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, options: Options) -> Settings:
+    def read(cls, options: Options) -> DaemonSettings:
         """From the options' environment; OptionError for an impossible parallelism, a size or time that is none."""
         for name in _MEASURES:
             if not 0 <= getattr(options, name) <= _MOST:

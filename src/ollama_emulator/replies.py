@@ -12,7 +12,7 @@ TEXT = "text/plain"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """A whole reply; `content_type` may be empty where the daemon sends none."""
 
     status: int
@@ -23,7 +23,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class HttpStream:
     """A reply in chunks, each flushed as it comes; several chunks in one list are written together."""
 
     chunks: AsyncIterator[list[bytes]]

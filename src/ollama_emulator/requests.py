@@ -18,10 +18,10 @@ from ollama_emulator.go.types import (
     STRING,
     STRINGS,
     Custom,
+    GoStruct,
     Map,
     Scalar,
     Slice,
-    Struct,
     Type,
     decode,
     kind_of,
@@ -85,9 +85,9 @@ _IMAGES = Slice("[]api.ImageData", _IMAGE)
 _DURATION = Custom("api.Duration", _lasting, pointer=True)
 _THINK = Custom("api.ThinkValue", _think, pointer=True)
 _ARGUMENTS = Custom("api.ToolCallFunctionArguments", lambda node: _ordered(node, ANY))
-_CALL = Struct("api.ToolCallFunction", {"index": INT, "name": STRING, "arguments": _ARGUMENTS})
-_CALLS = Slice("[]api.ToolCall", Struct("api.ToolCall", {"id": STRING, "function": _CALL}))
-_ALIAS = Struct(
+_CALL = GoStruct("api.ToolCallFunction", {"index": INT, "name": STRING, "arguments": _ARGUMENTS})
+_CALLS = Slice("[]api.ToolCall", GoStruct("api.ToolCall", {"id": STRING, "function": _CALL}))
+_ALIAS = GoStruct(
     "api.Alias",
     {
         "role": STRING,
@@ -102,7 +102,7 @@ _ALIAS = Struct(
 _MESSAGES = Slice("[]api.Message", Custom("api.Message", _message))
 _PROPERTIES = Custom("api.ToolPropertiesMap", _properties, pointer=True)
 _PROPERTY_FIELDS: dict[str, Type] = {}
-_PROPERTY = Struct("api.ToolProperty", _PROPERTY_FIELDS)
+_PROPERTY = GoStruct("api.ToolProperty", _PROPERTY_FIELDS)
 _PROPERTY_FIELDS |= {  # a property may hold others
     "anyOf": Slice("[]api.ToolProperty", _PROPERTY),
     "type": Custom("api.PropertyType", _kinds),
@@ -112,12 +112,12 @@ _PROPERTY_FIELDS |= {  # a property may hold others
     "properties": _PROPERTIES,
     "required": STRINGS,
 }
-_PARAMETERS = Struct(
+_PARAMETERS = GoStruct(
     "api.ToolFunctionParameters",
     {"type": STRING, "$defs": ANY, "items": ANY, "required": STRINGS, "properties": _PROPERTIES},
 )
-_FUNCTION = Struct("api.ToolFunction", {"name": STRING, "description": STRING, "parameters": _PARAMETERS})
-_TOOL = Struct("api.Tool", {"type": STRING, "items": ANY, "function": _FUNCTION})
+_FUNCTION = GoStruct("api.ToolFunction", {"name": STRING, "description": STRING, "parameters": _PARAMETERS})
+_TOOL = GoStruct("api.Tool", {"type": STRING, "items": ANY, "function": _FUNCTION})
 _ASKED: dict[str, Type] = {
     "model": STRING,
     "stream": BOOL,
@@ -133,17 +133,17 @@ _ASKED: dict[str, Type] = {
 }
 _SIDE = Scalar("int32", "int", 32)
 _UNNAMED = 'struct { Name string "json:\\"name\\""; Arguments string "json:\\"arguments\\"" }'
-_STREAM_OPTIONS = Struct("openai.StreamOptions", {"include_usage": BOOL})
-_OPENAI_CALL = Struct(
+_STREAM_OPTIONS = GoStruct("openai.StreamOptions", {"include_usage": BOOL})
+_OPENAI_CALL = GoStruct(
     "openai.ToolCall",
     {
         "id": STRING,
         "index": INT,
         "type": STRING,
-        "function": Struct(_UNNAMED, {"name": STRING, "arguments": STRING}),
+        "function": GoStruct(_UNNAMED, {"name": STRING, "arguments": STRING}),
     },
 )
-_OPENAI_MESSAGE = Struct(
+_OPENAI_MESSAGE = GoStruct(
     "openai.Message",
     {
         "role": STRING,
@@ -154,14 +154,16 @@ _OPENAI_MESSAGE = Struct(
         "tool_call_id": STRING,
     },
 )
-_FORMAT = Struct("openai.ResponseFormat", {"type": STRING, "json_schema": Struct("openai.JsonSchema", {"schema": RAW})})
+_FORMAT = GoStruct(
+    "openai.ResponseFormat", {"type": STRING, "json_schema": GoStruct("openai.JsonSchema", {"schema": RAW})}
+)
 
 #: Every request's struct by its name in Go.
-STRUCTS: Mapping[str, Struct] = {
+STRUCTS: Mapping[str, GoStruct] = {
     struct.go: struct
     for struct in (
-        Struct("api.ChatRequest", {**_ASKED, "messages": _MESSAGES, "tools": Slice("api.Tools", _TOOL)}),
-        Struct(
+        GoStruct("api.ChatRequest", {**_ASKED, "messages": _MESSAGES, "tools": Slice("api.Tools", _TOOL)}),
+        GoStruct(
             "api.GenerateRequest",
             {
                 **_ASKED,
@@ -172,7 +174,7 @@ STRUCTS: Mapping[str, Struct] = {
                 **dict.fromkeys(("width", "height", "steps"), _SIDE),
             },
         ),
-        Struct(
+        GoStruct(
             "api.EmbedRequest",
             {
                 "model": STRING,
@@ -183,11 +185,11 @@ STRUCTS: Mapping[str, Struct] = {
                 "options": _ANYTHING,
             },
         ),
-        Struct(
+        GoStruct(
             "api.EmbeddingRequest",
             {"model": STRING, "prompt": STRING, "keep_alive": _DURATION, "options": _ANYTHING},
         ),
-        Struct(
+        GoStruct(
             "api.CreateRequest",
             {
                 **dict.fromkeys(("model", "name", "quantize", "quantization", "from", "remote_host"), STRING),
@@ -200,8 +202,8 @@ STRUCTS: Mapping[str, Struct] = {
                 "info": _ANYTHING,
             },
         ),
-        Struct("api.DeleteRequest", {"model": STRING, "name": STRING}),
-        Struct(
+        GoStruct("api.DeleteRequest", {"model": STRING, "name": STRING}),
+        GoStruct(
             "api.ShowRequest",
             {
                 **dict.fromkeys(("model", "name", "system", "template"), STRING),
@@ -209,8 +211,8 @@ STRUCTS: Mapping[str, Struct] = {
                 "options": _ANYTHING,
             },
         ),
-        Struct("api.CopyRequest", {"source": STRING, "destination": STRING}),
-        Struct(
+        GoStruct("api.CopyRequest", {"source": STRING, "destination": STRING}),
+        GoStruct(
             "api.PullRequest",
             {
                 **dict.fromkeys(("model", "name", "username", "password"), STRING),
@@ -218,7 +220,7 @@ STRUCTS: Mapping[str, Struct] = {
                 "stream": BOOL,
             },
         ),
-        Struct(
+        GoStruct(
             "openai.ChatCompletionRequest",
             {
                 "model": STRING,
@@ -230,13 +232,13 @@ STRUCTS: Mapping[str, Struct] = {
                 **dict.fromkeys(("temperature", "frequency_penalty", "presence_penalty", "top_p"), FLOAT),
                 "response_format": _FORMAT,
                 "tools": Slice("[]api.Tool", _TOOL),
-                "reasoning": Struct("openai.Reasoning", {"effort": STRING}),
+                "reasoning": GoStruct("openai.Reasoning", {"effort": STRING}),
                 "reasoning_effort": STRING,
                 "logprobs": BOOL,
                 "_debug_render_only": BOOL,
             },
         ),
-        Struct(
+        GoStruct(
             "openai.CompletionRequest",
             {
                 **dict.fromkeys(("model", "prompt", "suffix"), STRING),
@@ -248,7 +250,7 @@ STRUCTS: Mapping[str, Struct] = {
                 "_debug_render_only": BOOL,
             },
         ),
-        Struct(
+        GoStruct(
             "openai.EmbedRequest",
             {"input": ANY, "model": STRING, "dimensions": INT, "encoding_format": STRING},
         ),

@@ -15,10 +15,10 @@ from typing import Any
 from ollama_emulator.api import routes
 from ollama_emulator.api.pull import install
 from ollama_emulator.clocks import Clock
-from ollama_emulator.daemon import Daemon
+from ollama_emulator.daemon import EmulatedDaemon
 from ollama_emulator.errors import ApiError, OptionError
-from ollama_emulator.faults import Faults
-from ollama_emulator.http.server import Server
+from ollama_emulator.faults import FaultList
+from ollama_emulator.http.server import HttpServer
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.store import Store
 from ollama_emulator.machine.scheduler import Scheduler
@@ -39,8 +39,8 @@ class Emulator:
                 field="host",
                 remedy="Use 127.0.0.1, ::1 or localhost.",
             )
-        self.daemon = Daemon.of(self.options, clock)
-        self._server = Server(partial(routes.handle, self.daemon), routes.streams, self.options.limits)
+        self.daemon = EmulatedDaemon.of(self.options, clock)
+        self._server = HttpServer(partial(routes.handle, self.daemon), routes.streams, self.options.limits)
         for text in self.options.models:
             name = parse(text)
             try:
@@ -56,7 +56,7 @@ class Emulator:
         return self.daemon.requests
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> FaultList:
         """The faults in force; `.add({...})` gives one more."""
         return self.daemon.faults
 

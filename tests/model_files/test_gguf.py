@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.model_files.building import MODELS, gguf, lora, text, value
 
 from model_files.bounded import NotWeights
-from model_files.gguf import ELEMENTS, Header, read, shortest
+from model_files.gguf import ELEMENTS, GgufHeader, read, shortest
 
 METADATA: list[tuple[str, str, Any]] = [
     ("general.architecture", "str", "llama"),
@@ -135,7 +135,7 @@ def test_long_names_are_not_repeated_whole() -> None:
     assert len(str(NotWeights("it is wrong", "n" * 10_000))) < 200
 
 
-def told(folder: Path, data: bytes, **options: bool) -> Header | NotWeights:
+def told(folder: Path, data: bytes, **options: bool) -> GgufHeader | NotWeights:
     try:
         return read(written(folder, data), **options)
     except NotWeights as error:
@@ -147,7 +147,7 @@ def told(folder: Path, data: bytes, **options: bool) -> Header | NotWeights:
 def test_any_bytes_are_a_header_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, whole: bool) -> None:
     """No bytes behind the magic make anything but a header or NotWeights."""
     start = b"GGUF" + struct.pack("<I", 3)
-    assert isinstance(told(tmp_path_factory.getbasetemp(), start + data, arrays=whole), Header | NotWeights)
+    assert isinstance(told(tmp_path_factory.getbasetemp(), start + data, arrays=whole), GgufHeader | NotWeights)
 
 
 @settings(max_examples=300, deadline=None)
@@ -159,7 +159,7 @@ def test_any_damage_is_a_header_or_refused(
     data = bytearray(gguf(METADATA, {"t": (4, 4)}))
     data[at % len(data)] = byte
     for damaged in (bytes(data), bytes(data[: length % len(data)])):
-        assert isinstance(told(tmp_path_factory.getbasetemp(), damaged), Header | NotWeights)
+        assert isinstance(told(tmp_path_factory.getbasetemp(), damaged), GgufHeader | NotWeights)
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.model_files.building import MODELS, raw_safetensors, safetensors
 
 from model_files.bounded import NotWeights
-from model_files.safetensors import HEADER_BYTES, Header, Tensor, read
+from model_files.safetensors import HEADER_BYTES, SafetensorsHeader, SafetensorsTensor, read
 
 SHAPES = {"a": (4, 64), "b": (64, 4)}
 
@@ -32,7 +32,7 @@ def raw(header: Any, data: int = 0) -> bytes:
 def test_a_header_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Tensors have their type and shape by name; the file's own metadata is apart from them."""
     header = read(written(tmp_path, safetensors(SHAPES, metadata={"format": "pt"})))
-    assert header.tensors == {"a": Tensor("F32", (4, 64)), "b": Tensor("F32", (64, 4))}
+    assert header.tensors == {"a": SafetensorsTensor("F32", (4, 64)), "b": SafetensorsTensor("F32", (64, 4))}
     assert header.metadata == {"format": "pt"}
 
 
@@ -100,7 +100,7 @@ def test_a_hostile_header_takes_little_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
-def told(folder: Path, data: bytes) -> Header | NotWeights:
+def told(folder: Path, data: bytes) -> SafetensorsHeader | NotWeights:
     try:
         return read(written(folder, data))
     except NotWeights as error:
@@ -128,7 +128,7 @@ def test_any_header_is_one_or_refused(
     tmp_path_factory: pytest.TempPathFactory, header: dict[str, Any], data: int
 ) -> None:
     """No JSON makes anything but a header or NotWeights."""
-    assert isinstance(told(tmp_path_factory.getbasetemp(), raw(header, data)), Header | NotWeights)
+    assert isinstance(told(tmp_path_factory.getbasetemp(), raw(header, data)), SafetensorsHeader | NotWeights)
 
 
 @settings(max_examples=300, deadline=None)
@@ -136,5 +136,5 @@ def test_any_header_is_one_or_refused(
 def test_any_bytes_are_a_header_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, length: int) -> None:
     """No bytes make anything but a header or NotWeights."""
     folder = tmp_path_factory.getbasetemp()
-    assert isinstance(told(folder, data), Header | NotWeights)
-    assert isinstance(told(folder, struct.pack("<Q", length) + data), Header | NotWeights)
+    assert isinstance(told(folder, data), SafetensorsHeader | NotWeights)
+    assert isinstance(told(folder, struct.pack("<Q", length) + data), SafetensorsHeader | NotWeights)

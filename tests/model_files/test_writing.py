@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model_files import gguf
-from model_files.writing import Source, write
+from model_files.writing import TensorSource, write
 
 values = st.text(max_size=9) | st.integers(0, 2**32 - 1) | st.floats(width=32, allow_nan=False, allow_infinity=False)
 names = st.text("abc.", min_size=1, max_size=6)
@@ -33,7 +33,7 @@ def test_what_is_written_is_read(
     path.unlink(missing_ok=True)
     contents = {name: bytes([number + 1]) * (2 * prod(shape)) for number, (name, shape) in enumerate(tensors.items())}
     sources = [
-        Source(name, "F16", shape, len(contents[name]), [contents[name][:3], contents[name][3:]])
+        TensorSource(name, "F16", shape, len(contents[name]), [contents[name][:3], contents[name][3:]])
         for name, shape in tensors.items()
     ]
     write(path, list(metadata.items()), sources)
@@ -55,7 +55,7 @@ def test_what_is_written_is_read(
 def test_a_tensor_that_is_not_as_long_as_it_was_said_is_no_file(tmp_path: Path) -> None:
     """What lies behind it would be found in the wrong place."""
     with pytest.raises(ValueError, match="3 bytes instead of 8"):
-        write(tmp_path / "a.gguf", [], [Source("t", "F32", (2,), 8, [b"abc"])])
+        write(tmp_path / "a.gguf", [], [TensorSource("t", "F32", (2,), 8, [b"abc"])])
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

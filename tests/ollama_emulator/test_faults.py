@@ -14,8 +14,8 @@ from tests.ollama_emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start
 
 from ollama_emulator.clocks import ManualClock
 from ollama_emulator.errors import OptionError
-from ollama_emulator.faults import KINDS, Fault, Faults
-from ollama_emulator.pulling.registry import Entry, read
+from ollama_emulator.faults import KINDS, FaultList, InjectedFault
+from ollama_emulator.pulling.registry import RegistryEntry, read
 from ollama_emulator.serve import Emulator, Options
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "emulator.md"
@@ -244,14 +244,14 @@ async def test_a_file_of_faults(start: Start, tmp_path: Path) -> None:
 def test_a_wrong_fault_is_refused_with_its_field_and_a_remedy(described: Any, field: str, remedy: str) -> None:
     """Nothing is guessed, and nothing that nobody knows is passed over."""
     with pytest.raises(OptionError) as refused:
-        Fault.of(described)
+        InjectedFault.of(described)
     assert refused.value.field == field
     assert remedy in refused.value.remedy
 
 
 def test_a_list_with_a_wrong_fault_adds_none() -> None:
     """The place in the list is told."""
-    faults = Faults()
+    faults = FaultList()
     with pytest.raises(OptionError) as refused:
         faults.add([{"do": "cut"}, {"do": "cut", "after": "x"}])
     assert refused.value.field == "fault[1].after"
@@ -302,7 +302,7 @@ def _examples() -> list[Any]:
 
 def test_every_fault_is_documented_with_an_example() -> None:
     """The page's examples are accepted, and show each kind."""
-    faults = Faults()
+    faults = FaultList()
     for example in _examples():
         if isinstance(example, list) or "do" in example:
             faults.add(example)
@@ -320,4 +320,4 @@ def test_the_registry_file_is_documented(tmp_path: Path) -> None:
     file.write_text(json.dumps(example))
     assert read(file).entries
     text = PAGE.read_text("utf-8")
-    assert [name for name in Entry.__dataclass_fields__ if name != "name" and f"`{name}`" not in text] == []
+    assert [name for name in RegistryEntry.__dataclass_fields__ if name != "name" and f"`{name}`" not in text] == []

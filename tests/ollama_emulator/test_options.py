@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from ollama_emulator.errors import OptionError
-from ollama_emulator.options import FOR_EVER, Options, Settings
+from ollama_emulator.options import FOR_EVER, DaemonSettings, Options
 
 SECOND = 10**9
 FIVE_MINUTES = 300 * SECOND
 
 
-def _settings(**environ: str) -> Settings:
-    return Settings.read(Options(environ={f"OLLAMA_{name}": value for name, value in environ.items()}))
+def _settings(**environ: str) -> DaemonSettings:
+    return DaemonSettings.read(Options(environ={f"OLLAMA_{name}": value for name, value in environ.items()}))
 
 
 @pytest.mark.parametrize(("text", "count"), [("7", 7), (" '7' ", 7), ('"7"', 7), ("", 512), ("0", 0)])
@@ -64,9 +64,9 @@ def test_a_load_timeout_of_zero_is_for_ever(text: str, ns: int) -> None:
 def test_parallel_is_at_least_one_and_the_option_goes_first() -> None:
     """OLLAMA_NUM_PARALLEL=0 is one; --parallel is refused below one."""
     assert _settings(NUM_PARALLEL="0").parallel == 1
-    assert Settings.read(Options(parallel=3, environ={"OLLAMA_NUM_PARALLEL": "5"})).parallel == 3
+    assert DaemonSettings.read(Options(parallel=3, environ={"OLLAMA_NUM_PARALLEL": "5"})).parallel == 3
     with pytest.raises(OptionError) as refused:
-        Settings.read(Options(parallel=0))
+        DaemonSettings.read(Options(parallel=0))
     assert refused.value.field == "parallel"
 
 
@@ -75,7 +75,7 @@ def test_parallel_is_at_least_one_and_the_option_goes_first() -> None:
 def test_sizes_and_times_are_numbers_from_zero(name: str, value: Any) -> None:
     """What is none is refused with its name."""
     with pytest.raises(OptionError) as refused:
-        Settings.read(replace(Options(), **{name: value}))
+        DaemonSettings.read(replace(Options(), **{name: value}))
     assert (refused.value.field, refused.value.remedy) == (name, "The option --help lists what can be given.")
 
 

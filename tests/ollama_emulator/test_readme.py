@@ -43,7 +43,7 @@ def test_its_shell_gets_an_answer(tmp_path: Path) -> None:
 def test_its_json_is_taken() -> None:
     """The list of faults and the description of a registry are valid."""
     listed, described = map(json.loads, _blocks("json"))
-    given = faults.Faults()
+    given = faults.FaultList()
     given.add(listed)
     assert len(given.orders) == len(listed)
     known = registry.shipped()

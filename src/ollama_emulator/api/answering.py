@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
-from ollama_emulator.daemon import INJECTED, Daemon, Lines, stream
+from ollama_emulator.daemon import INJECTED, EmulatedDaemon, Lines, stream
 from ollama_emulator.errors import ApiError, Cut
-from ollama_emulator.faults import Fault
+from ollama_emulator.faults import InjectedFault
 from ollama_emulator.go import json as gojson
 from ollama_emulator.go.json import encode
-from ollama_emulator.http.messages import Answer, Request
+from ollama_emulator.http.messages import Answer, HttpRequest
 from ollama_emulator.library import model_tags
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine.pacing import Pace
-from ollama_emulator.machine.runners import Ask, Runner
+from ollama_emulator.machine.runners import Ask, ModelRunner
 from ollama_emulator.prompting import prompts, rendering, sampling
-from ollama_emulator.prompting.prompts import Manner, Turn
+from ollama_emulator.prompting.prompts import AnswerPlan, Manner
 from ollama_emulator.prompting.rendering import Prompt
-from ollama_emulator.replies import JSON, Reply, Stream
+from ollama_emulator.replies import JSON, HttpReply, HttpStream
 from ollama_emulator.requests import Fields
 from ollama_emulator.speech import logprobs
 
@@ -30,14 +30,14 @@ _IDLE_RATE = 50.0  # tokens a second of an answer without end where the machine 
 
 
 @dataclass(slots=True)
-class Call:
+class AnswerCall:
     """One request on its way: what was asked, by which model, and when it began."""
 
-    daemon: Daemon
+    daemon: EmulatedDaemon
     fields: Fields
     model: Model
     asked: str
-    fault: Fault | None
+    fault: InjectedFault | None
     chat: bool
     keep_alive: int | None
     began: int = field(default_factory=perf_counter_ns)
@@ -64,11 +64,11 @@ class Call:
         return _reply(text)
 
 
-def _reply(text: str) -> Reply:
-    return Reply(200, text.encode("utf-8", "surrogatepass"), JSON)
+def _reply(text: str) -> HttpReply:
+    return HttpReply(200, text.encode("utf-8", "surrogatepass"), JSON)
 
 
-async def chat(daemon: Daemon, request: Request) -> Answer:
+async def chat(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /api/chat."""
     fields, fault = await daemon.open(request, "ChatRequest")
     call = _call(daemon, fields, fault, chat=True)
@@ -79,7 +79,7 @@ async def chat(daemon: Daemon, request: Request) -> Answer:
     return await _answer(call, empty=not fields.get("messages"))
 
 
-async def generate(daemon: Daemon, request: Request) -> Answer:
+async def generate(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /api/generate."""
     fields, fault = await daemon.open(request, "GenerateRequest")
     call = _call(daemon, fields, fault, chat=False)
@@ -92,7 +92,7 @@ async def generate(daemon: Daemon, request: Request) -> Answer:
     return await _answer(call, empty=not fields.get("prompt"))
 
 
-def _call(daemon: Daemon, fields: Fields, fault: Fault | None, *, chat: bool) -> Call:
+def _call(daemon: EmulatedDaemon, fields: Fields, fault: InjectedFault | None, *, chat: bool) -> AnswerCall:
     """The checks up to the model: its name, and whether it is there."""
     if not 0 <= int(fields.get("top_logprobs", 0)) <= logprobs.MOST:
         raise ApiError(400, "top_logprobs must be between 0 and 20")
@@ -104,10 +104,10 @@ def _call(daemon: Daemon, fields: Fields, fault: Fault | None, *, chat: bool) ->
         raise ApiError(404, f"model '{asked}' not found")
     if model.remote:
         raise ApiError(403, model_tags.NO_CLOUD.format("is"))
-    return Call(daemon, fields, model, asked, fault, chat, gojson.keep_alive(fields.get("keep_alive")))
+    return AnswerCall(daemon, fields, model, asked, fault, chat, gojson.keep_alive(fields.get("keep_alive")))
 
 
-async def _answer(call: Call, *, empty: bool) -> Answer:
+async def _answer(call: AnswerCall, *, empty: bool) -> Answer:
     fields, daemon = call.fields, call.daemon
     options = sampling.merged(call.model.parameters, fields.get("options", {}))
     ask = daemon.scheduler.ask(call.model, options, fields.get("shift"))
@@ -119,12 +119,12 @@ async def _answer(call: Call, *, empty: bool) -> Answer:
     return await _whole(call, ask)
 
 
-def _prompt(call: Call, ask: Ask, runner: Runner) -> Prompt:
+def _prompt(call: AnswerCall, ask: Ask, runner: ModelRunner) -> Prompt:
     write = rendering.chat if call.chat else rendering.generate
     return write(ask, call.fields, plain=runner.ask.model.rendered)
 
 
-def _shown(call: Call, prompt: Prompt) -> Answer:
+def _shown(call: AnswerCall, prompt: Prompt) -> Answer:
     """The prompt instead of an answer."""
     body = '"message":{"role":"","content":""}' if call.chat else '"response":""'
     info: dict[str, Any] = {"rendered_template": prompt.text}
@@ -133,7 +133,7 @@ def _shown(call: Call, prompt: Prompt) -> Answer:
     return _reply(f'{call.head()}{body},"done":false,"_debug_info":{encode(info)}}}')
 
 
-def _wire_fault(fault: Fault | None) -> Fault | None:
+def _wire_fault(fault: InjectedFault | None) -> InjectedFault | None:
     """The fault, if it is one that strikes lines and not words."""
     return fault if fault is not None and fault.do in ("cut", "no_done", "error_line", "bad_line", "stall") else None
 
@@ -142,13 +142,13 @@ def _wire_fault(fault: Fault | None) -> Fault | None:
 class _Spoken:
     """Pieces as they come, with the turn that they are of and the prompt that it answers."""
 
-    turn: Turn
+    turn: AnswerPlan
     prompt: Prompt
     pieces: Sequence[str]
     thinking: Sequence[str] = ()
 
 
-async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
+async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
     """None when the model is loaded, then the pieces as they come: all at once on an instant machine."""
     daemon = call.daemon
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
@@ -177,7 +177,7 @@ async def _saying(call: Call, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
 _Step = tuple[Sequence[str], Sequence[str]]
 
 
-async def _slowly(call: Call, runner: Runner, turn: Turn, pace: Pace) -> AsyncGenerator[_Step, None]:
+async def _slowly(call: AnswerCall, runner: ModelRunner, turn: AnswerPlan, pace: Pace) -> AsyncGenerator[_Step, None]:
     """A piece at a time as they are due, thoughts first; an endless turn over and over.
 
     A killed runner ends all its answers.
@@ -197,13 +197,13 @@ async def _slowly(call: Call, runner: Runner, turn: Turn, pace: Pace) -> AsyncGe
     _die(call, runner, doomed)
 
 
-def _doomed(call: Call) -> int | None:
+def _doomed(call: AnswerCall) -> int | None:
     """After how many pieces the runner is killed."""
     kills = call.fault is not None and call.fault.do == "kill_answer"
     return int(call.fault.number("after", 1)) if call.fault is not None and kills else None
 
 
-def _die(call: Call, runner: Runner, doomed: int | None) -> None:
+def _die(call: AnswerCall, runner: ModelRunner, doomed: int | None) -> None:
     if doomed is not None and call.fault is not None:
         runner.dead = True
         text = call.fault.text("error", DIED)
@@ -212,7 +212,7 @@ def _die(call: Call, runner: Runner, doomed: int | None) -> None:
         raise ApiError(500, text)
 
 
-async def _lines(call: Call, ask: Ask) -> Lines:
+async def _lines(call: AnswerCall, ask: Ask) -> Lines:
     spoken: _Spoken | None = None
     async with aclosing(_saying(call, ask)) as saying:
         async for now in saying:
@@ -240,7 +240,7 @@ class _End:
     calls: Sequence[Any] = ()
 
 
-def _last(call: Call, ask: Ask, spoken: _Spoken, end: _End) -> str:
+def _last(call: AnswerCall, ask: Ask, spoken: _Spoken, end: _End) -> str:
     """The line that ends an answer, with its metrics."""
     turn, now = spoken.turn, perf_counter_ns()
     answering = now - (call.answering or call.loaded)
@@ -264,13 +264,13 @@ def _last(call: Call, ask: Ask, spoken: _Spoken, end: _End) -> str:
     return line + metrics + probabilities + "}"
 
 
-def _logprobs(call: Call, pieces: Sequence[str]) -> str:
+def _logprobs(call: AnswerCall, pieces: Sequence[str]) -> str:
     if not call.fields.get("logprobs"):
         return ""
     return f',"logprobs":{encode(logprobs.of(pieces, int(call.fields.get("top_logprobs", 0))))}'
 
 
-async def _whole(call: Call, ask: Ask) -> Answer:
+async def _whole(call: AnswerCall, ask: Ask) -> Answer:
     fault = _wire_fault(call.fault)
     if fault is not None and fault.do == "error_line":
         raise ApiError(int(fault.number("status", 500)), fault.text("error", INJECTED))
@@ -291,7 +291,7 @@ async def _whole(call: Call, ask: Ask) -> Answer:
         return _reply(text)
     if fault.do == "no_done":
         return _reply(f'{call.head()}{call.body("".join(said))},"done":false}}')
-    return Stream(_half(text.encode("utf-8", "surrogatepass"), cut=fault.do == "cut"), JSON)
+    return HttpStream(_half(text.encode("utf-8", "surrogatepass"), cut=fault.do == "cut"), JSON)
 
 
 async def _half(body: bytes, *, cut: bool) -> Lines:

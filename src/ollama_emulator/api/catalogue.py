@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from ollama_emulator.api import create as making
 from ollama_emulator.api import pull as pulls
-from ollama_emulator.daemon import Daemon, Lines, reply, said, stream, whole
+from ollama_emulator.daemon import EmulatedDaemon, Lines, reply, said, stream, whole
 from ollama_emulator.errors import ApiError
 from ollama_emulator.go.json import quote
-from ollama_emulator.http.messages import Answer, Request
+from ollama_emulator.http.messages import Answer, HttpRequest
 from ollama_emulator.library import model_tags, models
 from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.store import digest_in
-from ollama_emulator.replies import Reply
+from ollama_emulator.replies import HttpReply
 
 
-async def version(daemon: Daemon, request: Request) -> Answer:
+async def version(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """GET /api/version."""
     daemon.note(request)
     return reply({"version": daemon.options.version})
 
 
-async def tags(daemon: Daemon, request: Request) -> Answer:
+async def tags(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """GET /api/tags."""
     daemon.note(request)
     await daemon.strike(request)
     return reply({"models": [models.tag_row(model) for model in daemon.all()]})
 
 
-async def ps(daemon: Daemon, request: Request) -> Answer:
+async def ps(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """GET /api/ps."""
     daemon.note(request)
     await daemon.strike(request)
     return reply({"models": daemon.scheduler.rows()})
 
 
-async def show(daemon: Daemon, request: Request) -> Answer:
+async def show(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /api/show."""
     fields, _ = await daemon.open(request, "ShowRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
@@ -50,7 +50,7 @@ async def show(daemon: Daemon, request: Request) -> Answer:
     return reply(models.show(model, daemon.store, fields.given))
 
 
-async def pull(daemon: Daemon, request: Request) -> Answer:
+async def pull(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /api/pull."""
     fields, fault = await daemon.open(request, "PullRequest")
     try:
@@ -61,21 +61,21 @@ async def pull(daemon: Daemon, request: Request) -> Answer:
     return await (stream(lines, fault, daemon.clock) if fields.get("stream", True) else whole(lines))
 
 
-async def _pulled(daemon: Daemon, name: Name, *, insecure: bool) -> Lines:
+async def _pulled(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Lines:
     yield []
     async for some in pulls.pulling(daemon, name, insecure=insecure):
         yield some
     yield [said("success")]
 
 
-async def create(daemon: Daemon, request: Request) -> Answer:
+async def create(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /api/create."""
     fields, fault = await daemon.open(request, "CreateRequest")
     lines = making.creating(making.check(daemon, fields))
     return await (stream(lines, fault, daemon.clock) if fields.get("stream", True) else whole(lines))
 
 
-async def delete(daemon: Daemon, request: Request) -> Answer:
+async def delete(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """DELETE /api/delete: what is loaded stays loaded."""
     fields, _ = await daemon.open(request, "DeleteRequest")
     asked = str(fields.get("model") or fields.get("name") or "")
@@ -88,10 +88,10 @@ async def delete(daemon: Daemon, request: Request) -> Answer:
     if daemon.store.find(name) is None:
         raise ApiError(404, f"model '{asked}' not found")
     daemon.store.remove(name)
-    return Reply(200, content_type="")
+    return HttpReply(200, content_type="")
 
 
-async def copy(daemon: Daemon, request: Request) -> Answer:
+async def copy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /api/copy."""
     fields, _ = await daemon.open(request, "CopyRequest")
     found = {}
@@ -106,10 +106,10 @@ async def copy(daemon: Daemon, request: Request) -> Answer:
         raise ApiError(404, f"model {quote(str(fields.get('source')))} not found")
     if found["source"].key != found["destination"].key:
         daemon.store.copy(manifest, found["destination"])
-    return Reply(200, content_type="")
+    return HttpReply(200, content_type="")
 
 
-async def blob(daemon: Daemon, request: Request) -> Answer:
+async def blob(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """HEAD and POST /api/blobs/:digest."""
     daemon.note(request)
     await daemon.strike(request)
@@ -120,9 +120,9 @@ async def blob(daemon: Daemon, request: Request) -> Answer:
     if request.method == "HEAD":
         if digest not in daemon.store.blobs:
             raise ApiError(404, f"blob {quote(claimed)} not found")
-        return Reply(200, content_type="")
+        return HttpReply(200, content_type="")
     if request.upload is None:
         raise ApiError(400, "missing request body")
     # the form with a dash is looked for by its true digest, but what is sent never matches it
     wanted = digest if digest in daemon.store.blobs else claimed
-    return Reply(await daemon.store.receive(wanted, request.upload), content_type="")
+    return HttpReply(await daemon.store.receive(wanted, request.upload), content_type="")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from ollama_emulator.daemon import Daemon, reply
+from ollama_emulator.daemon import EmulatedDaemon, reply
 from ollama_emulator.errors import ApiError, OptionError
-from ollama_emulator.http.messages import Answer, Request
+from ollama_emulator.http.messages import Answer, HttpRequest
 
 
-async def fault(daemon: Daemon, request: Request) -> Answer:
+async def fault(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """/_emulator/fault: POST adds one fault or a list, DELETE takes all back, GET shows them with their counts."""
     faults = daemon.faults
     if request.method == "GET":
@@ -26,12 +26,12 @@ async def fault(daemon: Daemon, request: Request) -> Answer:
     return reply({"faults": len(faults.orders)})
 
 
-async def log(daemon: Daemon, request: Request) -> Answer:
+async def log(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """GET /_emulator/log: what was asked, oldest first."""
     return reply({"requests": list(daemon.requests)})
 
 
-async def state(daemon: Daemon, request: Request) -> Answer:
+async def state(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """GET /_emulator/state: runners with their slots, the queue, loads so far, bytes pulled by layer, the settings."""
     settings = daemon.settings
     return reply(
@@ -53,7 +53,7 @@ async def state(daemon: Daemon, request: Request) -> Answer:
     )
 
 
-async def registry(daemon: Daemon, request: Request) -> Answer:
+async def registry(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """/_emulator/registry: POST lays a document over the simulated registry, GET shows it and what came down."""
     if request.method == "POST":
         try:

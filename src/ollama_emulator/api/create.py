@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ollama_emulator.api import importing
-from ollama_emulator.api.importing import Files, Part
+from ollama_emulator.api.importing import Files, ImportedLayer
 from ollama_emulator.api.pull import pulling
-from ollama_emulator.daemon import Daemon, Lines, said
+from ollama_emulator.daemon import EmulatedDaemon, Lines, said
 from ollama_emulator.errors import ApiError
 from ollama_emulator.go.json import layer_text, quote
 from ollama_emulator.go.scan import GoError
@@ -47,10 +47,10 @@ _COUNTS = ("context_length", "embedding_length")
 class Making:
     """One create in progress: the parts so far and what the configuration will say."""
 
-    daemon: Daemon
+    daemon: EmulatedDaemon
     fields: Fields
     name: Name
-    parts: list[Part] = field(default_factory=list)
+    parts: list[ImportedLayer] = field(default_factory=list)
     config: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -62,7 +62,7 @@ class Making:
         """A layer of its own."""
         blob, fresh = self.daemon.store.put(data)
         note = adapters.noted(blob.digest, fresh)
-        self.parts.append(Part(Layer(media, blob.digest, blob.size, note=note), data=data))
+        self.parts.append(ImportedLayer(Layer(media, blob.digest, blob.size, note=note), data=data))
 
     def remove(self, media: str) -> None:
         """Take the layers of a kind out; what no model refers to is gone."""
@@ -72,7 +72,7 @@ class Making:
             self.daemon.store.drop(digest)
 
 
-def check(daemon: Daemon, fields: Fields) -> Making:
+def check(daemon: EmulatedDaemon, fields: Fields) -> Making:
     """The checks of the request itself; ApiError 400."""
     for given in ("files", "draft_files"):
         for path, digest in fields.get(given, {}).items():
@@ -132,8 +132,8 @@ async def _gathered(making: Making) -> Lines:
     remote = bool(making.config.get("remote_host"))
     if remote and fields.get("draft_files"):
         raise ApiError(400, _REMOTE_DRAFT)
-    base, behind = making.base, list[Part]()
-    drafts: list[Part] = []
+    base, behind = making.base, list[ImportedLayer]()
+    drafts: list[ImportedLayer] = []
     if not remote and fields.given.get("draft_files") is not None:
         files = Files(fields.get("draft_files"), media=store.DRAFT, status=400)
         async for some in importing.layers(daemon.store, files, drafts, base):
@@ -172,7 +172,9 @@ async def _from(making: Making, source: Reference) -> Lines:
     for layer in manifest.layers:
         note = adapters.noted(layer.digest, fresh=False)
         card = daemon.store.card(layer.digest) if layer.media in (store.MODEL, store.ADAPTER, store.PROJECTOR) else None
-        making.parts.append(Part(Layer(layer.media, layer.digest, layer.size, manifest.name.display, note), card))
+        making.parts.append(
+            ImportedLayer(Layer(layer.media, layer.digest, layer.size, manifest.name.display, note), card)
+        )
 
 
 def _remote(host: str) -> str:
@@ -222,7 +224,7 @@ def _count(key: str, value: Any) -> int:
     return int(value)
 
 
-def _configure(making: Making, part: Part) -> None:
+def _configure(making: Making, part: ImportedLayer) -> None:
     """What the configuration says of the weights, where nothing was said before."""
     card, config = part.card, making.config
     if card is None:

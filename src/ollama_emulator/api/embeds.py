@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from ollama_emulator.daemon import Daemon, reply, written
+from ollama_emulator.daemon import EmulatedDaemon, reply, written
 from ollama_emulator.errors import ApiError
 from ollama_emulator.go import json as gojson
-from ollama_emulator.http.messages import Answer, Request
+from ollama_emulator.http.messages import Answer, HttpRequest
 from ollama_emulator.library import model_tags
 from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.models import Model
@@ -41,7 +41,7 @@ def _inputs(fields: Fields) -> list[str]:
     return texts
 
 
-def _model(daemon: Daemon, asked: str, name: Name) -> Model:
+def _model(daemon: EmulatedDaemon, asked: str, name: Name) -> Model:
     model = daemon.find(name)
     if model is None:
         raise ApiError(404, f"model {gojson.quote(asked)} not found, try pulling it first")
@@ -49,7 +49,7 @@ def _model(daemon: Daemon, asked: str, name: Name) -> Model:
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
+class _EmbeddingWindow:
     """How much of a text is read: the `window` asked for in tokens, of which the runner reads `most` at once.
 
     `batch` is that number where somebody named it, else 0.
@@ -61,7 +61,7 @@ class _Room:
     batch: int
 
     @classmethod
-    def of(cls, ask: Ask, options: Mapping[str, Any]) -> _Room:
+    def of(cls, ask: Ask, options: Mapping[str, Any]) -> _EmbeddingWindow:
         trained = ask.model.card.trained_window
         asked = options.get("num_ctx", ask.num_ctx)  # not brought to what a runner takes at least
         batch = options.get("num_batch", 0)
@@ -126,7 +126,7 @@ def _bounded(ask: Ask, texts: Sequence[str]) -> None:
 
 
 async def _vectors(
-    daemon: Daemon, ask: Ask, room: _Room, texts: Sequence[str], *, truncate: bool, size: int
+    daemon: EmulatedDaemon, ask: Ask, room: _EmbeddingWindow, texts: Sequence[str], *, truncate: bool, size: int
 ) -> tuple[str, int]:
     """The JSON array of the vectors of the texts as far as they are read, `size` numbers each, and their tokens.
 
@@ -147,13 +147,13 @@ async def _vectors(
     return f"[{','.join(done)}]", tokens
 
 
-async def _vector(daemon: Daemon, ask: Ask, text: str) -> list[float]:
+async def _vector(daemon: EmulatedDaemon, ask: Ask, text: str) -> list[float]:
     if daemon.options.embedder is not None:
         return await asyncio.to_thread(daemon.options.embedder, text)
     return embedding.embed(text, ask.model.card.width, ask.model.base)
 
 
-async def embed(daemon: Daemon, request: Request) -> Answer:
+async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /api/embed."""
     fields, _ = await daemon.open(request, "EmbedRequest")
     began = perf_counter_ns()
@@ -172,7 +172,7 @@ async def embed(daemon: Daemon, request: Request) -> Answer:
             return reply({"model": asked, "embeddings": []})
         _embedding_only(ask)
         _bounded(ask, texts)
-        room = _Room.of(ask, options)
+        room = _EmbeddingWindow.of(ask, options)
         size = int(fields.get("dimensions", 0))
         size = size if 0 < size < ask.model.card.width else 0
         cut = fields.get("truncate") is not False
@@ -183,7 +183,7 @@ async def embed(daemon: Daemon, request: Request) -> Answer:
     return written(f'{{"model":{gojson.encode(asked)},"embeddings":{vectors},{rest[1:]}')
 
 
-async def legacy(daemon: Daemon, request: Request) -> Answer:
+async def legacy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /api/embeddings, one text and one vector; a text is never cut."""
     fields, _ = await daemon.open(request, "EmbeddingRequest")
     alive = gojson.keep_alive(fields.get("keep_alive"))
@@ -200,7 +200,7 @@ async def legacy(daemon: Daemon, request: Request) -> Answer:
         try:
             _embedding_only(ask)
             async with runner.slots:
-                _Room.of(ask, options).hold(prompt)
+                _EmbeddingWindow.of(ask, options).hold(prompt)
                 vector = await _vector(daemon, ask, prompt)
         except ApiError as fault:
             raise ApiError(500, fault.text) from None

@@ -57,7 +57,7 @@ _SIZES = {
 
 
 @dataclass(slots=True)
-class Part:
+class ImportedLayer:
     """A layer on its way into a model, with what its weights say of themselves; `upload` is still to be re-written.
 
     `data` is the content of a small one, which another request may take out of the store before the model is there. An
@@ -81,7 +81,7 @@ class Files:
     status: int = 500
 
 
-async def layers(stored: Store, files: Files, parts: list[Part], base: Card | None) -> Lines:
+async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: Card | None) -> Lines:
     """Add the layers of the files to the parts, telling what is done. ApiError in the words of what is wrong."""
     kind = _kind(stored, files.given)
     if kind == "safetensors":
@@ -90,7 +90,7 @@ async def layers(stored: Store, files: Files, parts: list[Part], base: Card | No
             if base is None:
                 raise ApiError(400, "no base model was found")
             yield [said("converting adapter")]
-            parts.append(Part(await adapters.convert(stored, staged, base)))
+            parts.append(ImportedLayer(await adapters.convert(stored, staged, base)))
         else:
             yield [said("converting model")]
             parts.append(_converted(stored, files, staged))
@@ -139,7 +139,7 @@ def _start(blob: Blob | None) -> bytes:
         return source.read(len(gguf.MAGIC))
 
 
-def _parsed(stored: Store, files: Files, path: str) -> Part:
+def _parsed(stored: Store, files: Files, path: str) -> ImportedLayer:
     digest = digest_in(files.given[path])
     if not digest:
         raise ApiError(files.status, "invalid digest format")
@@ -153,10 +153,12 @@ def _parsed(stored: Store, files: Files, path: str) -> Part:
     media = files.media or (store.ADAPTER if card.adapter else store.PROJECTOR if card.projector else store.MODEL)
     size = stored.blobs[digest].size
     beside = media == store.ADAPTER and not files.adapter
-    return Part(Layer(media, digest, size, path, adapters.noted(digest, fresh=False)), card, upload=True, beside=beside)
+    return ImportedLayer(
+        Layer(media, digest, size, path, adapters.noted(digest, fresh=False)), card, upload=True, beside=beside
+    )
 
 
-def _detect(stored: Store, part: Part, parts: list[Part]) -> None:
+def _detect(stored: Store, part: ImportedLayer, parts: list[ImportedLayer]) -> None:
     """Give weights whose chat template is a known one that one's Go template and parameters."""
     detected = templates.detect(part.card.template) if part.card is not None else None
     if detected is None:
@@ -164,14 +166,14 @@ def _detect(stored: Store, part: Part, parts: list[Part]) -> None:
     name, text, parameters = detected
     blob, _ = stored.put(text.encode())
     note = f"using autodetected template {name}"
-    parts.append(Part(Layer(store.TEMPLATE, blob.digest, blob.size, note=note), data=text.encode()))
+    parts.append(ImportedLayer(Layer(store.TEMPLATE, blob.digest, blob.size, note=note), data=text.encode()))
     if parameters:
         blob, fresh = stored.put(data := layer_text(parameters))
         note = adapters.noted(blob.digest, fresh)
-        parts.append(Part(Layer(store.PARAMS, blob.digest, blob.size, note=note), data=data))
+        parts.append(ImportedLayer(Layer(store.PARAMS, blob.digest, blob.size, note=note), data=data))
 
 
-def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> Part:
+def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> ImportedLayer:
     """Weights in safetensors: what a converted file would say of itself; the emulator converts no whole model."""
     config = _json(stored, files, staged, "config.json")
     named = config.get("architectures") or [""]
@@ -191,7 +193,7 @@ def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> Part:
     digest = store.digest_of(json.dumps(sorted(staged.items())).encode())
     card = Card(info, parameters, "F16")
     size = stored.put_card(digest, 2 * parameters, card).size
-    return Part(Layer(store.MODEL, digest, size, note=adapters.noted(digest, fresh=True)), card, upload=True)
+    return ImportedLayer(Layer(store.MODEL, digest, size, note=adapters.noted(digest, fresh=True)), card, upload=True)
 
 
 def _json(stored: Store, files: Files, staged: Mapping[str, str], path: str) -> dict[str, Any]:
@@ -214,7 +216,7 @@ def _elements(stored: Store, files: Files, staged: Mapping[str, str], path: str)
         raise ApiError(files.status, "EOF") from None
 
 
-async def built(stored: Store, part: Part, wanted: str) -> Lines:
+async def built(stored: Store, part: ImportedLayer, wanted: str) -> Lines:
     """Quantise a part's weights, or write uploaded ones anew, as the daemon does with whatever it is given.
 
     ApiError 500 where that cannot be done.
@@ -231,7 +233,7 @@ async def built(stored: Store, part: Part, wanted: str) -> Lines:
     yield [said("verifying conversion")]
 
 
-def _quantises(part: Part, card: Card, wanted: str) -> bool:
+def _quantises(part: ImportedLayer, card: Card, wanted: str) -> bool:
     if wanted not in _KINDS:
         raise ApiError(500, _UNSUPPORTED.format(wanted))
     if card.quantization not in _WHOLE:
@@ -244,7 +246,7 @@ def _has_embedded(card: Card) -> bool:
     return any(str(tensor["name"]).startswith(_EMBEDDED) for tensor in card.tensors)
 
 
-async def _quantize(stored: Store, part: Part, card: Card, kind: str) -> None:
+async def _quantize(stored: Store, part: ImportedLayer, card: Card, kind: str) -> None:
     """Smaller weights of the same shape: really so for few of them in plain types, else only described."""
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None and rewriting.can_shrink(blob.path, kind):
@@ -258,7 +260,7 @@ async def _quantize(stored: Store, part: Part, card: Card, kind: str) -> None:
     _replace(stored, part, made, fresh)
 
 
-async def _copy(stored: Store, part: Part) -> None:
+async def _copy(stored: Store, part: ImportedLayer) -> None:
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None:
         _replace(stored, part, *await _written(stored, blob, rewriting.copied))
@@ -272,6 +274,6 @@ async def _written(stored: Store, blob: Blob, make: Callable[[Path, IO[bytes]], 
         raise ApiError(500, _INVALID_GGUF) from None
 
 
-def _replace(stored: Store, part: Part, made: Blob, fresh: bool) -> None:
+def _replace(stored: Store, part: ImportedLayer, made: Blob, fresh: bool) -> None:
     part.layer = Layer(part.layer.media, made.digest, made.size, note=adapters.noted(made.digest, fresh))
     part.card = stored.card(made.digest)

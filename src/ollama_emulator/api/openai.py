@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from ollama_emulator.api import answering, catalogue, embeds, openai_asking
 from ollama_emulator.api.openai_saying import (
     EVENTS,
-    Chat,
+    ChatStream,
     Completion,
     Embeddings,
     failed,
@@ -21,26 +21,26 @@ from ollama_emulator.api.openai_saying import (
     told,
     whole,
 )
-from ollama_emulator.daemon import Daemon
+from ollama_emulator.daemon import EmulatedDaemon
 from ollama_emulator.errors import ApiError
-from ollama_emulator.http.messages import Answer, Request
+from ollama_emulator.http.messages import Answer, HttpRequest
 from ollama_emulator.library import model_tags, models
-from ollama_emulator.replies import Reply, Stream
+from ollama_emulator.replies import HttpReply, HttpStream
 from ollama_emulator.requests import read
 
 _MODELS = "/v1/models/"
 _IDS = 999  # the daemon draws an id below this; here it follows from the request
-Handler = Callable[[Daemon, Request], Awaitable[Answer]]
+Handler = Callable[[EmulatedDaemon, HttpRequest], Awaitable[Answer]]
 
 
-async def listed(daemon: Daemon, request: Request) -> Answer:
+async def listed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """GET /v1/models."""
     await daemon.strike(request)
     rows = [_model(row["name"], row) for row in map(models.tag_row, daemon.all())]
     return whole({"object": "list", "data": rows or None})
 
 
-async def retrieved(daemon: Daemon, request: Request) -> Answer:
+async def retrieved(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """GET /v1/models/:model."""
     model = unquote(request.path.removeprefix(_MODELS))
     try:
@@ -50,10 +50,10 @@ async def retrieved(daemon: Daemon, request: Request) -> Answer:
     return whole(_model(model, shown))
 
 
-async def _shown(daemon: Daemon, request: Request, model: str) -> Mapping[str, Any]:
+async def _shown(daemon: EmulatedDaemon, request: HttpRequest, model: str) -> Mapping[str, Any]:
     request.body = json.dumps({"name": model}).encode()
     answer = await catalogue.show(daemon, request)
-    assert isinstance(answer, Reply)
+    assert isinstance(answer, HttpReply)
     found: dict[str, Any] = json.loads(answer.body)
     return found
 
@@ -64,17 +64,17 @@ def _model(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": second(str(row["modified_at"])), "owned_by": owner}
 
 
-async def chat(daemon: Daemon, request: Request) -> Answer:
+async def chat(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /v1/chat/completions."""
     return await _answered(daemon, request, _Chats())
 
 
-async def completions(daemon: Daemon, request: Request) -> Answer:
+async def completions(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /v1/completions."""
     return await _answered(daemon, request, _Completions())
 
 
-async def embeddings(daemon: Daemon, request: Request) -> Answer:
+async def embeddings(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """POST /v1/embeddings."""
     return await _answered(daemon, request, _Embeddings())
 
@@ -84,8 +84,8 @@ class _Chats:
     ask = staticmethod(openai_asking.chat)
     handle: Handler = staticmethod(answering.chat)
 
-    def saying(self, request: Request, given: Mapping[str, Any], created: int) -> Chat:
-        return Chat(f"chatcmpl-{_number(request)}", created, _with_usage(given))
+    def saying(self, request: HttpRequest, given: Mapping[str, Any], created: int) -> ChatStream:
+        return ChatStream(f"chatcmpl-{_number(request)}", created, _with_usage(given))
 
 
 class _Completions:
@@ -93,7 +93,7 @@ class _Completions:
     ask = staticmethod(openai_asking.completion)
     handle: Handler = staticmethod(answering.generate)
 
-    def saying(self, request: Request, given: Mapping[str, Any], created: int) -> Completion:
+    def saying(self, request: HttpRequest, given: Mapping[str, Any], created: int) -> Completion:
         return Completion(f"cmpl-{_number(request)}", created, _with_usage(given))
 
 
@@ -102,7 +102,7 @@ class _Embeddings:
     ask = staticmethod(openai_asking.embedding)
     handle: Handler = staticmethod(embeds.embed)
 
-    def saying(self, request: Request, given: Mapping[str, Any], created: int) -> Embeddings:
+    def saying(self, request: HttpRequest, given: Mapping[str, Any], created: int) -> Embeddings:
         packed = str(given.get("encoding_format", "")).lower() == "base64"
         return Embeddings(str(given.get("model", "")), packed)
 
@@ -111,11 +111,11 @@ def _with_usage(given: Mapping[str, Any]) -> bool:
     return bool((given.get("stream_options") or {}).get("include_usage"))
 
 
-def _number(request: Request) -> int:
+def _number(request: HttpRequest) -> int:
     return int.from_bytes(blake2b(request.body, digest_size=6).digest(), "big") % _IDS
 
 
-async def _answered(daemon: Daemon, request: Request, kind: _Chats | _Completions | _Embeddings) -> Answer:
+async def _answered(daemon: EmulatedDaemon, request: HttpRequest, kind: _Chats | _Completions | _Embeddings) -> Answer:
     """Take the request over, ask the daemon's own handler, and put its answer into the other shape."""
     try:
         given = read(kind.struct, request.body)
@@ -134,9 +134,9 @@ async def _answered(daemon: Daemon, request: Request, kind: _Chats | _Completion
         return failed(fault)
     if isinstance(saying, Embeddings) or not given.get("stream"):
         return _whole(answer, saying)
-    if isinstance(answer, Stream):
+    if isinstance(answer, HttpStream):
         return streamed(answer, saying)
-    return Reply(answer.status, told(answer.body, saying), EVENTS)
+    return HttpReply(answer.status, told(answer.body, saying), EVENTS)
 
 
 def _local(given: Mapping[str, Any]) -> None:
@@ -148,8 +148,8 @@ def _local(given: Mapping[str, Any]) -> None:
             raise
 
 
-def _whole(answer: Answer, saying: Chat | Completion | Embeddings) -> Answer:
+def _whole(answer: Answer, saying: ChatStream | Completion | Embeddings) -> Answer:
     """A whole reply in the other shape; one that breaks off is left as it is."""
-    if isinstance(answer, Stream):
+    if isinstance(answer, HttpStream):
         return answer
     return whole(saying.whole(json.loads(answer.body)), answer.status)

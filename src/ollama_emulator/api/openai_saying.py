@@ -13,7 +13,7 @@ from typing import Any
 
 from ollama_emulator.errors import ApiError
 from ollama_emulator.go.json import encode
-from ollama_emulator.replies import BARE_JSON, JSON, Reply, Stream
+from ollama_emulator.replies import BARE_JSON, JSON, HttpReply, HttpStream
 
 EVENTS = "text/event-stream"
 _DONE = b"data: [DONE]\n\n"
@@ -28,19 +28,19 @@ def error(status: int, text: str) -> dict[str, Any]:
     return {"error": {"message": text, "type": kind, "param": None, "code": None}}
 
 
-def refused(fault: ApiError) -> Reply:
+def refused(fault: ApiError) -> HttpReply:
     """What is refused before the daemon's own handler is asked."""
-    return Reply(fault.status, encode(error(fault.status, fault.text)).encode(), JSON)
+    return HttpReply(fault.status, encode(error(fault.status, fault.text)).encode(), JSON)
 
 
-def failed(fault: ApiError) -> Reply:
+def failed(fault: ApiError) -> HttpReply:
     """A refusal of the daemon's own handler."""
     return whole(error(fault.status, fault.text), fault.status)
 
 
-def whole(value: Any, status: int = 200) -> Reply:
+def whole(value: Any, status: int = 200) -> HttpReply:
     """A whole reply: it ends with a newline."""
-    return Reply(status, (encode(value) + "\n").encode("utf-8", "surrogatepass"), BARE_JSON)
+    return HttpReply(status, (encode(value) + "\n").encode("utf-8", "surrogatepass"), BARE_JSON)
 
 
 def second(stamp: str) -> int:
@@ -66,7 +66,7 @@ def _calls(calls: Sequence[Said]) -> list[dict[str, Any]]:
 
 
 @dataclass(slots=True)
-class Chat:
+class ChatStream:
     """Chat replies of one request, under one id and time."""
 
     id: str
@@ -177,12 +177,12 @@ def _packed(vector: Sequence[float]) -> str:
     return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
-def streamed(stream: Stream, saying: Chat | Completion) -> Stream:
+def streamed(stream: HttpStream, saying: ChatStream | Completion) -> HttpStream:
     """A stream of the daemon's lines as a stream of events."""
-    return Stream(_events(stream.chunks, saying), EVENTS, stream.status, stream.headers)
+    return HttpStream(_events(stream.chunks, saying), EVENTS, stream.status, stream.headers)
 
 
-def told(line: bytes, saying: Chat | Completion) -> bytes:
+def told(line: bytes, saying: ChatStream | Completion) -> bytes:
     """The events of one line; a line that is none gives none."""
     try:
         said = json.loads(line)
@@ -192,7 +192,7 @@ def told(line: bytes, saying: Chat | Completion) -> bytes:
     return out + _DONE if said.get("done") else out
 
 
-async def _events(lines: Any, saying: Chat | Completion) -> AsyncIterator[list[bytes]]:
+async def _events(lines: Any, saying: ChatStream | Completion) -> AsyncIterator[list[bytes]]:
     async with aclosing(lines):
         async for some in lines:
             yield [events for one in some if (events := told(one, saying))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ollama_emulator.daemon import Daemon, Lines, line, said
+from ollama_emulator.daemon import EmulatedDaemon, Lines, line, said
 from ollama_emulator.errors import ApiError
 from ollama_emulator.go.json import layer_text
 from ollama_emulator.library import cards, store
@@ -13,14 +13,14 @@ from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.store import Layer, Manifest
 from ollama_emulator.pulling import registry, remote, transfer
 from ollama_emulator.pulling.fetching import Broken, near
-from ollama_emulator.pulling.registry import Entry
-from ollama_emulator.pulling.remote import Source
+from ollama_emulator.pulling.registry import RegistryEntry
+from ollama_emulator.pulling.remote import RemoteModel
 
 _LAST_SHARE = 0.98  # the last progress line is short of the total
 _TOLD_BYTES = 100_000  # layers below this size are down before there is progress to tell of
 
 
-async def pulling(daemon: Daemon, name: Name, *, insecure: bool) -> Lines:
+async def pulling(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Lines:
     """The lines of a pull up to, not with, `success`; ApiError 500 where the registry refuses."""
     older = daemon.store.find(name)
     yield [said("pulling manifest")]
@@ -34,7 +34,7 @@ async def pulling(daemon: Daemon, name: Name, *, insecure: bool) -> Lines:
         yield [said("removing unused layers")]
 
 
-def _unused(daemon: Daemon, older: Manifest, name: Name) -> bool:
+def _unused(daemon: EmulatedDaemon, older: Manifest, name: Name) -> bool:
     newer = daemon.store.find(name)
     kept = {layer.digest for layer in newer.all} if newer is not None else set()
     return any(layer.digest not in kept for layer in older.all)
@@ -50,8 +50,8 @@ def _told(layer: Layer, total: int, completed: int) -> bytes:
 # a registry on this machine
 
 
-async def _real(daemon: Daemon, name: Name, insecure: bool) -> Lines:
-    source = Source(name, insecure, daemon.options.limits.upload)
+async def _real(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
+    source = RemoteModel(name, insecure, daemon.options.limits.upload)
     try:
         text, layers = await remote.manifest(source)
     except Broken as fault:
@@ -74,7 +74,7 @@ async def _real(daemon: Daemon, name: Name, insecure: bool) -> Lines:
     daemon.store.save_text(name, text)
 
 
-async def _verify(daemon: Daemon, layer: Layer) -> None:
+async def _verify(daemon: EmulatedDaemon, layer: Layer) -> None:
     blob = daemon.store.blobs.get(layer.digest)
     if blob is None or blob.path is None:
         return
@@ -91,7 +91,7 @@ def _mismatch(wanted: str, found: str) -> str:
 # the simulated one
 
 
-async def _simulated(daemon: Daemon, name: Name, insecure: bool) -> Lines:
+async def _simulated(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines:
     found = daemon.registry.find(name, "http" if insecure else "https")
     if isinstance(found, str):
         raise Broken(found)
@@ -106,7 +106,7 @@ async def _simulated(daemon: Daemon, name: Name, insecure: bool) -> Lines:
     _keep(daemon, name, found)
 
 
-def install(daemon: Daemon, name: Name) -> None:
+def install(daemon: EmulatedDaemon, name: Name) -> None:
     """Put a model there as if it had been pulled; ApiError 500 when the registry has none of that name."""
     found = daemon.registry.find(name)
     if isinstance(found, str):
@@ -114,14 +114,14 @@ def install(daemon: Daemon, name: Name) -> None:
     _keep(daemon, name, found)
 
 
-def _keep(daemon: Daemon, name: Name, entry: Entry) -> None:
+def _keep(daemon: EmulatedDaemon, name: Name, entry: RegistryEntry) -> None:
     daemon.store.put_card(entry.digest, entry.size, entry.card)
     for data in _small(entry).values():
         daemon.store.put(data)
     daemon.store.save(name, _layers(entry)[:-1], cards.config(entry.card))
 
 
-def _small(entry: Entry) -> dict[str, bytes]:
+def _small(entry: RegistryEntry) -> dict[str, bytes]:
     """The layers that are text, by their media type."""
     parameters = registry.parameters(entry)
     found = {
@@ -133,14 +133,14 @@ def _small(entry: Entry) -> dict[str, bytes]:
     return {media: data for media, data in found.items() if data}
 
 
-def _layers(entry: Entry) -> list[Layer]:
+def _layers(entry: RegistryEntry) -> list[Layer]:
     """The weights, the texts and the configuration."""
     texts = {**_small(entry), store.CONFIG: cards.config_text(cards.config(entry.card))}
     layers = [Layer(store.MODEL, entry.digest, entry.size)]
     return layers + [Layer(media, store.digest_of(data), len(data)) for media, data in texts.items()]
 
 
-async def _layer(daemon: Daemon, entry: Entry, layer: Layer) -> Lines:
+async def _layer(daemon: EmulatedDaemon, entry: RegistryEntry, layer: Layer) -> Lines:
     """The progress of one layer."""
     partial, registered = daemon.registry.partial, daemon.registry
     if layer.digest in daemon.store.blobs:

@@ -11,13 +11,13 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import quote, unquote
 
 from ollama_emulator.api import answering, catalogue, control, embeds, openai
-from ollama_emulator.daemon import Daemon, refusal
+from ollama_emulator.daemon import EmulatedDaemon, refusal
 from ollama_emulator.errors import ApiError
-from ollama_emulator.http.messages import Answer, Request, plain
+from ollama_emulator.http.messages import Answer, HttpRequest, plain
 from ollama_emulator.remembering import short
-from ollama_emulator.replies import Reply
+from ollama_emulator.replies import HttpReply
 
-Handler = Callable[[Daemon, Request], Awaitable[Answer]]
+Handler = Callable[[EmulatedDaemon, HttpRequest], Awaitable[Answer]]
 _ORIGINS = ("app://", "file://", "tauri://", "vscode-webview://", "vscode-file://")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "0.0.0.0")  # noqa: S104  # compared with, never listened on
 _HOSTS = ("", "localhost")
@@ -44,9 +44,9 @@ _PREFLIGHT = (
 _LOCAL_HOSTS = (".localhost", ".local", ".internal")
 
 
-async def _root(daemon: Daemon, request: Request) -> Answer:
+async def _root(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     daemon.note(request)
-    return Reply(200, b"Ollama is running", "text/plain; charset=utf-8")
+    return HttpReply(200, b"Ollama is running", "text/plain; charset=utf-8")
 
 
 _ROUTES: dict[str, dict[str, Handler]] = {
@@ -85,7 +85,7 @@ def streams(method: str, path: str) -> bool:
     return method == "POST" and path.startswith("/api/blobs/")
 
 
-async def handle(daemon: Daemon, request: Request) -> Answer:
+async def handle(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
     """Answer one request, whatever it is."""
     path = unquote(request.path)
     methods = _find(daemon, path)
@@ -94,7 +94,7 @@ async def handle(daemon: Daemon, request: Request) -> Answer:
         daemon.note(request)
         return moved
     allowed = _allowed(daemon, request)
-    if isinstance(allowed, Reply):
+    if isinstance(allowed, HttpReply):
         daemon.note(request)
         return replace(allowed, headers=(*_allow(methods), *allowed.headers)) if allowed.status == 204 else allowed
     handler = methods.get(request.method)
@@ -112,7 +112,7 @@ async def handle(daemon: Daemon, request: Request) -> Answer:
     return replace(answer, headers=(*answer.headers, *allowed)) if allowed else answer
 
 
-def _find(daemon: Daemon, path: str) -> dict[str, Handler]:
+def _find(daemon: EmulatedDaemon, path: str) -> dict[str, Handler]:
     if path.startswith(("/api/blobs/", "/v1/models/")) and path.count("/") == 3 and not path.endswith("/"):
         return _BLOBS if path.startswith("/api") else _MODEL
     if daemon.options.control and path in _CONTROL:
@@ -120,7 +120,7 @@ def _find(daemon: Daemon, path: str) -> dict[str, Handler]:
     return _ROUTES.get(path, {})
 
 
-def _moved(daemon: Daemon, request: Request, path: str) -> Reply | None:
+def _moved(daemon: EmulatedDaemon, request: HttpRequest, path: str) -> HttpReply | None:
     """The router's way to a path without needless dots and slashes, and to one without a slash at its end."""
     clean = posixpath.normpath("/" + path.lstrip("/")) if path else "/"
     if path.endswith("/") and clean != "/":
@@ -133,16 +133,16 @@ def _moved(daemon: Daemon, request: Request, path: str) -> Reply | None:
     return None
 
 
-def _redirect(request: Request, path: str, status: int) -> Reply:
+def _redirect(request: HttpRequest, path: str, status: int) -> HttpReply:
     where = (("Location", quote(path, safe=_UNQUOTED)),)
     if request.method not in ("GET", "HEAD"):
-        return Reply(status, content_type="", headers=where)
+        return HttpReply(status, content_type="", headers=where)
     words = {301: "Moved Permanently", 307: "Temporary Redirect"}[status]
     text = f'<a href="{escape(quote(path, safe=_UNQUOTED))}">{words}</a>.\n\n' if request.method == "GET" else ""
-    return Reply(status, text.encode(), "text/html; charset=utf-8", where)
+    return HttpReply(status, text.encode(), "text/html; charset=utf-8", where)
 
 
-def _unrouted(methods: dict[str, Handler]) -> Reply:
+def _unrouted(methods: dict[str, Handler]) -> HttpReply:
     if not methods:
         return plain(404, "404 page not found")
     return plain(405, "405 method not allowed", *_allow(methods))
@@ -152,15 +152,15 @@ def _allow(methods: dict[str, Handler]) -> tuple[tuple[str, str], ...]:
     return (("Allow", ", ".join(sorted(methods, key=_METHODS.index))),) if methods else ()
 
 
-def _allowed(daemon: Daemon, request: Request) -> Reply | tuple[tuple[str, str], ...]:
+def _allowed(daemon: EmulatedDaemon, request: HttpRequest) -> HttpReply | tuple[tuple[str, str], ...]:
     """The headers that a page of another origin is told, or the refusal of an origin or a host."""
     origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
     told: tuple[tuple[str, str], ...] = ()
     if origin and origin not in (f"http://{host}", f"https://{host}"):
         if not _origin_allowed(origin) and not _also_allowed(daemon, origin):
-            return Reply(403, content_type="")
+            return HttpReply(403, content_type="")
         if request.method == "OPTIONS":
-            return Reply(204, content_type="", headers=(*_PREFLIGHT, ("Access-Control-Allow-Origin", origin)))
+            return HttpReply(204, content_type="", headers=(*_PREFLIGHT, ("Access-Control-Allow-Origin", origin)))
         told = (("Vary", "Origin"), ("Access-Control-Allow-Origin", origin))
     if not _is_loopback(daemon.options.host):
         return told
@@ -168,8 +168,8 @@ def _allowed(daemon: Daemon, request: Request) -> Reply | tuple[tuple[str, str],
     if numbered is not None and _local(numbered):
         return told
     if _named(host) in _HOSTS or _named(host).endswith(_LOCAL_HOSTS) or _named(host) == socket.gethostname().lower():
-        return Reply(204, content_type="", headers=told) if request.method == "OPTIONS" else told
-    return Reply(403, content_type="", headers=told)
+        return HttpReply(204, content_type="", headers=told) if request.method == "OPTIONS" else told
+    return HttpReply(403, content_type="", headers=told)
 
 
 def _named(header: str) -> str:
@@ -204,7 +204,7 @@ def _origin_allowed(origin: str) -> bool:
     return origin.startswith(_ORIGINS)
 
 
-def _also_allowed(daemon: Daemon, origin: str) -> bool:
+def _also_allowed(daemon: EmulatedDaemon, origin: str) -> bool:
     """Whether OLLAMA_ORIGINS lets a page in; `*` stands for anything in one place."""
     for pattern in (daemon.options.environ or {}).get("OLLAMA_ORIGINS", "").strip(" \"'").split(","):
         start, wild, end = pattern.strip().partition("*")

@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ollama_emulator.go import template_functions as gofuncs
-from ollama_emulator.go.go_values import Struct, shown, true, type_name
+from ollama_emulator.go.go_values import StructValue, shown, true, type_name
 from ollama_emulator.go.lex import Malformed, quoted
 from ollama_emulator.go.template_functions import LONGEST, Wrong
 from ollama_emulator.go.tree import (
-    Action,
-    Branch,
-    Call,
-    Chain,
-    Command,
-    Field,
-    Mark,
+    ActionNode,
+    BranchNode,
+    CallNode,
+    ChainNode,
+    CommandNode,
+    FieldNode,
+    MarkNode,
     Node,
-    Pipe,
-    Text,
+    PipeNode,
+    TextNode,
     Tree,
-    Variable,
-    Word,
+    VariableNode,
+    WordNode,
 )
 
 STEPS = 200_000  # nodes that one execution may walk
@@ -37,7 +37,7 @@ class Failed(Malformed):
     """What went wrong while a template was executed, in Go's words."""
 
 
-class Run:
+class TemplateRun:
     """One execution; `fresh`: without the daemon's functions, its rule for missing keys, and definitions."""
 
     def __init__(self, tree: Tree, data: dict[str, Any], *, fresh: bool = False) -> None:
@@ -75,26 +75,26 @@ class Run:
         if self._steps > STEPS:
             raise Failed(f"template: : the emulator executes no more than {STEPS} steps")
         for node in nodes:
-            if isinstance(node, Text):
+            if isinstance(node, TextNode):
                 self._write(node.text)
-            elif isinstance(node, Action):
+            elif isinstance(node, ActionNode):
                 self._act(node, dot)
-            elif isinstance(node, Branch):
+            elif isinstance(node, BranchNode):
                 left = self._range(node, dot) if node.word == "range" else self._if(node, dot)
                 if left:
                     return left
-            elif isinstance(node, Call):
+            elif isinstance(node, CallNode):
                 self._call(node, dot)
-            elif isinstance(node, Mark):
+            elif isinstance(node, MarkNode):
                 return _BREAK if node.word == "break" else _CONTINUE
         return 0
 
-    def _act(self, node: Action, dot: Any) -> None:
+    def _act(self, node: ActionNode, dot: Any) -> None:
         value = self._pipe(node.pipe, dot)
         if not node.pipe.declared:
             self._write("<no value>" if value is None else value if isinstance(value, str) else shown(value))
 
-    def _if(self, node: Branch, dot: Any) -> int:
+    def _if(self, node: BranchNode, dot: Any) -> int:
         known = len(self._variables)
         value = self._pipe(node.pipe, dot)
         left = 0
@@ -105,7 +105,7 @@ class Run:
         del self._variables[known:]
         return left
 
-    def _range(self, node: Branch, dot: Any) -> int:
+    def _range(self, node: BranchNode, dot: Any) -> int:
         known = len(self._variables)
         value = self._pipe(node.pipe, dot)
         pairs = self._pairs(node, value)
@@ -126,7 +126,7 @@ class Run:
         del self._variables[known:]
         return 0
 
-    def _pairs(self, node: Branch, value: Any) -> list[tuple[Any, Any]]:
+    def _pairs(self, node: BranchNode, value: Any) -> list[tuple[Any, Any]]:
         if value is None:
             return []
         if isinstance(value, list):
@@ -139,7 +139,7 @@ class Run:
             return [(at, at) for at in range(value)]
         raise self._fail(node, f"range can't iterate over {shown(value)}")
 
-    def _call(self, node: Call, dot: Any) -> None:
+    def _call(self, node: CallNode, dot: Any) -> None:
         nodes = None if self._fresh else self._tree.defined.get(node.name)
         if nodes is None:
             raise self._fail(node, f"template {quoted(node.name)} not defined")
@@ -155,7 +155,7 @@ class Run:
 
     # values
 
-    def _pipe(self, pipe: Pipe, dot: Any) -> Any:
+    def _pipe(self, pipe: PipeNode, dot: Any) -> Any:
         value: Any = _MISSING
         for command in pipe.commands:
             value = self._command(command, dot, value)
@@ -168,7 +168,7 @@ class Run:
                     raise Failed(f"template: : the emulator keeps no more than {_VARIABLES} variables")
         return value
 
-    def _assign(self, variable: Variable, value: Any) -> None:
+    def _assign(self, variable: VariableNode, value: Any) -> None:
         name = variable.names[0]
         for at in range(len(self._variables) - 1, -1, -1):
             if self._variables[at][0] == name:
@@ -176,39 +176,39 @@ class Run:
                 return
         raise self._fail(variable, f"undefined variable: {name}")
 
-    def _command(self, command: Command, dot: Any, final: Any) -> Any:
+    def _command(self, command: CommandNode, dot: Any, final: Any) -> Any:
         first = command.args[0]
-        if isinstance(first, Word) and first.kind == "function":
+        if isinstance(first, WordNode) and first.kind == "function":
             return self._function(first, command, dot, final)
         arguments = len(command.args) > 1 or final is not _MISSING
-        if isinstance(first, Field):
+        if isinstance(first, FieldNode):
             return self._fields(dot, first, first.names, arguments)
-        if isinstance(first, Variable):
+        if isinstance(first, VariableNode):
             return self._variable(first, arguments)
-        if isinstance(first, Chain):
+        if isinstance(first, ChainNode):
             return self._fields(self._value(first.node, dot), first, first.names, arguments)
         if arguments:
             raise self._fail(first, f"can't give argument to non-function {_bare(first)}")
-        if isinstance(first, Word) and first.kind == "nil":
+        if isinstance(first, WordNode) and first.kind == "nil":
             raise self._fail(first, "nil is not a command")
         return self._value(first, dot)
 
     def _value(self, node: Node, dot: Any) -> Any:
-        if isinstance(node, Word):
+        if isinstance(node, WordNode):
             if node.kind == "function":
-                return self._function(node, Command(node.at, [node]), dot, _MISSING)
+                return self._function(node, CommandNode(node.at, [node]), dot, _MISSING)
             return dot if node.kind == "dot" else node.value
-        if isinstance(node, Field):
+        if isinstance(node, FieldNode):
             return self._fields(dot, node, node.names, False)
-        if isinstance(node, Variable):
+        if isinstance(node, VariableNode):
             return self._variable(node, False)
-        if isinstance(node, Pipe):
+        if isinstance(node, PipeNode):
             return self._pipe(node, dot)
-        if isinstance(node, Chain):
+        if isinstance(node, ChainNode):
             return self._fields(self._value(node.node, dot), node, node.names, False)
         raise self._fail(node, f"can't handle {node}")
 
-    def _variable(self, node: Variable, arguments: bool) -> Any:
+    def _variable(self, node: VariableNode, arguments: bool) -> Any:
         name = node.names[0]
         value = next((value for known, value in reversed(self._variables) if known == name), None)
         if len(node.names) == 1:
@@ -232,14 +232,14 @@ class Run:
             return None
         if isinstance(value, dict):
             return value.get(name)
-        if isinstance(value, Struct):
+        if isinstance(value, StructValue):
             if name in value.fields:
                 return value.fields[name]
             if name == "String" and value.spoken is not None:
                 return value.spoken(value)
         raise self._fail(node, f"can't evaluate field {name} in type {type_name(value)}")
 
-    def _function(self, node: Word, command: Command, dot: Any, final: Any) -> Any:
+    def _function(self, node: WordNode, command: CommandNode, dot: Any, final: Any) -> Any:
         name = node.text
         if name in ("and", "or"):
             return self._short(name == "or", command, dot, final)
@@ -254,7 +254,7 @@ class Run:
         self._steps += sum(len(value) for value in (made, *values) if isinstance(value, str)) // _A_STEP
         return made
 
-    def _short(self, wanted: bool, command: Command, dot: Any, final: Any) -> Any:
+    def _short(self, wanted: bool, command: CommandNode, dot: Any, final: Any) -> Any:
         """`and` and `or`: the first argument that decides, else the last."""
         value: Any = None
         waiting: list[Callable[[], Any]] = [lambda arg=arg: self._value(arg, dot) for arg in command.args[1:]]  # type: ignore[misc]
@@ -271,4 +271,4 @@ class Run:
 
 
 def _bare(node: Node) -> str:
-    return f"({node})" if isinstance(node, Pipe) else str(node)
+    return f"({node})" if isinstance(node, PipeNode) else str(node)

@@ -11,14 +11,14 @@ from ollama_emulator.go import json as gojson
 
 
 @dataclass(frozen=True, slots=True)
-class Struct:
+class StructValue:
     """A value of a Go struct type; `tags` gives a field its name in JSON, `omitted` those left out there when empty."""
 
     kind: str
     fields: Mapping[str, Any]
     tags: Mapping[str, str]
     omitted: frozenset[str] = frozenset()
-    spoken: Callable[[Struct], str] | None = None
+    spoken: Callable[[StructValue], str] | None = None
 
 
 class Items(list[Any]):
@@ -34,7 +34,7 @@ class Rows(Items):
     """A slice that prints itself as JSON."""
 
 
-class Table(dict[str, Any]):
+class JsonMap(dict[str, Any]):
     """A map of a named Go type that prints itself as JSON; `absent` is the nil map."""
 
     def __init__(self, kind: str, items: Mapping[str, Any] | None) -> None:
@@ -56,7 +56,7 @@ class Types(list[str]):
 
 def type_name(value: Any) -> str:
     """The Go type of a value, as errors name it."""
-    if isinstance(value, Items | Table | Struct):
+    if isinstance(value, Items | JsonMap | StructValue):
         return value.kind
     if isinstance(value, Types):
         return "api.PropertyType"
@@ -71,7 +71,7 @@ def type_name(value: Any) -> str:
 
 def true(value: Any) -> bool:
     """Go's truth: not the zero of its type; a struct always."""
-    return True if isinstance(value, Struct) else bool(value)
+    return True if isinstance(value, StructValue) else bool(value)
 
 
 def real(value: float) -> str:
@@ -96,7 +96,7 @@ def shown(value: Any, inner: bool = False) -> str:
     """A value as fmt's %v prints it; `inner` where it stands within another."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return _struct(value, inner)
     return _several(value) if isinstance(value, list | dict) else _single(value)
 
@@ -116,14 +116,14 @@ def _single(value: Any) -> str:
 def _several(value: list[Any] | dict[str, Any]) -> str:
     if isinstance(value, Types):
         return str(value)
-    if isinstance(value, Rows | Table):
-        return "{}" if isinstance(value, Table) and value.absent else marshalled(value)
+    if isinstance(value, Rows | JsonMap):
+        return "{}" if isinstance(value, JsonMap) and value.absent else marshalled(value)
     if isinstance(value, list):
         return "[" + " ".join(shown(item, True) for item in value) + "]"
     return "map[" + " ".join(f"{key}:{shown(value[key], True)}" for key in sorted(value)) + "]"
 
 
-def _struct(value: Struct, inner: bool) -> str:
+def _struct(value: StructValue, inner: bool) -> str:
     if value.spoken is not None:
         return value.spoken(value)
     pointed = value.kind.startswith("*")
@@ -139,13 +139,13 @@ def marshalled(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return {
             value.tags.get(name, name): _plain(item)
             for name, item in value.fields.items()
-            if item or name not in value.omitted or isinstance(item, Struct)
+            if item or name not in value.omitted or isinstance(item, StructValue)
         }
-    if isinstance(value, Items | Table) and value.absent:
+    if isinstance(value, Items | JsonMap) and value.absent:
         return None
     if isinstance(value, Types):
         return value[0] if len(value) == 1 else [*value]

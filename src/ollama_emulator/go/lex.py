@@ -17,7 +17,7 @@ class Malformed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TemplateToken:
     """One token: its kind, where it starts in characters, its text and its line.
 
     Kinds are text, left, right, space, error, eof, char (one sign), bool, charconst, complex, field, identifier,
@@ -69,10 +69,10 @@ class Lexer:
         self._at = 0
         self._start = 0
         self._deep = 0
-        self.tokens: list[Token] = []
+        self.tokens: list[TemplateToken] = []
         self._line, self._counted = 1, 0
 
-    def run(self) -> list[Token]:
+    def run(self) -> list[TemplateToken]:
         """All tokens."""
         while self._words():
             pass
@@ -85,7 +85,7 @@ class Lexer:
     def _put(self, kind: str, text: str) -> None:
         self._line += self._text.count("\n", self._counted, self._start)
         self._counted = self._start
-        self.tokens.append(Token(kind, self._start, text, self._line))
+        self.tokens.append(TemplateToken(kind, self._start, text, self._line))
 
     def _error(self, text: str) -> bool:
         self._put("error", text)

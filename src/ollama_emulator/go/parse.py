@@ -5,22 +5,22 @@ from __future__ import annotations
 import ast
 import re
 
-from ollama_emulator.go.lex import Lexer, Malformed, Token, quoted
+from ollama_emulator.go.lex import Lexer, Malformed, TemplateToken, quoted
 from ollama_emulator.go.template_functions import ADDED, OWN
 from ollama_emulator.go.tree import (
-    Action,
-    Branch,
-    Call,
-    Chain,
-    Command,
-    Field,
-    Mark,
+    ActionNode,
+    BranchNode,
+    CallNode,
+    ChainNode,
+    CommandNode,
+    FieldNode,
+    MarkNode,
     Node,
-    Pipe,
-    Text,
+    PipeNode,
+    TextNode,
     Tree,
-    Variable,
-    Word,
+    VariableNode,
+    WordNode,
     empty,
 )
 
@@ -57,36 +57,36 @@ class _Parser:
                 self._definition()
                 continue
             node = self._piece()
-            if isinstance(node, Mark) and node.word in ("end", "else"):
+            if isinstance(node, MarkNode) and node.word in ("end", "else"):
                 raise self._wrong(f"unexpected {node}")
             root.append(node)
         return Tree(self._text, root, self._defined)
 
     # tokens
 
-    def _next(self) -> Token:
+    def _next(self) -> TemplateToken:
         token = self._tokens[min(self._at, len(self._tokens) - 1)]
         self._at += 1
         self._seen = max(self._seen, self._at)
         return token
 
-    def _peek(self) -> Token:
+    def _peek(self) -> TemplateToken:
         self._seen = max(self._seen, self._at + 1)
         return self._tokens[min(self._at, len(self._tokens) - 1)]
 
-    def _after_blank(self, at: int) -> Token:
+    def _after_blank(self, at: int) -> TemplateToken:
         while at < len(self._tokens) and self._tokens[at].kind == "space":
             at += 1
         self._seen = max(self._seen, at + 1)
         return self._tokens[min(at, len(self._tokens) - 1)]
 
-    def _real(self) -> Token:
+    def _real(self) -> TemplateToken:
         """The next token that is no blank."""
         while (token := self._next()).kind == "space":
             pass
         return token
 
-    def _peek_real(self) -> Token:
+    def _peek_real(self) -> TemplateToken:
         while self._peek().kind == "space":
             self._next()
         return self._peek()
@@ -95,7 +95,7 @@ class _Parser:
         last = self._tokens[min(max(self._seen, 1), len(self._tokens)) - 1]
         return Malformed(f"template: :{last.line}: {text}")
 
-    def _unexpected(self, token: Token, context: str) -> Malformed:
+    def _unexpected(self, token: TemplateToken, context: str) -> Malformed:
         if token.kind != "error":
             return self._wrong(f"unexpected {token} in {context}")
         extra = ""
@@ -105,7 +105,7 @@ class _Parser:
                 extra = extra[len(" in action") :]
         return self._wrong(f"{token}{extra}")
 
-    def _expect(self, kind: str, context: str) -> Token:
+    def _expect(self, kind: str, context: str) -> TemplateToken:
         token = self._real()
         if token.kind != kind:
             raise self._unexpected(token, context)
@@ -116,7 +116,7 @@ class _Parser:
     def _piece(self) -> Node:
         token = self._real()
         if token.kind == "text":
-            return Text(token.at, token.text)
+            return TextNode(token.at, token.text)
         if token.kind != "left":
             raise self._unexpected(token, "input")
         self._began = token.line
@@ -124,12 +124,12 @@ class _Parser:
         self._began = 0
         return node
 
-    def _pieces(self) -> tuple[list[Node], Mark]:
+    def _pieces(self) -> tuple[list[Node], MarkNode]:
         """Nodes up to an end or an else, and which of the two it was."""
         nodes: list[Node] = []
         while self._peek_real().kind != "eof":
             node = self._piece()
-            if isinstance(node, Mark) and node.word in ("end", "else"):
+            if isinstance(node, MarkNode) and node.word in ("end", "else"):
                 return nodes, node
             nodes.append(node)
         raise self._wrong("unexpected EOF")
@@ -144,23 +144,23 @@ class _Parser:
             return self._call(token)
         if token.kind == "end":
             self._expect("right", "end")
-            return Mark(token.at, "end")
+            return MarkNode(token.at, "end")
         if token.kind == "else":
             if self._peek_real().kind not in ("if", "with"):
                 self._expect("right", "else")
-            return Mark(token.at, "else")
+            return MarkNode(token.at, "else")
         self._at -= 1
-        return Action(self._peek().at, self._pipe("command", "right"))
+        return ActionNode(self._peek().at, self._pipe("command", "right"))
 
-    def _leave(self, token: Token) -> Node:
+    def _leave(self, token: TemplateToken) -> Node:
         following = self._real()
         if following.kind != "right":
             raise self._unexpected(following, f"{{{{{token.kind}}}}}")
         if not self._loops:
             raise self._wrong(f"{{{{{token.kind}}}}} outside {{{{range}}}}")
-        return Mark(token.at, token.kind)
+        return MarkNode(token.at, token.kind)
 
-    def _branch(self, word: str, at: int) -> Branch:
+    def _branch(self, word: str, at: int) -> BranchNode:
         self._enter()
         known = len(self._variables)
         pipe = self._pipe(word, "right")
@@ -179,27 +179,27 @@ class _Parser:
                     raise self._wrong(f"expected end; found {end}")
         del self._variables[known:]
         self._deep -= 1
-        return Branch(at, word, pipe, body, other)
+        return BranchNode(at, word, pipe, body, other)
 
     def _enter(self) -> None:
         self._deep += 1
         if self._deep > _DEEPEST:
             raise self._wrong("max expression depth exceeded")
 
-    def _call(self, token: Token) -> Node:
+    def _call(self, token: TemplateToken) -> Node:
         context = f"{token.kind} clause"
         named = self._real()
         if named.kind not in ("string", "raw"):
             raise self._unexpected(named, context)
         name = self._unquoted(named)
         if token.kind == "block":
-            pipe: Pipe | None = self._pipe(context, "right")
+            pipe: PipeNode | None = self._pipe(context, "right")
             self._define(name, context)
-            return Call(named.at, name, pipe)
+            return CallNode(named.at, name, pipe)
         if self._peek_real().kind == "right":
             self._next()
-            return Call(named.at, name, None)
-        return Call(named.at, name, self._pipe(context, "right"))
+            return CallNode(named.at, name, None)
+        return CallNode(named.at, name, self._pipe(context, "right"))
 
     def _definition(self) -> None:
         named = self._real()
@@ -226,8 +226,8 @@ class _Parser:
 
     # pipelines
 
-    def _pipe(self, context: str, end: str) -> Pipe:
-        pipe = Pipe(self._peek_real().at)
+    def _pipe(self, context: str, end: str) -> PipeNode:
+        pipe = PipeNode(self._peek_real().at)
         while self._declares(pipe, context):
             pass
         while True:
@@ -240,7 +240,7 @@ class _Parser:
             self._at -= 1
             pipe.commands.append(self._command())
 
-    def _declares(self, pipe: Pipe, context: str) -> bool:
+    def _declares(self, pipe: PipeNode, context: str) -> bool:
         """Read one declaration, if there is one; whether a second one of a range follows."""
         variable = self._peek_real()
         if variable.kind != "variable":
@@ -254,7 +254,7 @@ class _Parser:
             return False
         self._real()
         pipe.assigns = following.kind == "assign"
-        pipe.declared.append(Variable(variable.at, (variable.text,)))
+        pipe.declared.append(VariableNode(variable.at, (variable.text,)))
         self._variables.append(variable.text)
         if not comma:
             return False
@@ -264,16 +264,16 @@ class _Parser:
             raise self._wrong("range can only initialize variables")
         raise self._wrong(f"too many declarations in {context}")
 
-    def _check(self, pipe: Pipe, context: str) -> None:
+    def _check(self, pipe: PipeNode, context: str) -> None:
         if not pipe.commands:
             raise self._wrong(f"missing value for {context}")
         for stage, command in enumerate(pipe.commands[1:], 2):
             first = command.args[0]
-            if isinstance(first, Word) and first.kind != "function":
+            if isinstance(first, WordNode) and first.kind != "function":
                 raise self._wrong(f"non executable command in pipeline stage {stage}")
 
-    def _command(self) -> Command:
-        command = Command(self._peek_real().at)
+    def _command(self) -> CommandNode:
+        command = CommandNode(self._peek_real().at)
         while True:
             self._peek_real()
             operand = self._operand()
@@ -299,26 +299,26 @@ class _Parser:
         names: list[str] = []
         while self._peek().kind == "field":
             names.append(self._next().text[1:])
-        if isinstance(node, Field):
-            return Field(at, (*node.names, *names))
-        if isinstance(node, Variable):
-            return Variable(at, (*node.names, *names))
-        if isinstance(node, Word) and node.kind != "function":
+        if isinstance(node, FieldNode):
+            return FieldNode(at, (*node.names, *names))
+        if isinstance(node, VariableNode):
+            return VariableNode(at, (*node.names, *names))
+        if isinstance(node, WordNode) and node.kind != "function":
             raise self._wrong(f"unexpected . after term {quoted(str(node))}")
-        return Chain(at, node, tuple(names))
+        return ChainNode(at, node, tuple(names))
 
     def _term(self) -> Node | None:
         token = self._real()
         if token.kind == "identifier":
             if token.text not in FUNCTIONS:
                 raise self._wrong(f"function {quoted(token.text)} not defined")
-            return Word(token.at, "function", token.text)
+            return WordNode(token.at, "function", token.text)
         if token.kind == "variable":
             if token.text not in self._variables:
                 raise self._wrong(f"undefined variable {quoted(token.text)}")
-            return Variable(token.at, (token.text,))
+            return VariableNode(token.at, (token.text,))
         if token.kind == "field":
-            return Field(token.at, (token.text[1:],))
+            return FieldNode(token.at, (token.text[1:],))
         if token.kind == "(":
             self._enter()
             pipe = self._pipe("parenthesized pipeline", ")")
@@ -329,18 +329,18 @@ class _Parser:
             self._at -= 1
         return word
 
-    def _word(self, token: Token) -> Word | None:
+    def _word(self, token: TemplateToken) -> WordNode | None:
         if token.kind in (".", "nil"):
-            return Word(token.at, "dot" if token.kind == "." else "nil", token.text)
+            return WordNode(token.at, "dot" if token.kind == "." else "nil", token.text)
         if token.kind == "bool":
-            return Word(token.at, "bool", token.text, token.text == "true")
+            return WordNode(token.at, "bool", token.text, token.text == "true")
         if token.kind in ("string", "raw"):
-            return Word(token.at, "string", token.text, self._unquoted(token))
+            return WordNode(token.at, "string", token.text, self._unquoted(token))
         if token.kind in ("number", "complex", "charconst"):
-            return Word(token.at, "number", token.text, self._number(token))
+            return WordNode(token.at, "number", token.text, self._number(token))
         return None
 
-    def _unquoted(self, token: Token) -> str:
+    def _unquoted(self, token: TemplateToken) -> str:
         if token.kind == "raw":
             return token.text[1:-1].replace("\r", "")
         body = token.text[1:-1]
@@ -348,7 +348,7 @@ class _Parser:
             raise self._wrong("invalid syntax")
         return unescaped(body)
 
-    def _number(self, token: Token) -> int | float | complex:
+    def _number(self, token: TemplateToken) -> int | float | complex:
         if token.kind == "charconst":
             letter = token.text[1:-1]
             if "\\" in _ESCAPE.sub("", letter) or len(unescaped(letter)) != 1:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
-from ollama_emulator.go.go_values import Struct, marshalled, shown, true, type_name
+from ollama_emulator.go.go_values import StructValue, marshalled, shown, true, type_name
 from ollama_emulator.go.lex import quoted
 
 LONGEST = 1 << 20  # characters that one call or one template may make
@@ -190,7 +190,7 @@ def _js(*values: Any) -> str:
 
 def _typescript(value: Any) -> str:
     """The TypeScript type of a tool's property; `any` for what is none."""
-    if not isinstance(value, Struct) or "AnyOf" not in value.fields:
+    if not isinstance(value, StructValue) or "AnyOf" not in value.fields:
         return "any"
     parts = value.fields["AnyOf"]
     if parts:

@@ -16,7 +16,7 @@ class Node:
 
 
 @dataclass(slots=True)
-class Text(Node):
+class TextNode(Node):
     text: str
 
     def __str__(self) -> str:
@@ -24,7 +24,7 @@ class Text(Node):
 
 
 @dataclass(slots=True)
-class Word(Node):
+class WordNode(Node):
     """An argument of one word: `kind` is dot, nil, bool, number, string or function; `value` what it stands for."""
 
     kind: str
@@ -36,7 +36,7 @@ class Word(Node):
 
 
 @dataclass(slots=True)
-class Field(Node):
+class FieldNode(Node):
     names: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Field(Node):
 
 
 @dataclass(slots=True)
-class Variable(Node):
+class VariableNode(Node):
     """A variable, `$` included in its name, with fields behind it."""
 
     names: tuple[str, ...]
@@ -54,31 +54,31 @@ class Variable(Node):
 
 
 @dataclass(slots=True)
-class Chain(Node):
+class ChainNode(Node):
     """Fields of a term that is neither a field nor a variable: `(pipeline).A.B`."""
 
     node: Node
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        inner = f"({self.node})" if isinstance(self.node, Pipe) else str(self.node)
+        inner = f"({self.node})" if isinstance(self.node, PipeNode) else str(self.node)
         return inner + "".join(f".{name}" for name in self.names)
 
 
 @dataclass(slots=True)
-class Command(Node):
+class CommandNode(Node):
     args: list[Node] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return " ".join(f"({arg})" if isinstance(arg, Pipe) else str(arg) for arg in self.args)
+        return " ".join(f"({arg})" if isinstance(arg, PipeNode) else str(arg) for arg in self.args)
 
 
 @dataclass(slots=True)
-class Pipe(Node):
+class PipeNode(Node):
     """Commands, each given the value of the one before it; `declared` variables take the last value."""
 
-    declared: list[Variable] = field(default_factory=list)
-    commands: list[Command] = field(default_factory=list)
+    declared: list[VariableNode] = field(default_factory=list)
+    commands: list[CommandNode] = field(default_factory=list)
     assigns: bool = False
 
     def __str__(self) -> str:
@@ -89,19 +89,19 @@ class Pipe(Node):
 
 
 @dataclass(slots=True)
-class Action(Node):
-    pipe: Pipe
+class ActionNode(Node):
+    pipe: PipeNode
 
     def __str__(self) -> str:
         return f"{{{{{self.pipe}}}}}"
 
 
 @dataclass(slots=True)
-class Branch(Node):
+class BranchNode(Node):
     """An `if`, `range` or `with`: which one is `word`; `other` is what stands behind its else."""
 
     word: str
-    pipe: Pipe
+    pipe: PipeNode
     body: list[Node]
     other: list[Node] | None
 
@@ -111,18 +111,18 @@ class Branch(Node):
 
 
 @dataclass(slots=True)
-class Call(Node):
+class CallNode(Node):
     """`{{template "name" pipeline}}`."""
 
     name: str
-    pipe: Pipe | None
+    pipe: PipeNode | None
 
     def __str__(self) -> str:
         return f"{{{{template {quoted(self.name)}{f' {self.pipe}' if self.pipe else ''}}}}}"
 
 
 @dataclass(slots=True)
-class Mark(Node):
+class MarkNode(Node):
     """`end`, `else`, `break` or `continue`."""
 
     word: str
@@ -144,7 +144,7 @@ class Tree:
         found: set[str] = set()
         for nodes in (self.root, *self.defined.values()):
             for node in walk(nodes):
-                if isinstance(node, Field | Variable):
+                if isinstance(node, FieldNode | VariableNode):
                     found.update(name.lower() for name in node.names)
         return frozenset(found)
 
@@ -166,17 +166,17 @@ def walk(nodes: list[Node]) -> Iterator[Node]:
 
 def children(node: Node) -> list[Node]:
     """The nodes right below one."""
-    if isinstance(node, Action):
+    if isinstance(node, ActionNode):
         return [node.pipe]
-    if isinstance(node, Branch):
+    if isinstance(node, BranchNode):
         return [node.pipe, *node.body, *(node.other or ())]
-    if isinstance(node, Call):
+    if isinstance(node, CallNode):
         return [node.pipe] if node.pipe is not None else []
-    if isinstance(node, Pipe):
+    if isinstance(node, PipeNode):
         return [arg for command in node.commands for arg in command.args]
     return []
 
 
 def empty(nodes: list[Node]) -> bool:
     """Whether there is nothing but blanks."""
-    return all(isinstance(node, Text) and not node.text.strip() for node in nodes)
+    return all(isinstance(node, TextNode) and not node.text.strip() for node in nodes)

@@ -17,7 +17,7 @@ _BASE64_SIGN = re.compile(r"[A-Za-z0-9+/]", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
 
-class Mismatch(GoError):
+class GoMismatch(GoError):
     """A JSON value that does not fit a Go type; `struct` and `field` say where, once they are known."""
 
     def __init__(self, value: str, go: str) -> None:
@@ -58,7 +58,7 @@ class Map:
 
 
 @dataclass(frozen=True, slots=True)
-class Struct:
+class GoStruct:
     """An object whose known fields have types and whose others are passed over."""
 
     go: str
@@ -86,7 +86,7 @@ class Custom:
     pointer: bool = False
 
 
-Type = Scalar | Slice | Map | Struct | Custom
+Type = Scalar | Slice | Map | GoStruct | Custom
 
 STRING = Scalar("string", "string")
 BOOL = Scalar("bool", "bool")
@@ -147,7 +147,7 @@ class _Decoding:
 
     def placed(self, fault: GoError) -> GoError:
         """The fault with the place it was met at; an inner path is put behind this one."""
-        if isinstance(fault, Mismatch) and (self.struct or self.path):
+        if isinstance(fault, GoMismatch) and (self.struct or self.path):
             fault.struct = self.struct
             fault.field = ".".join([*self.path, *([fault.field] if fault.field else [])])
         return fault
@@ -163,13 +163,13 @@ class _Decoding:
         if isinstance(kind, Scalar):
             return self._scalar(kind, node, old)
         if node is None:
-            return old if isinstance(kind, Struct) else None
+            return old if isinstance(kind, GoStruct) else None
         if kind_of(node) != ("array" if isinstance(kind, Slice) else "object"):
-            self.save(Mismatch(kind_of(node), kind.go))
+            self.save(GoMismatch(kind_of(node), kind.go))
             return old
         if isinstance(kind, Slice):
             return self._slice(kind, node, old)
-        return self._struct(kind, node, old) if isinstance(kind, Struct) else self._map(kind, node, old)
+        return self._struct(kind, node, old) if isinstance(kind, GoStruct) else self._map(kind, node, old)
 
     def _slice(self, kind: Slice, node: Any, old: Any) -> list[Any]:
         before = old or []
@@ -187,7 +187,7 @@ class _Decoding:
                 found[key] = _filled(kind.element, self.value(kind.element, item, None))
         return found
 
-    def _struct(self, kind: Struct, node: Any, old: Any) -> dict[str, Any]:
+    def _struct(self, kind: GoStruct, node: Any, old: Any) -> dict[str, Any]:
         found = dict(old or {})
         outer = self.struct
         for key, item in _items(node):
@@ -216,7 +216,7 @@ class _Decoding:
             return self._bytes(node)
         wanted = {"bool": "bool", "string": "string", "bytes": "string"}.get(kind.kind, "number")
         if given != wanted:
-            self.save(Mismatch(given, kind.go))
+            self.save(GoMismatch(given, kind.go))
             return old
         if kind.kind == "bytes":
             return self._base64(str(node), old)
@@ -229,7 +229,7 @@ class _Decoding:
             return node
         value, huge = plain(node)
         if huge and kind.kind == "any":
-            self.save(Mismatch(f"number {huge}", FLOAT.go))
+            self.save(GoMismatch(f"number {huge}", FLOAT.go))
         return value
 
     def _number(self, kind: Scalar, node: Any, old: Any) -> Any:
@@ -242,7 +242,7 @@ class _Decoding:
             low, high = (0, 2**kind.bits) if kind.kind == "uint" else (-(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1))
             if low <= whole < high:
                 return whole
-        self.save(Mismatch(f"number {node}", kind.go))
+        self.save(GoMismatch(f"number {node}", kind.go))
         return old
 
     def _base64(self, text: str, old: Any) -> Any:
@@ -259,7 +259,7 @@ class _Decoding:
 
 def _keeps(kind: Type) -> bool:
     """Whether null leaves a field of the type as it was."""
-    return (isinstance(kind, Scalar) and kind.kind in _ZERO) or isinstance(kind, Struct)
+    return (isinstance(kind, Scalar) and kind.kind in _ZERO) or isinstance(kind, GoStruct)
 
 
 def _filled(kind: Type, value: Any) -> Any:
@@ -268,7 +268,7 @@ def _filled(kind: Type, value: Any) -> Any:
         return value
     if isinstance(kind, Scalar):
         return _ZERO.get(kind.kind)
-    return {} if isinstance(kind, Struct) else None
+    return {} if isinstance(kind, GoStruct) else None
 
 
 def _deep(node: Any) -> bool:

@@ -59,7 +59,7 @@ class GoWire(h11.Connection):
         return pieces
 
 
-class Connection(H11Protocol):
+class GoConnection(H11Protocol):
     """One client; `began` is the loop's time at which it began a request that is not whole yet.
 
     `task` serves its present request and is cancelled when the client leaves.

@@ -11,9 +11,9 @@ from time import time
 from typing import TYPE_CHECKING
 
 from ollama_emulator.errors import Cut
-from ollama_emulator.http.connection import Connection
-from ollama_emulator.http.messages import Answer, Handler, Limits, Request
-from ollama_emulator.replies import Reply, Stream
+from ollama_emulator.http.connection import GoConnection
+from ollama_emulator.http.messages import Answer, Handler, HttpLimits, HttpRequest
+from ollama_emulator.replies import HttpReply, HttpStream
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable
@@ -29,16 +29,16 @@ _SIZED_BYTES = 2048  # Go names the length of a reply up to this size and sends 
 class BodyRoom:
     """The memory that all requests share for their bodies: `held` bytes are in use."""
 
-    limits: Limits
+    limits: HttpLimits
     held: int = 0
 
 
 @dataclass(slots=True)
-class Exchange:
+class HttpExchange:
     """A request that is served; `taken` is its share of the room for bodies, in bytes."""
 
-    request: Request
-    connection: Connection
+    request: HttpRequest
+    connection: GoConnection
     receive: ASGIReceiveCallable
     send: ASGISendCallable
     room: BodyRoom
@@ -59,7 +59,7 @@ class Exchange:
             elif not await self._read():
                 return
             answer = await handle(request)
-            if isinstance(answer, Stream):
+            if isinstance(answer, HttpStream):
                 await self._stream(answer)
             elif upload is None or await upload.drain(_REST_BYTES):
                 await self._reply(answer)
@@ -100,7 +100,7 @@ class Exchange:
         self.request.body = bytes(body)
         return True
 
-    async def _reply(self, reply: Reply, *, last: bool = True) -> None:
+    async def _reply(self, reply: HttpReply, *, last: bool = True) -> None:
         """Send a whole reply. Without `last` its end is not said yet."""
         body, headers = reply.body, _headers(reply)
         self.connection.conn.joined = True
@@ -111,7 +111,7 @@ class Exchange:
         await self._begin(reply.status, headers)
         await self.send({"type": "http.response.body", "body": body, "more_body": not last})
 
-    async def _part(self, reply: Reply, upload: Upload) -> None:
+    async def _part(self, reply: HttpReply, upload: Upload) -> None:
         """Send a whole reply to a client that goes on sending: it shall see the reply before it is cut off."""
         await self._reply(replace(reply, headers=(*reply.headers, ("Connection", "close"))), last=False)
         try:
@@ -121,7 +121,7 @@ class Exchange:
             pass  # it had its time
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _stream(self, stream: Stream) -> None:
+    async def _stream(self, stream: HttpStream) -> None:
         """Send a reply in chunks; pieces that came together are one chunk."""
         await self._begin(stream.status, _headers(stream))
         try:
@@ -142,7 +142,7 @@ class Exchange:
 class Upload:
     """The body of a request in pieces, as fast as its handler takes them."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: HttpExchange) -> None:
         self._exchange = exchange
         self._left = exchange.room.limits.upload
         self._more = True

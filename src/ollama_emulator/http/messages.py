@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ollama_emulator.replies import TEXT, Reply, Stream
+from ollama_emulator.replies import TEXT, HttpReply, HttpStream
 
-Answer = Reply | Stream
+Answer = HttpReply | HttpStream
 
 
 @dataclass(slots=True)
-class Request:
+class HttpRequest:
     """One request; `body` is whole, or empty where `upload` gives it in pieces; `entry` is what the log says of it."""
 
     method: str
@@ -23,11 +23,11 @@ class Request:
     entry: dict[str, Any] = field(default_factory=dict)
 
 
-Handler = Callable[[Request], Awaitable[Answer]]
+Handler = Callable[[HttpRequest], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HttpLimits:
     """How much clients may ask of the server.
 
     Bytes of one JSON body, of all that are held at once (503 beyond), of an upload; connections at once; the seconds
@@ -41,6 +41,6 @@ class Limits:
     request_seconds: float = 60.0
 
 
-def plain(status: int, text: str, *headers: tuple[str, str]) -> Reply:
+def plain(status: int, text: str, *headers: tuple[str, str]) -> HttpReply:
     """Return a reply in plain text, as the daemon's router gives for unknown paths and methods."""
-    return Reply(status, text.encode(), TEXT, headers)
+    return HttpReply(status, text.encode(), TEXT, headers)

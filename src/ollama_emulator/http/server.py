@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from ollama_emulator.http.connection import Connection
-from ollama_emulator.http.exchange import BodyRoom, Exchange
-from ollama_emulator.http.messages import Handler, Limits, Request
+from ollama_emulator.http.connection import GoConnection
+from ollama_emulator.http.exchange import BodyRoom, HttpExchange
+from ollama_emulator.http.messages import Handler, HttpLimits, HttpRequest
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _KEPT_S = 10**6  # a client may be silent between two requests for as long as it likes
 
 
-class Server:
+class HttpServer:
     """A listener, its connections, and the ASGI application that they call: `handle` answers every request.
 
     `streams` says of a method and a path that the handler reads the body in pieces.
     """
 
-    def __init__(self, handle: Handler, streams: Callable[[str, str], bool], limits: Limits) -> None:
+    def __init__(self, handle: Handler, streams: Callable[[str, str], bool], limits: HttpLimits) -> None:
         self._handle = handle
         self._streams = streams
         self._limits = limits
@@ -63,7 +63,7 @@ class Server:
         config.load()
         loop = asyncio.get_running_loop()
         self._listener = await loop.create_server(
-            lambda: Connection(config, self._state, self._limits.connections), host, port, backlog=512
+            lambda: GoConnection(config, self._state, self._limits.connections), host, port, backlog=512
         )
         self._sweeper = asyncio.create_task(self._sweep())
         return int(self._listener.sockets[0].getsockname()[1])
@@ -79,8 +79,8 @@ class Server:
             connection.abort()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _open(self) -> Iterator[Connection]:
-        return (each for each in list(self._state.connections) if isinstance(each, Connection))
+    def _open(self) -> Iterator[GoConnection]:
+        return (each for each in list(self._state.connections) if isinstance(each, GoConnection))
 
     async def _sweep(self) -> None:
         """Close connections that take too long to send a request that they began."""
@@ -94,8 +94,8 @@ class Server:
     async def _serve(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         """Answer one request of a connection, as an ASGI application."""
         assert scope["type"] == "http"
-        connection: Connection = scope["state"]["connection"]
+        connection: GoConnection = scope["state"]["connection"]
         connection.task = asyncio.current_task()
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        request = Request(scope["method"], scope["raw_path"].decode("latin-1"), headers)
-        await Exchange(request, connection, receive, send, self._room).run(self._handle, self._streams)
+        request = HttpRequest(scope["method"], scope["raw_path"].decode("latin-1"), headers)
+        await HttpExchange(request, connection, receive, send, self._room).run(self._handle, self._streams)

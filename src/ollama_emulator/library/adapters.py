@@ -11,15 +11,15 @@ from model_files import safetensors
 from model_files.bounded import NotWeights
 from ollama_emulator.errors import ApiError
 from ollama_emulator.go.scan import GoError, exact
-from ollama_emulator.go.types import FLOAT32, Scalar, Struct, decode
+from ollama_emulator.go.types import FLOAT32, GoStruct, Scalar, decode
 from ollama_emulator.library import lora, store
 from ollama_emulator.library.cards import Card
 from ollama_emulator.library.store import Blob, Layer, Store, digest_in
 
 _CONVERTIBLE = ("llama", "gemma2")
 _UINT = Scalar("uint32", "uint", 32)
-_LORA = Struct("", {"rank": _UINT, "alpha": FLOAT32, "scale": FLOAT32})
-_CONFIG = Struct(
+_LORA = GoStruct("", {"rank": _UINT, "alpha": FLOAT32, "scale": FLOAT32})
+_CONFIG = GoStruct(
     "convert.AdapterParameters",
     {"lora_alpha": _UINT, "lora_layers": _UINT, "lora_parameters": _LORA, "num_key_value_heads": _UINT},
 )
@@ -95,7 +95,7 @@ async def _converted(
     return known or stored.put_card(digest, size, _card(blobs, base.architecture)), known is None
 
 
-def _write(path: Path, sides: list[lora.Side], alpha: float, base: Card, target: Any) -> str:
+def _write(path: Path, sides: list[lora.LoraMatrix], alpha: float, base: Card, target: Any) -> str:
     info = {"general.architecture": base.architecture, **base.info}
     return lora.converted(path, sides, alpha, info, target)
 

@@ -112,7 +112,7 @@ class Card:
         return dict(sorted(shown.items()))
 
 
-def of_header(header: gguf.Header) -> Card:
+def of_header(header: gguf.GgufHeader) -> Card:
     """The card of an uploaded file."""
     kind = gguf.FILE_TYPES.get(int(header.metadata.get("general.file_type", 1)), "F16")
     tensors = tuple({"name": each.name, "type": each.type, "shape": list(each.shape)} for each in header.tensors)

@@ -12,7 +12,7 @@ from typing import IO, Any
 from model_files import safetensors
 from model_files.bounded import NotWeights
 from ollama_emulator.library.quantizing import F16
-from ollama_emulator.library.rewriting import Writer, by_layer, word
+from ollama_emulator.library.rewriting import GgufWriter, by_layer, word
 
 _LARGEST = 8_000_000  # elements up to which an adapter is really converted, in Python
 _CODES = {"F32": ("f", 4), "F16": ("e", 2), "BF16": ("H", 2)}
@@ -32,7 +32,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class LoraMatrix:
     """One matrix of an adapter: its name in GGUF, torch's shape, its type, where it lies and how many heads turn it."""
 
     name: str
@@ -62,28 +62,28 @@ def renamed(name: str) -> str:
     return name
 
 
-def sides(path: Path, heads: tuple[int, int]) -> list[Side]:
+def sides(path: Path, heads: tuple[int, int]) -> list[LoraMatrix]:
     """The matrices of a safetensors file, in the order of the converted one; heads of queries and of keys."""
     turns = {"attn_q.weight.lora_a": heads[0], "attn_k.weight.lora_a": heads[1] or heads[0]}
     found = []
     for key, tensor in safetensors.read(path).tensors.items():
         name = renamed(key)
         turn = next((count for ending, count in turns.items() if name.endswith(ending)), 0)
-        found.append(Side(name, tensor.shape, tensor.dtype, tensor.start, turn))
+        found.append(LoraMatrix(name, tensor.shape, tensor.dtype, tensor.start, turn))
     return sorted(found, key=lambda side: by_layer(side.name))
 
 
-def can_convert(found: list[Side]) -> bool:
+def can_convert(found: list[LoraMatrix]) -> bool:
     """Whether the matrices are of kinds and of a size that are really converted."""
     plain = all(side.dtype in _CODES and len(side.shape) == 2 and _splits(side) for side in found)
     return plain and sum(prod(side.shape) for side in found) <= _LARGEST
 
 
-def _splits(side: Side) -> bool:
+def _splits(side: LoraMatrix) -> bool:
     return not side.heads or (not side.turned and side.shape[1] % (2 * side.heads) == 0)
 
 
-def converted(source: Path, found: list[Side], alpha: float, base: Mapping[str, Any], target: IO[bytes]) -> str:
+def converted(source: Path, found: list[LoraMatrix], alpha: float, base: Mapping[str, Any], target: IO[bytes]) -> str:
     """The adapter as a GGUF file of 16-bit matrices; its digest. `base` is the metadata of the weights it is for."""
     architecture = str(base["general.architecture"])
     keys = {
@@ -97,7 +97,7 @@ def converted(source: Path, found: list[Side], alpha: float, base: Mapping[str, 
     for key in (f"{architecture}.attention.head_count", f"{architecture}.attention.head_count_kv"):
         if isinstance(base.get(key), int):
             keys[key] = (4, struct.pack("<I", base[key]))
-    writer = Writer(target, [(key, *keys[key]) for key in sorted(keys)])
+    writer = GgufWriter(target, [(key, *keys[key]) for key in sorted(keys)])
     writer.tensors = [(side.name, side.written, F16, 2 * prod(side.shape)) for side in found]
     writer.head()
     with source.open("rb") as opened:
@@ -107,7 +107,7 @@ def converted(source: Path, found: list[Side], alpha: float, base: Mapping[str, 
     return writer.digest()
 
 
-def _halves(opened: IO[bytes], side: Side) -> bytes:
+def _halves(opened: IO[bytes], side: LoraMatrix) -> bytes:
     code, width = _CODES[side.dtype]
     count = prod(side.shape)
     data = opened.read(count * width)
@@ -125,7 +125,7 @@ def _halves(opened: IO[bytes], side: Side) -> bytes:
     return b"".join(_interleaved(packed, side)) if side.heads else packed
 
 
-def _interleaved(packed: bytes, side: Side) -> Iterator[bytes]:
+def _interleaved(packed: bytes, side: LoraMatrix) -> Iterator[bytes]:
     """The rows in the order in which llama.cpp's rotary positions want them."""
     rows, columns = side.shape
     half = columns // side.heads // 2

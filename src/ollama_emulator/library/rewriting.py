@@ -25,7 +25,7 @@ _LAYER = re.compile(r"blk\.(-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TensorPlace:
     """A tensor in a file: ggml's shape, the number of its type, where its bytes begin in the file."""
 
     name: str
@@ -43,11 +43,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class GgufParts:
     """A file's keys with the bytes of their values, and its tensors in order."""
 
     keys: list[tuple[str, int, bytes]]
-    tensors: list[Place]
+    tensors: list[TensorPlace]
 
     def number(self, key: str, default: int) -> int:
         """A key's value where it is a 32-bit number."""
@@ -55,27 +55,27 @@ class Parts:
         return int.from_bytes(found, "little") if found else default
 
 
-def parts(path: Path) -> Parts:
+def parts(path: Path) -> GgufParts:
     """A file taken apart. NotWeights when it is none, or when weights are missing in it."""
     header = gguf.read(path, arrays=False)
     if header.cut is not None:
         raise NotWeights("its data is not within the file", header.cut.name)
     with path.open("rb") as source:
-        return _Reader(source.read(header.data)).parts(header.data)
+        return _HeaderWalk(source.read(header.data)).parts(header.data)
 
 
-class _Reader:
+class _HeaderWalk:
     """Goes over a header that was found to be whole."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 4
 
-    def parts(self, start: int) -> Parts:
+    def parts(self, start: int) -> GgufParts:
         self._number("<I")
         tensors, pairs = self._number("<Q"), self._number("<Q")
         keys = [self._key() for _ in range(pairs)]
-        return Parts(keys, [self._tensor(start) for _ in range(tensors)])
+        return GgufParts(keys, [self._tensor(start) for _ in range(tensors)])
 
     def _number(self, code: str) -> int:
         (value,) = struct.unpack_from(code, self._data, self._at)
@@ -106,10 +106,10 @@ class _Reader:
         else:
             self._at += _SIZES[kind]
 
-    def _tensor(self, start: int) -> Place:
+    def _tensor(self, start: int) -> TensorPlace:
         name = self._text()
         shape = tuple(self._number("<Q") for _ in range(self._number("<I")))
-        return Place(name, shape, self._number("<I"), start + self._number("<Q"))
+        return TensorPlace(name, shape, self._number("<I"), start + self._number("<Q"))
 
 
 def by_layer(name: str) -> tuple[int, str]:
@@ -119,7 +119,7 @@ def by_layer(name: str) -> tuple[int, str]:
 
 
 @dataclass(slots=True)
-class Writer:
+class GgufWriter:
     """A file in the making, of version 3; `digest` is its SHA-256 when all is written."""
 
     target: IO[bytes]
@@ -184,7 +184,7 @@ def can_shrink(path: Path, wanted: str) -> bool:
     return all(quantizing.can_write(kind) and before in (F16, F32) for before, kind in changed)
 
 
-def _planned(found: Parts, wanted: str | None) -> list[tuple[Place, int]]:
+def _planned(found: GgufParts, wanted: str | None) -> list[tuple[TensorPlace, int]]:
     """The tensors in the order of the new file, each with its type there."""
     tensors = sorted(found.tensors, key=lambda tensor: by_layer(tensor.name))
     if wanted is None:
@@ -193,13 +193,13 @@ def _planned(found: Parts, wanted: str | None) -> list[tuple[Place, int]]:
     return list(zip(tensors, chosen, strict=True))
 
 
-def _rewritten(source: Path, found: Parts, target: IO[bytes], wanted: str | None) -> str:
+def _rewritten(source: Path, found: GgufParts, target: IO[bytes], wanted: str | None) -> str:
     file_type = quantizing.FILE_TYPES[wanted] if wanted else found.number("general.file_type", 1)
     keys = [key for key in found.keys if key[0] not in _MOVED]
     keys.append((_MOVED[0], 4, struct.pack("<I", 2)))
     keys.append((_MOVED[1], 4, struct.pack("<I", file_type)))
     planned = _planned(found, wanted)
-    writer = Writer(target, keys)
+    writer = GgufWriter(target, keys)
     for tensor, kind in planned:
         size = tensor.size if kind == tensor.kind else replace(tensor, kind=kind).size
         writer.tensors.append((tensor.name, tensor.shape, kind, size))
@@ -221,7 +221,7 @@ def _chunks(opened: IO[bytes], size: int) -> Iterator[bytes]:
         yield data
 
 
-def _rows(opened: IO[bytes], tensor: Place, kind: int) -> Iterator[bytes]:
+def _rows(opened: IO[bytes], tensor: TensorPlace, kind: int) -> Iterator[bytes]:
     code, width = ("e", 2) if tensor.kind == F16 else ("f", 4)
     for row in range(prod(tensor.shape[1:])):
         data = opened.read(tensor.shape[0] * width)

@@ -90,7 +90,7 @@ class Slots:
 
     __slots__ = ("_runner", "_waiting", "many", "used")
 
-    def __init__(self, runner: Runner, many: int) -> None:
+    def __init__(self, runner: ModelRunner, many: int) -> None:
         self._runner = runner
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.many = many
@@ -139,7 +139,7 @@ class Slots:
 
 
 @dataclass(slots=True)
-class Runner:
+class ModelRunner:
     """One process of the simulated machine, started for the model of `ask`; `refs` counts the requests that hold it.
 
     `expires_ns` is what /api/ps says (None until it was idle once), `armed_ns` when an idle one goes. `dead` is a

@@ -15,8 +15,8 @@ from ollama_emulator.go.json import stamp
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine import memory
 from ollama_emulator.machine.memory import Footprint, OutOfMemory
-from ollama_emulator.machine.runners import Ask, Runner
-from ollama_emulator.options import FOR_EVER, Settings
+from ollama_emulator.machine.runners import Ask, ModelRunner
+from ollama_emulator.options import FOR_EVER, DaemonSettings
 
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
 GONE = "llama-server process has terminated: exit status 1"
@@ -43,7 +43,7 @@ class _Pending:
 
     ask: Ask
     keep_alive_ns: int | None
-    answer: asyncio.Future[Runner]
+    answer: asyncio.Future[ModelRunner]
     trouble: Trouble | None
     retried: bool = False
 
@@ -55,9 +55,9 @@ class Lease:
     scheduler: Scheduler
     ask: Ask
     keep_alive_ns: int | None
-    _runner: Runner | None = None
+    _runner: ModelRunner | None = None
 
-    async def __aenter__(self) -> Runner:
+    async def __aenter__(self) -> ModelRunner:
         self._runner = await self.scheduler.acquire(self.ask, self.keep_alive_ns)
         return self._runner
 
@@ -77,11 +77,11 @@ class Scheduler:
     when somebody looks.
     """
 
-    settings: Settings
+    settings: DaemonSettings
     clock: Clock
     vram: int = 8 * memory.GIB
     load_s: float = 0.0
-    runners: dict[str, Runner] = field(default_factory=dict)
+    runners: dict[str, ModelRunner] = field(default_factory=dict)
     loads: int = 0
     trouble: Trouble | None = None
     delay_s: float = 0.0
@@ -105,7 +105,7 @@ class Scheduler:
         """Hold the runner of a request, loaded if need be; ApiError when the queue is full or the load fails."""
         return Lease(self, ask, keep_alive_ns)
 
-    async def acquire(self, ask: Ask, keep_alive_ns: int | None) -> Runner:
+    async def acquire(self, ask: Ask, keep_alive_ns: int | None) -> ModelRunner:
         """A runner that serves the request, held until `release`; who is cancelled while it loads aborts the load."""
         trouble, self.trouble = self.trouble, None
         resident = self._resident(ask.model.base)
@@ -124,7 +124,7 @@ class Scheduler:
                 self.release(answer.result())  # it came as the client left
             raise
 
-    def release(self, runner: Runner) -> None:
+    def release(self, runner: ModelRunner) -> None:
         """A request has ended; the last one starts the keep-alive."""
         runner.refs -= 1
         if runner.refs:
@@ -170,14 +170,14 @@ class Scheduler:
 
     # holding and letting go
 
-    def _hold(self, runner: Runner, keep_alive_ns: int | None) -> Runner:
+    def _hold(self, runner: ModelRunner, keep_alive_ns: int | None) -> ModelRunner:
         runner.refs += 1
         runner.armed_ns = None
         if keep_alive_ns is not None:
             runner.keep_alive_ns = keep_alive_ns
         return runner
 
-    def _resident(self, base: str) -> Runner | None:
+    def _resident(self, base: str) -> ModelRunner | None:
         self._expire()
         return self.runners.get(base)
 
@@ -193,14 +193,14 @@ class Scheduler:
             if runner.armed_ns is not None and runner.armed_ns <= now:
                 self._unload(runner)
 
-    def _expel(self, runner: Runner) -> None:
+    def _expel(self, runner: ModelRunner) -> None:
         """Make it go: now when idle, else with its last request, unless one with a keep-alive of its own joins it."""
         runner.keep_alive_ns = 0
         runner.armed_ns = None
         if not runner.refs:
             self._unload(runner)
 
-    def _unload(self, runner: Runner) -> None:
+    def _unload(self, runner: ModelRunner) -> None:
         if self.runners.get(runner.ask.model.base) is runner:
             del self.runners[runner.ask.model.base]
             self._unloads += 1
@@ -243,7 +243,7 @@ class Scheduler:
                 answer.set_exception(defect)
             raise
 
-    async def _found(self, pending: _Pending) -> Runner | None:
+    async def _found(self, pending: _Pending) -> ModelRunner | None:
         """One step towards a runner: the resident one, a victim unloaded, or a load; None asks for another step."""
         resident = self._resident(pending.ask.model.base)
         if resident is not None:
@@ -256,7 +256,7 @@ class Scheduler:
             return await self._load(pending)
         return None
 
-    async def _gone(self, victim: Runner) -> None:
+    async def _gone(self, victim: ModelRunner) -> None:
         """Expel a runner and wait until any has been unloaded: its requests end, or another's time is over."""
         before = self._unloads
         self._expel(victim)
@@ -270,7 +270,7 @@ class Scheduler:
             await _first(waits)
             self._expire()
 
-    def _victim(self) -> Runner:
+    def _victim(self) -> ModelRunner:
         """The idle runner with the shortest keep-alive, ties by blob; where all are busy, the first of all."""
         order = sorted(self.runners.values(), key=lambda runner: (runner.keep_alive_ns, runner.ask.model.base))
         return next((runner for runner in order if not runner.refs), order[0])
@@ -300,7 +300,7 @@ class Scheduler:
     def _slots(self, ask: Ask) -> int:
         return 1 if ask.lone else self.settings.parallel
 
-    async def _load(self, pending: _Pending) -> Runner | None:
+    async def _load(self, pending: _Pending) -> ModelRunner | None:
         """Start a runner; None where the client left meanwhile, or where the load is worth another try."""
         self.loads += 1
         self.loading = pending.ask
@@ -355,7 +355,7 @@ class Scheduler:
         pending.retried = lower is not None or bool(self.runners)
         return pending.retried
 
-    def _made(self, pending: _Pending) -> Runner:
+    def _made(self, pending: _Pending) -> ModelRunner:
         ask, free = pending.ask, self._free()
         slots = self._slots(ask)
         size = memory.footprint(ask.weights, ask.model.card, ask.window, slots, self.settings.cache_type)
@@ -364,7 +364,7 @@ class Scheduler:
         if pending.trouble is not None:
             where = Footprint(size, min(where.on_card, int(size * pending.trouble.share)))
         kept = self.settings.keep_alive_ns if pending.keep_alive_ns is None else pending.keep_alive_ns
-        return Runner(ask, where, slots, kept, self._expected(ask)[0], on_card=bool(layers))
+        return ModelRunner(ask, where, slots, kept, self._expected(ask)[0], on_card=bool(layers))
 
 
 async def _first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | None = None) -> None:
@@ -377,7 +377,7 @@ async def _first(waits: list[asyncio.Future[Any]], keep: asyncio.Future[Any] | N
                 wait.cancel()
 
 
-def _row(runner: Runner, now_ns: int) -> dict[str, Any]:
+def _row(runner: ModelRunner, now_ns: int) -> dict[str, Any]:
     model = runner.ask.model
     return {
         "name": model.name.display,

@@ -9,7 +9,7 @@ from itertools import chain, cycle, islice
 from typing import Any
 
 from ollama_emulator.errors import ApiError
-from ollama_emulator.faults import Fault
+from ollama_emulator.faults import InjectedFault
 from ollama_emulator.go import json as gojson
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine.runners import Ask
@@ -19,7 +19,7 @@ from ollama_emulator.requests import Fields
 from ollama_emulator.schemas import grammars, instances, schema
 from ollama_emulator.speech import language, sources, tokens
 from ollama_emulator.speech.authoring import authors, gadgets, orders
-from ollama_emulator.speech.authoring.authors import Reply, Roster
+from ollama_emulator.speech.authoring.authors import AuthorReply, Roster
 from ollama_emulator.templating import templates
 
 _FORMAT = 'invalid format: {}; expected "json" or a valid JSON Schema object'
@@ -29,7 +29,7 @@ _MOST = 10  # windows that an answer without a limit may fill
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AnswerPlan:
     """What is answered: the pieces, why they end, and what prompt and answer count. `endless` says them over and over.
 
     `unseen` tokens are counted and never shown: the one that ends an answer by itself, those of tool calls. `apart`:
@@ -95,11 +95,11 @@ class Manner:
 
     sorted_keys: bool = False
     on_and_on: bool = False
-    fault: Fault | None = None
+    fault: InjectedFault | None = None
     roster: Roster = field(default_factory=Roster)
 
 
-def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
+def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerPlan:
     """Read the prompt and find the words; ApiError where the prompt does not fit, or the format is none."""
     model, fault = ask.model, manner.fault
     form = None if _thinks_on(ask.model, fields, prompt, manner) else wanted_format(fields)
@@ -113,7 +113,7 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> Turn:
     sampling.within_limits(options)
     found = rendering.read(ask, prompt, fields, options.get("num_keep"), fault)
     source = sources.gather(found.messages, (model.name.key, form, options.get("seed"), fields.get("tools")))
-    turn = _said(_Asked(model, fields, form, found.messages), source, manner)
+    turn = _said(_Question(model, fields, form, found.messages), source, manner)
     aloud = not (manner.on_and_on and _opened(model, fields, prompt))
     if form and turn.thinking and not prompt.native and all(templates.parse(model.template).tags):
         second = rendering.after(ask, prompt, fields, "".join(turn.thinking))
@@ -140,7 +140,7 @@ def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """Who is asked for what: the fields of the request, the format that counts, the messages that were read."""
 
     model: Model
@@ -149,7 +149,7 @@ class _Asked:
     messages: Sequence[Mapping[str, Any]]
 
 
-def _said(asked: _Asked, source: sources.Sources, manner: Manner) -> Turn:
+def _said(asked: _Question, source: sources.Sources, manner: Manner) -> AnswerPlan:
     """The whole answer, without a limit."""
     thinking: Sequence[str] = ()
     fields = asked.fields
@@ -158,13 +158,13 @@ def _said(asked: _Asked, source: sources.Sources, manner: Manner) -> Turn:
     calls = () if asked.form or manner.on_and_on else _tool_calls(fields.get("tools", []), source)
     if calls:
         written = tokens.pieces(json.dumps(calls[0]["function"]))
-        return Turn(thinking, (), "stop", 0, tool_calls=calls, unseen=len(written) + 1)
-    reply = _coded(asked, source, manner) or Reply(_words(asked.form, source, manner.sorted_keys))
+        return AnswerPlan(thinking, (), "stop", 0, tool_calls=calls, unseen=len(written) + 1)
+    reply = _coded(asked, source, manner) or AuthorReply(_words(asked.form, source, manner.sorted_keys))
     pieces = tokens.pieces(_spoilt(reply.text, manner.fault))
-    return Turn(thinking, pieces, "stop", 0, unseen=1, again=reply.again)
+    return AnswerPlan(thinking, pieces, "stop", 0, unseen=1, again=reply.again)
 
 
-def _coded(asked: _Asked, source: sources.Sources, manner: Manner) -> Reply | None:
+def _coded(asked: _Question, source: sources.Sources, manner: Manner) -> AuthorReply | None:
     """What an author writes: the one that a fault names, else whose turn it is; None where no code is asked for."""
     shape = orders.shape_of(asked.form)
     if shape is None:
@@ -232,7 +232,7 @@ def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str
     return ()
 
 
-def _spoilt(text: str, fault: Fault | None) -> str:
+def _spoilt(text: str, fault: InjectedFault | None) -> str:
     """The words as a fault leaves them; `blanks` and `repeat` go on until the limit."""
     if fault is None:
         return text
@@ -257,7 +257,7 @@ class _Free:
     on_and_on: bool
 
 
-def _limited(turn: Turn, budget: _Budget, options: Mapping[str, Any], free: _Free) -> Turn:
+def _limited(turn: AnswerPlan, budget: _Budget, options: Mapping[str, Any], free: _Free) -> AnswerPlan:
     """The turn cut at a stop sequence, and at its limit."""
     turn = replace(turn, prompt_tokens=budget.prompt_tokens)
     text = "".join(turn.pieces)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ollama_emulator.errors import ApiError
-from ollama_emulator.faults import Fault
+from ollama_emulator.faults import InjectedFault
 from ollama_emulator.go.go_values import marshalled
 from ollama_emulator.go.lex import Malformed
 from ollama_emulator.library.models import PROMPT_ALONE, Model
@@ -116,7 +116,7 @@ def counted(ask: Ask) -> Vocabulary:
     return vocabulary.of(ask.model.base, ask.model.card)
 
 
-def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: Fault | None) -> Read:
+def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: InjectedFault | None) -> Read:
     """What of a prompt is read. ApiError 400 where it neither fits nor may be cut."""
     if fault is not None and fault.do == "overflow":
         raise too_long(int(fault.number("n_prompt_tokens", ask.window + 1)), int(fault.number("n_ctx", ask.window)))

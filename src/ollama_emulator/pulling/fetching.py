@@ -48,7 +48,7 @@ def near(host: str) -> bool:
 
 
 @dataclass(slots=True)
-class Reply:
+class RegistryReply:
     """A reply whose body is still to come; `read_s` bounds the wait for each piece of it."""
 
     status: int
@@ -88,7 +88,7 @@ class Reply:
 @asynccontextmanager
 async def fetch(
     method: str, url: str, headers: Mapping[str, str] | None = None, read_s: float | None = None
-) -> AsyncIterator[Reply]:
+) -> AsyncIterator[RegistryReply]:
     """One request on a connection of its own. Broken where there is no reply, or the address is another machine's."""
     try:
         parsed = parts_of(url)
@@ -142,12 +142,12 @@ def _trusted() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-async def _begun(wire: h11.Connection, reader: asyncio.StreamReader, url: str, read_s: float | None) -> Reply:
+async def _begun(wire: h11.Connection, reader: asyncio.StreamReader, url: str, read_s: float | None) -> RegistryReply:
     while True:
         event = await _event(wire, reader, read_s)
         if isinstance(event, h11.Response):
             headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in event.headers}
-            return Reply(event.status_code, headers, url, wire, reader, read_s)
+            return RegistryReply(event.status_code, headers, url, wire, reader, read_s)
         if not isinstance(event, h11.InformationalResponse):
             raise ConnectionAbortedError
 

@@ -28,7 +28,7 @@ _STOPS = {LLAMA: ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"], CHA
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegistryEntry:
     """One model that can be pulled; `size` is the bytes of its weights.
 
     `error` is what the registry says instead of serving it; `fails_at` cuts the download after that many bytes, `cuts`
@@ -86,7 +86,7 @@ class Entry:
         return Card(info, self.parameters, self.quantization, (), self.label, self.thinking)
 
 
-_LLAMA_8B = Entry(
+_LLAMA_8B = RegistryEntry(
     "llama3.1:8b-instruct-q4_K_M",
     "llama",
     8_030_261_248,
@@ -100,7 +100,7 @@ _LLAMA_8B = Entry(
     131_072,
     4096,
 )
-_LLAMA_3B = Entry(
+_LLAMA_3B = RegistryEntry(
     "llama3.2:3b-instruct-q4_K_M",
     "llama",
     3_212_749_888,
@@ -114,26 +114,26 @@ _LLAMA_3B = Entry(
     131_072,
     3072,
 )
-_LLAMA_1B = Entry(
+_LLAMA_1B = RegistryEntry(
     "llama3.2:1b-instruct-q8_0", "llama", 1_235_814_432, "1.2B", "Q8_0", 1_321_082_688, 16, 32, 8, 64, 131_072, 2048
 )
-_QWEN_7B = Entry(
+_QWEN_7B = RegistryEntry(
     "qwen2.5:7b-instruct-q4_K_M", "qwen2", 7_615_616_512, "7.6B", "Q4_K_M", 4_683_073_184, 28, 28, 4, 128, 32_768, 3584,
     _CHATML_TOOLS,
 )  # fmt: skip
-_QWEN_CODER = Entry(
+_QWEN_CODER = RegistryEntry(
     "qwen2.5-coder:7b-instruct-q4_K_M", "qwen2", 7_615_616_512, "7.6B", "Q4_K_M", 4_683_074_240, 28, 28, 4, 128, 32_768,
     3584, _CHATML_TOOLS,
 )  # fmt: skip
-_QWEN_4B = Entry(
+_QWEN_4B = RegistryEntry(
     "qwen3:4b", "qwen3", 4_022_468_096, "4.0B", "Q4_K_M", 2_497_281_120, 36, 32, 8, 128, 40_960, 2560, _CHATML_TOOLS,
     thinking=True,
 )  # fmt: skip
-_MINILM = Entry(
+_MINILM = RegistryEntry(
     "all-minilm:latest", "bert", 22_565_376, "23M", "F16", 45_960_996, 6, 12, 12, 32, 512, 384, "", {"num_ctx": 256},
     embeds=True,
 )  # fmt: skip
-_NOMIC = Entry(
+_NOMIC = RegistryEntry(
     "nomic-embed-text:latest", "nomic-bert", 136_727_040, "137M", "F16", 274_290_656, 12, 12, 12, 64, 2048, 768, "",
     {"num_ctx": 8192}, embeds=True,
 )  # fmt: skip
@@ -160,14 +160,14 @@ class Registry:
     often each was cut, and `downloads` has what comes down now from registries that are really there.
     """
 
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, RegistryEntry] = field(default_factory=dict)
     offline: bool = False
     pulled: Counter[str] = field(default_factory=Counter)
     partial: dict[str, int] = field(default_factory=dict)
     cut: Counter[str] = field(default_factory=Counter)
     downloads: dict[str, Any] = field(default_factory=dict)
 
-    def find(self, name: Name, scheme: str = "https") -> Entry | str:
+    def find(self, name: Name, scheme: str = "https") -> RegistryEntry | str:
         """The entry, or the text of the error that a pull of it ends with."""
         url = f"{scheme}://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
         where = name.host.partition(":")[0]
@@ -179,7 +179,7 @@ class Registry:
             return entry.error or entry
         return ABSENT if name.host == HOST else unreached
 
-    def add(self, entry: Entry, alias: str = "") -> None:
+    def add(self, entry: RegistryEntry, alias: str = "") -> None:
         """Serve one more model, replacing one of that name."""
         name = parse(alias or entry.name)
         if name is None:
@@ -248,7 +248,10 @@ def _refuse_unknown(document: Any) -> None:
     """ValueError for a key that means nothing: a misspelt one would otherwise be silence."""
     for what, described, known in [
         ("key", document, _KEYS),
-        *(("field of a model", each, {"like", *Entry.__dataclass_fields__}) for each in document.get("models", [])),
+        *(
+            ("field of a model", each, {"like", *RegistryEntry.__dataclass_fields__})
+            for each in document.get("models", [])
+        ),
     ]:
         unknown = sorted(set(described) - set(known))
         if unknown:
@@ -262,16 +265,16 @@ def _key(text: str) -> str:
     return name.key
 
 
-def _entry(registry: Registry, described: dict[str, Any]) -> Entry:
+def _entry(registry: Registry, described: dict[str, Any]) -> RegistryEntry:
     like = described.pop("like", None)
     if like is None:
-        return Entry(**described)
+        return RegistryEntry(**described)
     known = registry.entries[_key(like)]
-    fields = {name: getattr(known, name) for name in Entry.__dataclass_fields__}
-    return Entry(**(fields | described))
+    fields = {name: getattr(known, name) for name in RegistryEntry.__dataclass_fields__}
+    return RegistryEntry(**(fields | described))
 
 
-def parameters(entry: Entry) -> dict[str, Any]:
+def parameters(entry: RegistryEntry) -> dict[str, Any]:
     """The PARAMETER layer that comes with a model."""
     stops = _STOPS.get(entry.template, _STOPS[CHATML] if "im_start" in entry.template else [])
     return {**({"stop": stops} if stops else {}), **entry.params}

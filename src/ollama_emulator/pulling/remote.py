@@ -9,19 +9,19 @@ from urllib.parse import urlsplit
 
 from ollama_emulator.go.json import quote
 from ollama_emulator.go.scan import EMPTY, GoError, exact
-from ollama_emulator.go.types import STRING, Scalar, Slice, Struct, decode
+from ollama_emulator.go.types import STRING, GoStruct, Scalar, Slice, decode
 from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.store import MANIFEST, Layer, layer_of
-from ollama_emulator.pulling.fetching import Broken, Reply, fetch
+from ollama_emulator.pulling.fetching import Broken, RegistryReply, fetch
 
 REDIRECTS = 10
 _MOST_LAYERS = 1000
 _MANIFEST_BYTES = 4 << 20
-_LAYER = Struct(
+_LAYER = GoStruct(
     "manifest.Layer",
     {"mediaType": STRING, "digest": STRING, "size": Scalar("int64", "int"), "from": STRING, "name": STRING},
 )
-_MANIFEST = Struct(
+_MANIFEST = GoStruct(
     "manifest.Manifest",
     {
         "schemaVersion": Scalar("int", "int"),
@@ -33,7 +33,7 @@ _MANIFEST = Struct(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RemoteModel:
     """One model in a registry; `most` bounds a layer in bytes."""
 
     name: Name
@@ -61,7 +61,7 @@ class Told:
         return self.body.decode("utf-8", "replace")
 
 
-async def manifest(source: Source) -> tuple[bytes, list[Layer]]:
+async def manifest(source: RemoteModel) -> tuple[bytes, list[Layer]]:
     """The manifest's text and its layers, the configuration last. Broken where it cannot be had or is none."""
     told = await asked("GET", source.url("manifests", source.name.tag), {"Accept": MANIFEST})
     return told.body, await asyncio.to_thread(_layers, told.body)  # a thousand of them are not read on the loop
@@ -127,7 +127,7 @@ async def once(method: str, url: str, headers: dict[str, str] | None = None, *, 
         return Told(reply.status, reply.location, reply.length, reply.headers.get("www-authenticate", ""), body)
 
 
-async def _body(reply: Reply) -> bytes:
+async def _body(reply: RegistryReply) -> bytes:
     body = bytearray()
     async for piece in reply.pieces():
         body += piece

@@ -17,7 +17,7 @@ from ollama_emulator.library.store import Layer, Store, digest_in
 from ollama_emulator.pulling import remote
 from ollama_emulator.pulling.fetching import Broken, Stalled, fetch, near
 from ollama_emulator.pulling.registry import Registry
-from ollama_emulator.pulling.remote import REDIRECTS, Source
+from ollama_emulator.pulling.remote import REDIRECTS, RemoteModel
 
 TICK_S = 0.06
 _PARTS = 16
@@ -28,7 +28,7 @@ _DIRECT_S = 30.0  # in which the address that a layer really has is to be known
 
 
 @dataclass(slots=True)
-class Part:
+class LayerPart:
     """A stretch of a layer, downloaded by itself; `done` bytes of it are there."""
 
     number: int
@@ -41,12 +41,12 @@ class Part:
 class Download:
     """One layer on its way, for every pull that waits for it; when the last of them leaves it stops, and can go on."""
 
-    source: Source
+    source: RemoteModel
     layer: Layer
     store: Store
     registry: Registry
     clock: Clock
-    parts: list[Part] = field(default_factory=list)
+    parts: list[LayerPart] = field(default_factory=list)
     waiting: int = 0
     task: asyncio.Task[None] | None = None
 
@@ -74,7 +74,8 @@ class Download:
             raise Broken(f"a layer of {length} bytes is refused: this emulator takes up to {self.source.most}")
         size = max(_SMALLEST_PART, min(length // _PARTS, _LARGEST_PART))
         self.parts = [
-            Part(number, offset, min(size, length - offset)) for number, offset in enumerate(range(0, length, size))
+            LayerPart(number, offset, min(size, length - offset))
+            for number, offset in enumerate(range(0, length, size))
         ]
         for part in self.parts:
             self._keep(part)
@@ -83,10 +84,10 @@ class Download:
         path = self.store.partial(self.layer.digest)
         for kept in sorted(path.parent.glob(f"{path.name}-*")):
             found = json.loads(kept.read_text("utf-8"))
-            part = Part(found["N"], found["Offset"], found["Size"], found["Completed"] if path.exists() else 0)
+            part = LayerPart(found["N"], found["Offset"], found["Size"], found["Completed"] if path.exists() else 0)
             self.parts.append(part)
 
-    def _keep(self, part: Part) -> None:
+    def _keep(self, part: LayerPart) -> None:
         """Write down how far a part is, as the daemon does."""
         kept = {"N": part.number, "Offset": part.offset, "Size": part.size, "Completed": part.done}
         self.store.partial(self.layer.digest, part.number).write_text(json.dumps(kept) + "\n", "utf-8")
@@ -123,7 +124,7 @@ class Download:
                     raise Broken("context deadline exceeded") from None
                 await self.clock.sleep(pause)
 
-    async def _part(self, url: str, part: Part, target: IO[bytes], limit: asyncio.Semaphore) -> None:
+    async def _part(self, url: str, part: LayerPart, target: IO[bytes], limit: asyncio.Semaphore) -> None:
         fault = Broken("EOF")
         tries = 0
         async with limit:
@@ -140,7 +141,7 @@ class Download:
                     return
         raise Broken(f"max retries exceeded: {fault}")
 
-    async def _fetch(self, url: str, part: Part, target: IO[bytes]) -> None:
+    async def _fetch(self, url: str, part: LayerPart, target: IO[bytes]) -> None:
         """Bytes of a part from where it stands; what came stays, however it ends."""
         wanted = {"Range": f"bytes={part.offset + part.done}-{part.offset + part.size - 1}"}
         try:

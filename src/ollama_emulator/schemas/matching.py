@@ -31,7 +31,7 @@ class _State:
 
 
 @dataclass(slots=True)
-class Machine:
+class Automaton:
     """A pattern as places and ways between them; the last place of all is the end."""
 
     states: list[_State] = field(default_factory=list)
@@ -181,12 +181,12 @@ def parsed(pattern: str) -> Any:
 
 
 @short(256, _KEPT)
-def machine(pattern: str) -> Machine | None:
+def machine(pattern: str) -> Automaton | None:
     """The machine of a pattern; None for one that looks about, refers back, has flags, or is too large."""
     tree = parsed(pattern)
     if tree is None or tree.state.flags & (IGNORECASE | MULTILINE | VERBOSE):
         return None
-    made = Machine()
+    made = Automaton()
     made.add([])
     try:
         made.start = made.all(tree, 0)

@@ -33,7 +33,7 @@ class SchemaRefused(ApiError):
 
 def bounded(schema: Mapping[str, Any]) -> None:
     """ApiError 400 for a schema that the emulator lays together in too many steps."""
-    _unfold(schema, schema, _Room(_PARTS))
+    _unfold(schema, schema, _SizeLeft(_PARTS))
 
 
 def excessive(what: str) -> ApiError:
@@ -47,11 +47,11 @@ def unfit(fault: Exception) -> ApiError:
 
 
 @dataclass(slots=True)
-class _Room:
+class _SizeLeft:
     left: int
 
 
-def _unfold(schema: Any, root: Mapping[str, Any], room: _Room) -> None:
+def _unfold(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
     """ApiError 400 where laying the `allOf` parts of a schema together takes too many steps: each may double them."""
     if not isinstance(schema, dict):
         return
@@ -61,7 +61,7 @@ def _unfold(schema: Any, root: Mapping[str, Any], room: _Room) -> None:
         _unfold(inner, root, room)
 
 
-def _lay(schema: Any, root: Mapping[str, Any], room: _Room) -> None:
+def _lay(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
     room.left -= 1
     if room.left < 0:
         raise excessive(f"schema of more than {_PARTS} parts")

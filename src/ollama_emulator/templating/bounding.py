@@ -28,7 +28,7 @@ class NotRendered(Exception):
 
 
 @dataclass(slots=True)
-class Budget:
+class RenderBudget:
     """What a rendering may still do."""
 
     steps: int = STEPS
@@ -88,13 +88,13 @@ def number(value: Any) -> Any:
     return value
 
 
-def budget_of(context: Context) -> Budget:
+def budget_of(context: Context) -> RenderBudget:
     """The budget of a rendering."""
-    found: Budget = context.parent[BUDGET]
+    found: RenderBudget = context.parent[BUDGET]
     return found
 
 
-class Bounded:
+class BoundedFunctions:
     """The functions that `Bounds` puts into a template; the environment has them."""
 
     def bound_each(self, context: Context, items: Iterable[Any]) -> Iterator[Any]:
@@ -134,7 +134,7 @@ class Bounded:
         return "".join(texts)
 
 
-class Bounds(NodeTransformer):
+class BoundInserter(NodeTransformer):
     """Puts the bounds into a parsed template."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the visitor's name for it, here and below

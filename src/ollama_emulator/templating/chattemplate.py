@@ -13,7 +13,16 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-from ollama_emulator.templating.bounding import BUDGET, Bounded, Bounds, Budget, NotRendered, budget_of, number, sized
+from ollama_emulator.templating.bounding import (
+    BUDGET,
+    BoundedFunctions,
+    BoundInserter,
+    NotRendered,
+    RenderBudget,
+    budget_of,
+    number,
+    sized,
+)
 
 #: What the runner takes where the weights have none.
 CHATML = (
@@ -57,12 +66,12 @@ def _raise(text: str = "") -> None:
     raise NotRendered(text)
 
 
-class _Environment(Bounded, ImmutableSandboxedEnvironment):
+class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(("+", "*", "**", "%"))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
-        bounded: nodes.Template = Bounds().visit(tree)
+        bounded: nodes.Template = BoundInserter().visit(tree)
         return bounded
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -136,7 +145,7 @@ def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str,
 
     `given` holds what else it may ask for: tools, bos_token, eos_token, enable_thinking and the like.
     """
-    names: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **given, BUDGET: Budget()}
+    names: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **given, BUDGET: RenderBudget()}
     out: list[str] = []
     size = 0
     try:

@@ -8,10 +8,21 @@ from itertools import groupby
 from typing import Any
 
 from ollama_emulator.go import parse as goparse
-from ollama_emulator.go.execute import Run
-from ollama_emulator.go.go_values import Items, Ordered, Rows, Struct, Table, Types, floated
+from ollama_emulator.go.execute import TemplateRun
+from ollama_emulator.go.go_values import Items, JsonMap, Ordered, Rows, StructValue, Types, floated
 from ollama_emulator.go.lex import Malformed
-from ollama_emulator.go.tree import Action, Branch, Call, Command, Field, Node, Pipe, Text, Tree, walk
+from ollama_emulator.go.tree import (
+    ActionNode,
+    BranchNode,
+    CallNode,
+    CommandNode,
+    FieldNode,
+    Node,
+    PipeNode,
+    TextNode,
+    Tree,
+    walk,
+)
 from ollama_emulator.remembering import short
 from ollama_emulator.templating import chatformats
 
@@ -67,12 +78,12 @@ class Template:
         common = {"Think": values.think, "ThinkLevel": values.level, "IsThinkSet": values.think_set}
         if values.prompt and values.suffix:
             data = {"Prompt": values.prompt, "Suffix": values.suffix, _RESPONSE: "", **common}
-            return Run(self.tree, data).text(self.tree.root)
+            return TemplateRun(self.tree, data).text(self.tree.root)
         system, messages = collated(values.messages)
         if "messages" in self.names:
             data = {"System": system, "Messages": Items("[]*template.templateMessage", [*map(_message, messages)])}
             data |= {"Tools": tools_of(values.tools), _RESPONSE: "", **common}
-            return Run(self.tree, data).text(self.tree.root)
+            return TemplateRun(self.tree, data).text(self.tree.root)
         return self._older(messages, common)
 
     def _older(self, messages: Sequence[Message], common: dict[str, Any]) -> str:
@@ -83,12 +94,12 @@ class Template:
             role, content = message.get("role"), str(message.get("content") or "")
             full = bool(turn[_RESPONSE]) or (role == "system" and bool(turn["Prompt"]))
             if role in ("system", "user") and full:
-                out.append(Run(self.tree, {**turn, **common}).text(self.tree.root))
+                out.append(TemplateRun(self.tree, {**turn, **common}).text(self.tree.root))
                 turn = dict.fromkeys(turn, "")
             slot = {"system": "System", "user": "Prompt", "assistant": _RESPONSE}.get(str(role))
             if slot is not None:
                 turn[slot] = content
-        last = Run(self.tree, {**turn, **common}, fresh=True)
+        last = TemplateRun(self.tree, {**turn, **common}, fresh=True)
         return "".join(out) + last.text(_until_response(self.tree.root))
 
 
@@ -108,12 +119,12 @@ def parse(text: str) -> Template:
     """A template ready to render. Malformed with Go's text."""
     tree = goparse.parse(text)
     for nodes in (tree.root, *tree.defined.values()):
-        if any(isinstance(node, Call) and node.pipe is None for node in walk(nodes)):
+        if any(isinstance(node, CallNode) and node.pipe is None for node in walk(nodes)):
             raise Malformed("undefined template specified")
     names = tree.names()
     if not names & {"messages", "response"}:
         end = len(text)
-        tree.root.append(Action(end, Pipe(end, [], [Command(end, [Field(end, (_RESPONSE,))])])))
+        tree.root.append(ActionNode(end, PipeNode(end, [], [CommandNode(end, [FieldNode(end, (_RESPONSE,))])])))
     return Template(tree, names, _thinking_tags(tree.root))
 
 
@@ -191,7 +202,7 @@ def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
 # what templates see of messages and tools
 
 
-def _message(message: Message) -> Struct:
+def _message(message: Message) -> StructValue:
     calls = [_tool_call(call) for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
     values = (
         str(message.get("role") or ""),
@@ -202,19 +213,19 @@ def _message(message: Message) -> Struct:
         str(message.get("tool_name") or ""),
         str(message.get("tool_call_id") or ""),
     )
-    return Struct("*template.templateMessage", dict(zip(_MESSAGE, values, strict=True)), {})
+    return StructValue("*template.templateMessage", dict(zip(_MESSAGE, values, strict=True)), {})
 
 
-def _tool_call(call: Mapping[str, Any]) -> Struct:
+def _tool_call(call: Mapping[str, Any]) -> StructValue:
     function = call.get("function") or {}
     arguments = function.get("arguments")
     inner = {
         "Index": int(function.get("index") or 0),
         "Name": str(function.get("name") or ""),
-        "Arguments": Table("template.templateArgs", floated(arguments) if isinstance(arguments, Mapping) else None),
+        "Arguments": JsonMap("template.templateArgs", floated(arguments) if isinstance(arguments, Mapping) else None),
     }
-    called = Struct("template.templateToolCallFunction", inner, {})
-    return Struct("template.templateToolCall", {"ID": str(call.get("id") or ""), "Function": called}, {})
+    called = StructValue("template.templateToolCallFunction", inner, {})
+    return StructValue("template.templateToolCall", {"ID": str(call.get("id") or ""), "Function": called}, {})
 
 
 def tools_of(tools: Sequence[Any] | None) -> Rows:
@@ -223,7 +234,7 @@ def tools_of(tools: Sequence[Any] | None) -> Rows:
     return Rows("template.templateTools", found)
 
 
-def _tool(tool: Mapping[str, Any]) -> Struct:
+def _tool(tool: Mapping[str, Any]) -> StructValue:
     function = tool.get("function") or {}
     given = function.get("parameters") or {}
     properties = given.get("properties")
@@ -233,23 +244,23 @@ def _tool(tool: Mapping[str, Any]) -> Struct:
         "Defs": floated(given.get("$defs")),
         "Items": floated(given.get("items")),
         "Required": list(given.get("required") or ()),
-        "Properties": Table("template.templateProperties", known),
+        "Properties": JsonMap("template.templateProperties", known),
     }
     kept = frozenset(("Defs", "Items", "Required"))
     inner = {
         "Name": str(function.get("name") or ""),
         "Description": str(function.get("description") or ""),
-        "Parameters": Struct("template.templateToolFunctionParameters", parameters, _PARAMETERS, kept),
+        "Parameters": StructValue("template.templateToolFunctionParameters", parameters, _PARAMETERS, kept),
     }
     outer = {
         "Type": str(tool.get("type") or ""),
         "Items": floated(tool.get("items")),
-        "Function": Struct("template.templateToolFunction", inner, _FUNCTION),
+        "Function": StructValue("template.templateToolFunction", inner, _FUNCTION),
     }
-    return Struct("template.templateTool", outer, _TYPED, frozenset(("Items",)))
+    return StructValue("template.templateTool", outer, _TYPED, frozenset(("Items",)))
 
 
-def _property(given: Any) -> Struct:
+def _property(given: Any) -> StructValue:
     given = given if isinstance(given, Mapping) else {}
     kinds = given.get("type")
     nested = given.get("properties")
@@ -262,7 +273,7 @@ def _property(given: Any) -> Struct:
         "Properties": Ordered({name: _property(value) for name, value in nested.items()}) if nested else None,
         "Required": list(given.get("required") or ()),
     }
-    return Struct("api.ToolProperty", values, _PROPERTY, frozenset(_PROPERTY))
+    return StructValue("api.ToolProperty", values, _PROPERTY, frozenset(_PROPERTY))
 
 
 # what follows from a template's text
@@ -279,7 +290,7 @@ def _cut(nodes: Sequence[Node], *, done: bool) -> tuple[list[Node], bool]:
     for node in nodes:
         if done:
             break
-        if isinstance(node, Branch):
+        if isinstance(node, BranchNode):
             body, done = _cut(node.body, done=done)
             other = None
             if node.other is not None:
@@ -287,8 +298,8 @@ def _cut(nodes: Sequence[Node], *, done: bool) -> tuple[list[Node], bool]:
             kept.append(replace(node, body=body, other=other))
         else:
             kept.append(node)
-            done = isinstance(node, Action) and any(
-                isinstance(inner, Field) and _RESPONSE in inner.names for inner in walk([node])
+            done = isinstance(node, ActionNode) and any(
+                isinstance(inner, FieldNode) and _RESPONSE in inner.names for inner in walk([node])
             )
     return kept, done
 
@@ -297,25 +308,25 @@ def _thinking_tags(root: Sequence[Node]) -> tuple[str, str]:
     """The texts around `.Thinking` in a range over the messages: how the model marks its thinking."""
     tags = ("", "")
     for loop in walk(list(root)):
-        if not (isinstance(loop, Branch) and loop.word == "range" and _uses([loop.pipe], "Messages")):
+        if not (isinstance(loop, BranchNode) and loop.word == "range" and _uses([loop.pipe], "Messages")):
             continue
         for nodes in _lists(loop):
-            if _uses([node for node in nodes if not isinstance(node, Branch)], "Thinking"):
+            if _uses([node for node in nodes if not isinstance(node, BranchNode)], "Thinking"):
                 first, last = nodes[0], nodes[-1]
-                opening = first.text.strip() if isinstance(first, Text) else tags[0]
-                closing = last.text.strip() if isinstance(last, Text) else tags[1]
+                opening = first.text.strip() if isinstance(first, TextNode) else tags[0]
+                closing = last.text.strip() if isinstance(last, TextNode) else tags[1]
                 tags = (opening, closing)
     return tags
 
 
-def _lists(branch: Branch) -> list[list[Node]]:
+def _lists(branch: BranchNode) -> list[list[Node]]:
     found = [branch.body, *([branch.other] if branch.other else [])]
     for nodes in list(found):
         for node in nodes:
-            if isinstance(node, Branch):
+            if isinstance(node, BranchNode):
                 found.extend(_lists(node))
     return found
 
 
 def _uses(nodes: Sequence[Node], *names: str) -> bool:
-    return any(isinstance(node, Field) and node.names[0] in names for node in walk(list(nodes)))
+    return any(isinstance(node, FieldNode) and node.names[0] in names for node in walk(list(nodes)))

@@ -16,7 +16,7 @@ from batos.genesis.adapters import conversion, gguf_lora
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import Adapter, Faults
 from model_files import gguf, safetensors
-from model_files.writing import Source, write
+from model_files.writing import TensorSource, write
 
 Matrix: TypeAlias = list[list[float]]
 
@@ -201,7 +201,7 @@ def test_a_file_that_is_cut_meanwhile_is_told(tmp_path: Path) -> None:
     (tensor,) = [each for each in safetensors.read(source).tensors.values() if each.shape == (64, 4)]
     source.write_bytes(data[: tensor.end - 100])
     with pytest.raises(ValueError, match="bytes instead of"):
-        write(tmp_path / "a.gguf", [], [Source("t", "F32", (4, 64), 1024, conversion._pieces(source, tensor, 0))])
+        write(tmp_path / "a.gguf", [], [TensorSource("t", "F32", (4, 64), 1024, conversion._pieces(source, tensor, 0))])
     warm.files["adapter_model.safetensors"].write_bytes(data[:-100])
     with pytest.raises(UsageError, match="changed"):
         conversion.convert(warm, INFO, tmp_path / "out" / "a.gguf")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ollama_emulator.go import parse as goparse
 from ollama_emulator.go import template_functions as gofuncs
-from ollama_emulator.go.execute import STEPS, Failed, Run
-from ollama_emulator.go.go_values import Items, Ordered, Rows, Struct, Table, Types, marshalled, shown
+from ollama_emulator.go.execute import STEPS, Failed, TemplateRun
+from ollama_emulator.go.go_values import Items, JsonMap, Ordered, Rows, StructValue, Types, marshalled, shown
 from ollama_emulator.go.lex import Lexer, Malformed, quoted
-from ollama_emulator.go.tree import Text
+from ollama_emulator.go.tree import TextNode
 
 _PIECES = [
     "{{",
@@ -71,7 +71,7 @@ _DATA: dict[str, Any] = {
     "B": True,
     "L": ["x", "y", "z"],
     "M": {"k": "v", "a": 1.0},
-    "S": Struct("*api.Thing", {"Name": "n", "Size": 2}, {}),
+    "S": StructValue("*api.Thing", {"Name": "n", "Size": 2}, {}),
     "Empty": [],
 }
 
@@ -79,7 +79,7 @@ _DATA: dict[str, Any] = {
 def rendered(text: str, **more: Any) -> str:
     """What a template writes over the data."""
     tree = goparse.parse(text)
-    return Run(tree, {**_DATA, **more}).text(tree.root)
+    return TemplateRun(tree, {**_DATA, **more}).text(tree.root)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_dates_are_this_machines() -> None:
 def test_a_tools_property_has_a_typescript_type() -> None:
     """One of several, of several types, of an unknown one; anything else is `any`."""
 
-    def typed(*kinds: str, of: list[Struct] | None = None) -> Struct:
-        return Struct("api.ToolProperty", {"AnyOf": of or [], "Type": Types(kinds)}, {})
+    def typed(*kinds: str, of: list[StructValue] | None = None) -> StructValue:
+        return StructValue("api.ToolProperty", {"AnyOf": of or [], "Type": Types(kinds)}, {})
 
     cases = {
         "number | null": typed("integer", "null"),
@@ -231,13 +231,13 @@ def test_a_tools_property_has_a_typescript_type() -> None:
 def test_values_of_named_types_print_as_go_prints_them() -> None:
     """Lists and maps of tools print as JSON, a nil one as null or as {}; structs as their fields."""
     assert shown(Rows("template.templateTools", None)) == "null"
-    assert shown(Rows("template.templateTools", [Struct("t", {"A": 1.0}, {"A": "a"})])) == '[{"a":1}]'
-    assert shown(Table("template.templateArgs", None)) == "{}"
-    assert shown(Table("template.templateArgs", {"b": 2.0, "a": True})) == '{"a":true,"b":2}'
+    assert shown(Rows("template.templateTools", [StructValue("t", {"A": 1.0}, {"A": "a"})])) == '[{"a":1}]'
+    assert shown(JsonMap("template.templateArgs", None)) == "{}"
+    assert shown(JsonMap("template.templateArgs", {"b": 2.0, "a": True})) == '{"a":true,"b":2}'
     assert marshalled(Items("[]int", None)) == "null"
     assert marshalled(Ordered({"b": 1, "a": 2})) == '{"b":1,"a":2}'
     assert shown(Types(["string", "null"])) == "[string null]"
-    assert shown(Struct("t", {"Inner": Struct("u", {"X": None}, {})}, {})) == "{{<nil>}}"
+    assert shown(StructValue("t", {"Inner": StructValue("u", {"X": None}, {})}, {})) == "{{<nil>}}"
 
 
 def test_a_string_is_quoted_as_go_quotes_it() -> None:
@@ -282,7 +282,7 @@ def test_any_text_is_a_template_or_malformed(text: str) -> None:
         assert str(wrong).startswith("template: :")
         return
     try:
-        out = Run(tree, _DATA).text(tree.root)
+        out = TemplateRun(tree, _DATA).text(tree.root)
     except Failed as wrong:
         assert str(wrong).startswith("template: ")
         return
@@ -294,4 +294,4 @@ def test_text_without_actions_is_written_as_it_is(text: str) -> None:
     """One token of text, one node."""
     assert rendered(text) == text
     assert [token.kind for token in Lexer(text).run()] == (["text", "eof"] if text else ["eof"])
-    assert all(isinstance(node, Text) for node in goparse.parse(text).root)
+    assert all(isinstance(node, TextNode) for node in goparse.parse(text).root)

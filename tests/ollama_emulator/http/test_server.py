@@ -9,7 +9,7 @@ import json
 import pytest
 from tests.ollama_emulator.clients import CHAT_MODEL, Client, Start, until
 
-from ollama_emulator.http.messages import Limits
+from ollama_emulator.http.messages import HttpLimits
 
 
 async def _raw(client: Client, data: bytes) -> bytes:
@@ -53,14 +53,14 @@ async def test_headers_are_bounded(client: Client) -> None:
 
 async def test_bodies_are_bounded(start: Start) -> None:
     """A JSON body over the limit is refused with 413."""
-    async with start(limits=Limits(body=1000)) as client:
+    async with start(limits=HttpLimits(body=1000)) as client:
         assert (await client.http.post("/api/chat", content=b" " * 1001)).status_code == 413
         assert (await client.http.post("/api/chat", content=b"{}")).status_code == 400
 
 
 async def test_connections_are_bounded(start: Start) -> None:
     """One more than allowed is dropped; when one leaves there is room again."""
-    async with start(limits=Limits(connections=1)) as client:
+    async with start(limits=HttpLimits(connections=1)) as client:
         await client.http.get("/")
         assert await _raw(client, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") == b""
         await client.http.aclose()
@@ -70,7 +70,7 @@ async def test_connections_are_bounded(start: Start) -> None:
 
 async def test_a_request_that_is_never_finished_is_dropped(start: Start) -> None:
     """Who begins a request has to send it within a time."""
-    async with start(limits=Limits(request_seconds=0.2)) as client:
+    async with start(limits=HttpLimits(request_seconds=0.2)) as client:
         assert await _raw(client, b"POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{") == b""
 
 
@@ -136,7 +136,7 @@ async def test_a_reply_of_many_bytes_arrives_whole(client: Client) -> None:
 async def test_all_bodies_share_one_room(start: Start) -> None:
     """Half-sent bodies of many clients are held up to a bound, beyond it there is 503; who leaves makes room."""
     head = b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
-    async with start(limits=Limits(bodies=1500)) as client:
+    async with start(limits=HttpLimits(bodies=1500)) as client:
         host, _, port = client.url.removeprefix("http://").partition(":")
         _, half = await asyncio.open_connection(host, int(port))
         half.write(head + b" " * 900)

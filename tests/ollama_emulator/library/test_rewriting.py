@@ -72,7 +72,7 @@ def test_a_peft_adapter_is_converted_to_the_recorded_digest() -> None:
 
 def test_a_matrix_that_lies_the_other_way_is_turned() -> None:
     """Some trainers write what goes in first; the converted file has it last, as the others do."""
-    side = lora.Side("blk.0.ffn_up.weight.lora_a", (64, 4), "F32", 0)
+    side = lora.LoraMatrix("blk.0.ffn_up.weight.lora_a", (64, 4), "F32", 0)
     assert side.turned
     assert side.written == (64, 4)
-    assert not lora.Side("blk.0.ffn_up.weight.lora_a", (4, 64), "F32", 0).turned
+    assert not lora.LoraMatrix("blk.0.ffn_up.weight.lora_a", (4, 64), "F32", 0).turned

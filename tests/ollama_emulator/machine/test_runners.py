@@ -11,7 +11,7 @@ from ollama_emulator.errors import ApiError
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine.memory import Footprint
-from ollama_emulator.machine.runners import Ask, Runner
+from ollama_emulator.machine.runners import Ask, ModelRunner
 from ollama_emulator.serve import Emulator, Options
 
 CHAT, EMBEDDER = "llama3.2:3b", "all-minilm"
@@ -34,9 +34,9 @@ def ask(name: str = CHAT, *, shift: bool | None = None, **options: Any) -> Ask:
     return Ask.of(MODELS[name], options, 4096, False, shift)
 
 
-def runner(asked: Ask, *, slots: int = 1, batch: int = 512, on_card: bool = True) -> Runner:
+def runner(asked: Ask, *, slots: int = 1, batch: int = 512, on_card: bool = True) -> ModelRunner:
     """A runner started for a request."""
-    return Runner(asked, Footprint(1, 1), slots, 10**9, batch, on_card=on_card)
+    return ModelRunner(asked, Footprint(1, 1), slots, 10**9, batch, on_card=on_card)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from ollama_emulator.clocks import ManualClock
 from ollama_emulator.errors import ApiError
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.models import Model
-from ollama_emulator.machine.runners import Runner
+from ollama_emulator.machine.runners import ModelRunner
 from ollama_emulator.machine.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
-from ollama_emulator.options import FOR_EVER, Settings
+from ollama_emulator.options import FOR_EVER, DaemonSettings
 from ollama_emulator.serve import Emulator, Options
 
 GIB = 1 << 30
@@ -45,7 +45,7 @@ class Call:
     """One request on its way: its task, the runner it holds, whether it has a slot, and when it may end."""
 
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
-    runner: Runner | None = None
+    runner: ModelRunner | None = None
     answering: bool = False
     outcome: str = ""
     task: asyncio.Task[None] | None = None
@@ -79,7 +79,7 @@ class Scheduling(RuleBasedStateMachine):
         self.loop.run_until_complete(self._begin())
 
     async def _begin(self) -> None:
-        limits = Settings(max_queue=3, parallel=1, max_loaded=2)
+        limits = DaemonSettings(max_queue=3, parallel=1, max_loaded=2)
         self.scheduler = Scheduler(limits, self.clock, vram=8 * GIB, load_s=2.0)
 
     async def _settle(self, turns: int = 30) -> None:

@@ -17,11 +17,11 @@ from tests.ollama_emulator.clients import Client, Start, until
 from tests.ollama_emulator.recordings import MODELS
 
 from ollama_emulator.clocks import SystemClock
-from ollama_emulator.http.messages import Limits
+from ollama_emulator.http.messages import HttpLimits
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.store import Layer
-from ollama_emulator.pulling.remote import Source
-from ollama_emulator.pulling.transfer import Download, Part, layer
+from ollama_emulator.pulling.remote import RemoteModel
+from ollama_emulator.pulling.transfer import Download, LayerPart, layer
 
 _WEIGHTS = (MODELS / "tiny-b.gguf").read_bytes()
 _LARGE = Random(1).randbytes(390_000)
@@ -247,9 +247,9 @@ async def test_a_layer_in_several_parts(client: Client, registry: _Registry) -> 
     daemon = client.emulator.daemon
     name = parse(f"127.0.0.1:{registry.port}/library/tiny:v1")
     assert name is not None
-    parts = [Part(0, 0, 100_000), Part(1, 100_000, 200_000), Part(2, 300_000, 90_000)]
+    parts = [LayerPart(0, 0, 100_000), LayerPart(1, 100_000, 200_000), LayerPart(2, 300_000, 90_000)]
     wanted = Layer("application/vnd.ollama.image.license", _digest(_LARGE), len(_LARGE))
-    download = Download(Source(name, True, 1 << 20), wanted, daemon.store, daemon.registry, daemon.clock, parts)
+    download = Download(RemoteModel(name, True, 1 << 20), wanted, daemon.store, daemon.registry, daemon.clock, parts)
     told = [done async for _, done in layer(download)]
     assert told == sorted(told)
     assert daemon.store.content(_digest(_LARGE)) == _LARGE
@@ -315,7 +315,7 @@ async def test_a_registry_that_speaks_no_tls_or_is_not_there(client: Client, reg
 
 async def test_a_layer_may_be_too_large(start: Start, registry: _Registry) -> None:
     """The bound is that of uploads."""
-    async with start(limits=Limits(upload=1000)) as client:
+    async with start(limits=HttpLimits(upload=1000)) as client:
         last = (await client.lines("/api/pull", **_named(registry)))[-1]
         assert last["error"].startswith(f"a layer of {len(_WEIGHTS)} bytes is refused")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ollama_emulator.clients import CHAT_MODEL, EMBEDDER, Client
 
-from ollama_emulator.templating.bounding import LONGEST, Budget, NotRendered
+from ollama_emulator.templating.bounding import LONGEST, NotRendered, RenderBudget
 from ollama_emulator.templating.templates import collated
 
 
@@ -47,6 +47,6 @@ def test_neighbours_of_one_role_are_one_message(said: list[tuple[str, str]]) -> 
 def test_a_value_weighs_what_its_text_would_be() -> None:
     """However often the same part is in it."""
     part = ["a" * 1000] * 1000
-    Budget().weigh(part)
+    RenderBudget().weigh(part)
     with pytest.raises(NotRendered, match=str(LONGEST)):
-        Budget().weigh([part, part])
+        RenderBudget().weigh([part, part])

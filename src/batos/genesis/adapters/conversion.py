@@ -17,7 +17,7 @@ from batos.genesis.adapters import peft
 from batos.genesis.adapters.inventory import Adapter, Pair
 from model_files import safetensors
 from model_files.bounded import NotWeights
-from model_files.writing import Source, write
+from model_files.writing import TensorSource, write
 
 #: Architectures whose GGUF has the tensors of the original, but for those in _TURNED, whose queries and keys differ.
 KNOWN = ("llama", "gemma2", "qwen2", "qwen3")
@@ -65,7 +65,7 @@ def _metadata(adapter: Adapter, architecture: str, types: Collection[str]) -> li
     return found if adapter.base is None else [*found, ("general.base_model.0.name", adapter.base)]
 
 
-def _write(target: Path, metadata: Sequence[tuple[str, str | int | float]], sources: Sequence[Source]) -> None:
+def _write(target: Path, metadata: Sequence[tuple[str, str | int | float]], sources: Sequence[TensorSource]) -> None:
     """Write beside the target and rename, so that it is there whole or not at all; an empty folder is not left."""
     begun = target.with_name(f".{target.name}.begun")
     try:
@@ -102,14 +102,16 @@ def _heads(info: Mapping[str, Any], pair: Pair) -> int:
     return found
 
 
-def _sources(path: Path, tensors: Mapping[str, safetensors.Tensor], pair: Pair, heads: int) -> Iterator[Source]:
+def _sources(
+    path: Path, tensors: Mapping[str, safetensors.SafetensorsTensor], pair: Pair, heads: int
+) -> Iterator[TensorSource]:
     down = tensors[pair.written]
     up = tensors[pair.written.removesuffix("A.weight") + "B.weight"]
     for name, half, turned in ((f"{pair.tensor}.lora_a", down, 0), (f"{pair.tensor}.lora_b", up, heads)):
-        yield Source(name, half.dtype, half.shape[::-1], half.end - half.start, _pieces(path, half, turned))
+        yield TensorSource(name, half.dtype, half.shape[::-1], half.end - half.start, _pieces(path, half, turned))
 
 
-def _pieces(path: Path, half: safetensors.Tensor, heads: int) -> Iterator[bytes]:
+def _pieces(path: Path, half: safetensors.SafetensorsTensor, heads: int) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(half.start)
         if heads:

@@ -64,8 +64,8 @@ def _metadata(said: Any, file: str, faults: Faults) -> None:
         faults.add("it does not say for which architecture it is", _CONVERT, f"{file}: general.architecture")
 
 
-def _pairs(tensors: tuple[gguf.Tensor, ...], file: str, faults: Faults) -> tuple[tuple[Pair, ...], list[str]]:
-    halves: dict[str, dict[str, gguf.Tensor]] = {}
+def _pairs(tensors: tuple[gguf.GgufTensor, ...], file: str, faults: Faults) -> tuple[tuple[Pair, ...], list[str]]:
+    halves: dict[str, dict[str, gguf.GgufTensor]] = {}
     norms: list[str] = []
     strangers: list[str] = []
     for tensor in tensors:
@@ -86,7 +86,7 @@ def _pairs(tensors: tuple[gguf.Tensor, ...], file: str, faults: Faults) -> tuple
     return tuple(sorted(found, key=lambda pair: pair.tensor)), doubts
 
 
-def _pair(name: str, halves: dict[str, gguf.Tensor], file: str, faults: Faults) -> Pair | None:
+def _pair(name: str, halves: dict[str, gguf.GgufTensor], file: str, faults: Faults) -> Pair | None:
     down, up = halves.get(_DOWN), halves.get(_UP)
     if down is None or up is None:
         missing = _UP if up is None else _DOWN

@@ -191,8 +191,8 @@ def _doubts(said: dict[str, Any]) -> tuple[str, ...]:
 class _Halves:
     """The two halves of one matrix, each with its name in the file; shapes are torch's (rows first)."""
 
-    down: tuple[str, safetensors.Tensor] | None = None
-    up: tuple[str, safetensors.Tensor] | None = None
+    down: tuple[str, safetensors.SafetensorsTensor] | None = None
+    up: tuple[str, safetensors.SafetensorsTensor] | None = None
 
 
 def _halves(path: Path, faults: Faults) -> dict[str, _Halves] | None:
@@ -250,8 +250,8 @@ def _pairs(halves: dict[str, _Halves], file: str, faults: Faults) -> tuple[Pair,
 
 def _pair(
     tensor: str,
-    down: tuple[str, safetensors.Tensor],
-    up: tuple[str, safetensors.Tensor],
+    down: tuple[str, safetensors.SafetensorsTensor],
+    up: tuple[str, safetensors.SafetensorsTensor],
     file: str,
     faults: Faults,
 ) -> Pair | None:

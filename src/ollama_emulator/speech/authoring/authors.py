@@ -11,7 +11,7 @@ from ollama_emulator.speech.authoring import hostile, orders
 from ollama_emulator.speech.authoring.computing import compute
 from ollama_emulator.speech.authoring.orders import Order
 from ollama_emulator.speech.authoring.thinking import about, think
-from ollama_emulator.speech.authoring.wish_texts import Check, Wish, Written, method
+from ollama_emulator.speech.authoring.wish_texts import MethodCheck, MethodWish, WrittenMethod, method
 
 GOOD: Final = "good"
 #: Authors whose whole reply is spoilt, not what it says.
@@ -20,15 +20,15 @@ _RUBBISH: Final = "Zarquon Vell counted 41,977 of them in 1876, and nobody asked
 _ROUNDS: Final = 3  # times that the wasteful author asks the same again
 _MARKER: Final = "self._p_changed = True"
 
-Author = Callable[[Wish, int], Written]
+Author = Callable[[MethodWish, int], WrittenMethod]
 
 
-def good(wish: Wish, number: int = 0) -> Written:
+def good(wish: MethodWish, number: int = 0) -> WrittenMethod:
     """A method that keeps to dialect and covenant, with two checks that tell it from doing nothing."""
     return compute(wish) or think(wish)
 
 
-def no_marker(wish: Wish, number: int) -> Written:
+def no_marker(wish: MethodWish, number: int) -> WrittenMethod:
     """It writes to its object and does not say so."""
     made = good(wish)
     lines = made.source.splitlines()
@@ -37,7 +37,7 @@ def no_marker(wish: Wish, number: int) -> Written:
     return _first(made, [f'self.last_call = "{wish.selector}"'])
 
 
-def failing_check(wish: Wish, number: int) -> Written:
+def failing_check(wish: MethodWish, number: int) -> WrittenMethod:
     """One of its checks does not hold."""
     made = good(wish)
     wrong, *others = made.checks
@@ -46,35 +46,35 @@ def failing_check(wish: Wish, number: int) -> Written:
     return replace(made, checks=(spoilt, *others))
 
 
-def empty_checks(wish: Wish, number: int) -> Written:
+def empty_checks(wish: MethodWish, number: int) -> WrittenMethod:
     """It has no checks."""
     return replace(good(wish), checks=())
 
 
-def null_checks(wish: Wish, number: int) -> Written:
+def null_checks(wish: MethodWish, number: int) -> WrittenMethod:
     """A method that does nothing passes its checks."""
     made = good(wish)
     if not wish.parameters:
-        return Written(
-            method(wish, ["return None"], about(wish)), tuple(Check(slots=check.slots) for check in made.checks)
+        return WrittenMethod(
+            method(wish, ["return None"], about(wish)), tuple(MethodCheck(slots=check.slots) for check in made.checks)
         )
     name = wish.parameters[0].lstrip("*")
     more = made.checks[0].arguments[1:]
-    checks = tuple(Check((nothing, *more)) for nothing in ("", 0))
+    checks = tuple(MethodCheck((nothing, *more)) for nothing in ("", 0))
     return replace(_first(made, [f"if not {name}:", "    return None"]), checks=checks)
 
 
-def raises_later(wish: Wish, number: int) -> Written:
+def raises_later(wish: MethodWish, number: int) -> WrittenMethod:
     """It passes its checks, and raises on whatever they do not ask."""
     return _unless_checked(wish, [f'raise ValueError("{wish.selector} knows only what it was checked with")'])
 
 
-def rubbish(wish: Wish, number: int) -> Written:
+def rubbish(wish: MethodWish, number: int) -> WrittenMethod:
     """It passes its checks, and answers whatever they do not ask with figures and names that stand nowhere."""
     return _unless_checked(wish, [f"return {_RUBBISH!r}"])
 
 
-def wasteful(wish: Wish, number: int) -> Written:
+def wasteful(wish: MethodWish, number: int) -> WrittenMethod:
     """It passes its checks, and thinks three times as often as it has to about whatever they do not ask."""
     made = good(wish)
     if "await" not in made.source:
@@ -83,13 +83,13 @@ def wasteful(wish: Wish, number: int) -> Written:
     return _unless_checked(wish, [f"for turn in range({_ROUNDS}):", f"    {again}"])
 
 
-def _first(made: Written, lines: Sequence[str]) -> Written:
+def _first(made: WrittenMethod, lines: Sequence[str]) -> WrittenMethod:
     """The method with these lines before all others of its body."""
     head, mark, rest = made.source.partition('"""\n')
     return replace(made, source=head + mark + "".join(f"    {line}\n" for line in lines) + rest)
 
 
-def _unless_checked(wish: Wish, lines: Sequence[str]) -> Written:
+def _unless_checked(wish: MethodWish, lines: Sequence[str]) -> WrittenMethod:
     """The method with lines that run where its first argument is none of its checks'; as it is without an argument."""
     made = good(wish)
     if not wish.parameters or wish.parameters[0].startswith("*"):
@@ -99,7 +99,7 @@ def _unless_checked(wish: Wish, lines: Sequence[str]) -> Written:
 
 
 def _hostile(kind: str = "") -> Author:
-    def author(wish: Wish, number: int) -> Written:
+    def author(wish: MethodWish, number: int) -> WrittenMethod:
         kinds = tuple(hostile.ATTACKS)
         attack = hostile.ATTACKS[kind or kinds[number % len(kinds)]]
         return replace(good(wish), source=attack.source(wish))
@@ -129,23 +129,23 @@ _AGAIN: Final = ("\\n", "    total", " =", " total", " +", " 1")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class AuthorReply:
     """What an author says; `again` is what follows it until there is no room, where it does not end."""
 
     text: str
     again: tuple[str, ...] = ()
 
 
-def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> Reply:
+def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> AuthorReply:
     """The author's reply to an order; of several methods the last one has the author's fault."""
     first = [good(wish) for wish in order.wishes[:-1]]
     whole = orders.written(order, [*first, AUTHORS[author](order.wishes[-1], number)], drawn)
     text = json.dumps(whole, ensure_ascii=False)
     if author == BROKEN:
-        return Reply(text[: len(text) // 2])
+        return AuthorReply(text[: len(text) // 2])
     if author == ENDLESS:
-        return Reply(text[: text.rindex("return")] if "return" in text else text[:-2], _AGAIN)
-    return Reply(text)
+        return AuthorReply(text[: text.rindex("return")] if "return" in text else text[:-2], _AGAIN)
+    return AuthorReply(text)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ollama_emulator.speech.authoring.thinking import about
-from ollama_emulator.speech.authoring.wish_texts import Check, Wish, Written, method
+from ollama_emulator.speech.authoring.wish_texts import MethodCheck, MethodWish, WrittenMethod, method
 
 _LISTS: Final = re.compile(r"^(items|values|numbers|words|lines|parts|entries|names|list|rows|texts|\w+_list)$")
 _NUMBERS: Final = re.compile(r"^(n|limit|count|many|number|amount|size|width|most|least|factor|\w+_count)$")
@@ -78,7 +78,7 @@ _FORMATTING: Final = frozenset(
 )
 
 
-def compute(wish: Wish) -> Written | None:
+def compute(wish: MethodWish) -> WrittenMethod | None:
     """A method by the words of its intent; None where none of them calls for a sum that is known here."""
     if wish.speaks:
         return None
@@ -89,28 +89,30 @@ def compute(wish: Wish) -> Written | None:
     return None
 
 
-def _tallying(wish: Wish) -> Written | None:
+def _tallying(wish: MethodWish) -> WrittenMethod | None:
     """One more, in a slot that holds a number."""
     slot = wish.slot("int", "number", "integer")
     if wish.parameters or not slot or not wish.words & _COUNTING:
         return None
     body = [f"self.{slot} += 1", "self._p_changed = True"]
-    checks = tuple(Check(slots={slot: before}, after={slot: before + 1}) for before in (0, 4))
-    return Written(method(wish, body, about(wish)), checks)
+    checks = tuple(MethodCheck(slots={slot: before}, after={slot: before + 1}) for before in (0, 4))
+    return WrittenMethod(method(wish, body, about(wish)), checks)
 
 
-def _collecting(wish: Wish) -> Written | None:
+def _collecting(wish: MethodWish) -> WrittenMethod | None:
     """One thing more, in a slot that holds a list."""
     slot = wish.slot("list", "array")
     if len(wish.parameters) != 1 or not slot or not wish.words & _COLLECTING:
         return None
     (item,) = wish.parameters
     body = [f"self.{slot} = [*self.{slot}, {item}]", "self._p_changed = True"]
-    checks = tuple(Check(("lamp",), slots={slot: before}, after={slot: [*before, "lamp"]}) for before in ([], ["rope"]))
-    return Written(method(wish, body, about(wish)), checks)
+    checks = tuple(
+        MethodCheck(("lamp",), slots={slot: before}, after={slot: [*before, "lamp"]}) for before in ([], ["rope"])
+    )
+    return WrittenMethod(method(wish, body, about(wish)), checks)
 
 
-def _durations(wish: Wish) -> Written | None:
+def _durations(wish: MethodWish) -> WrittenMethod | None:
     """Seconds of what a text says in hours, minutes and seconds."""
     if len(wish.parameters) != 1 or not wish.words >= {"seconds"} or not wish.words & {"duration", "durations", "time"}:
         return None
@@ -120,20 +122,20 @@ def _durations(wish: Wish) -> Written | None:
         f'found = re.findall(r"(\\d+)\\s*([dhms])", str({text}).lower())',
         "return sum(int(amount) * units[unit] for amount, unit in found)",
     ]
-    checks = (Check(("2 h 30 min",), result=9000), Check(("1 day, 45 s",), result=86445))
-    return Written(method(wish, body, about(wish), imports="import re"), checks)
+    checks = (MethodCheck(("2 h 30 min",), result=9000), MethodCheck(("1 day, 45 s",), result=86445))
+    return WrittenMethod(method(wish, body, about(wish), imports="import re"), checks)
 
 
-def _often(wish: Wish) -> Written | None:
+def _often(wish: MethodWish) -> WrittenMethod | None:
     """How often one text stands in another."""
     if len(wish.parameters) != 2 or not wish.words & {"often", "occurrences", "times"}:
         return None
     text, part = wish.parameters
-    checks = (Check(("rope, lamp, rope", "rope"), result=2), Check(("gate", "e"), result=1))
-    return Written(method(wish, [f"return {text}.count({part})"], about(wish)), checks)
+    checks = (MethodCheck(("rope, lamp, rope", "rope"), result=2), MethodCheck(("gate", "e"), result=1))
+    return WrittenMethod(method(wish, [f"return {text}.count({part})"], about(wish)), checks)
 
 
-def _summing(wish: Wish) -> Written | None:
+def _summing(wish: MethodWish) -> WrittenMethod | None:
     """What one text or one list comes to."""
     if len(wish.parameters) != 1:
         return None
@@ -142,11 +144,11 @@ def _summing(wish: Wish) -> Written | None:
     found = next((known[word] for word in _in_order(wish) if word in known), None)
     if found is None:
         return None
-    checks = tuple(Check((sample,), result=found.value(sample)) for sample in found.samples)
-    return Written(method(wish, [f"return {found.expression.format(name)}"], about(wish)), checks)
+    checks = tuple(MethodCheck((sample,), result=found.value(sample)) for sample in found.samples)
+    return WrittenMethod(method(wish, [f"return {found.expression.format(name)}"], about(wish)), checks)
 
 
-def _formatting(wish: Wish) -> Written | None:
+def _formatting(wish: MethodWish) -> WrittenMethod | None:
     """One line of all the arguments, under a word of the intent."""
     if not wish.parameters or not wish.words & _FORMATTING or wish.parameters[-1].startswith("*"):
         return None
@@ -155,8 +157,8 @@ def _formatting(wish: Wish) -> Written | None:
     checks = []
     for at in (0, 1):
         given = [_sample(name, at) for name in wish.parameters]
-        checks.append(Check(tuple(given), result=f"{mark}: " + " | ".join(map(str, given))))
-    return Written(method(wish, [f'return f"{mark}: {shown}"'], about(wish)), tuple(checks))
+        checks.append(MethodCheck(tuple(given), result=f"{mark}: " + " | ".join(map(str, given))))
+    return WrittenMethod(method(wish, [f'return f"{mark}: {shown}"'], about(wish)), tuple(checks))
 
 
 def _sample(name: str, at: int) -> Any:
@@ -165,6 +167,6 @@ def _sample(name: str, at: int) -> Any:
     return _LISTED[at] if _LISTS.match(name) else _TEXTS[at]
 
 
-def _in_order(wish: Wish) -> Sequence[str]:
+def _in_order(wish: MethodWish) -> Sequence[str]:
     """The words of the selector, then those of the intent, as they come."""
     return _PLAIN.findall(f"{wish.selector.replace('_', ' ')} {wish.intent}".lower())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ollama_emulator.speech.authoring.thinking import about
-from ollama_emulator.speech.authoring.wish_texts import Wish, method
+from ollama_emulator.speech.authoring.wish_texts import MethodWish, method
 
 _MARKER: Final = "self._p_changed = True"
 
@@ -20,7 +20,7 @@ class Attack:
     thinks: bool = False
     after: str = ""
 
-    def source(self, wish: Wish) -> str:
+    def source(self, wish: MethodWish) -> str:
         """The whole method, under the wish's signature."""
         return method(wish, self.body, about(wish), thinks=self.thinks) + self.after
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ollama_emulator.speech.authoring.wish_texts import Check, Wish, Written
+from ollama_emulator.speech.authoring.wish_texts import MethodCheck, MethodWish, WrittenMethod
 from ollama_emulator.speech.language import plain_name
 
 _HEADING: Final = re.compile(
@@ -23,7 +23,7 @@ _MOST: Final = 16  # methods of one request
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CodeShape:
     """Where a schema wants what, by the names it gives them; `methods` is "" where it asks for one method alone."""
 
     source: str
@@ -37,11 +37,11 @@ class Shape:
 class Order:
     """What is asked for: one wish, or one for each method of a whole prototype."""
 
-    shape: Shape
-    wishes: tuple[Wish, ...]
+    shape: CodeShape
+    wishes: tuple[MethodWish, ...]
 
 
-def shape_of(form: Any) -> Shape | None:
+def shape_of(form: Any) -> CodeShape | None:
     """How a schema asks for code: an object with `source` and `checks`, or with a list of such; None if it does not."""
     if not isinstance(form, dict):
         return None
@@ -51,17 +51,17 @@ def shape_of(form: Any) -> Shape | None:
         return found
     item = _inner(_inner(_properties(form)[name], form).get("items"), form)
     one = _one(item, form)
-    return one and Shape(one.source, one.checks, one.check, name, _names(item).get("selector", ""))
+    return one and CodeShape(one.source, one.checks, one.check, name, _names(item).get("selector", ""))
 
 
-def _one(found: Mapping[str, Any], root: Mapping[str, Any]) -> Shape | None:
+def _one(found: Mapping[str, Any], root: Mapping[str, Any]) -> CodeShape | None:
     names = _names(found)
     if "source" not in names or "checks" not in names:
         return None
     listed = _inner(_properties(found)[names["checks"]], root)
     if listed.get("type") != "array":
         return None
-    return Shape(names["source"], names["checks"], _inner(listed.get("items"), root))
+    return CodeShape(names["source"], names["checks"], _inner(listed.get("items"), root))
 
 
 def _inner(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -83,7 +83,7 @@ def _names(found: Mapping[str, Any]) -> dict[str, str]:
     return {plain_name(name): name for name in _properties(found)}
 
 
-def read(shape: Shape, messages: Sequence[Mapping[str, Any]]) -> Order:
+def read(shape: CodeShape, messages: Sequence[Mapping[str, Any]]) -> Order:
     """The wishes of a conversation: the last message with a selector or an api says them; at least one."""
     texts = [str(message.get("content") or "") for message in messages if message.get("role") != "system"]
     parts = next((found for found in map(_sections, reversed(texts)) if found.keys() & {"selector", "api"}), {})
@@ -94,7 +94,7 @@ def read(shape: Shape, messages: Sequence[Mapping[str, Any]]) -> Order:
     }
     if shape.methods:
         said = parts.get("api") or parts.get("intent", "")
-        return Order(shape, tuple(_api(said, shared))[:_MOST] or (Wish("answer_", ("query",), said),))
+        return Order(shape, tuple(_api(said, shared))[:_MOST] or (MethodWish("answer_", ("query",), said),))
     selector = parts.get("selector", "").strip() or "answer_"
     signed = _SIGNATURE.search(parts.get("signature", ""))
     inside = signed[2] if signed else "self, query"
@@ -117,7 +117,7 @@ def _sections(text: str) -> dict[str, str]:
     return {name: text[start:end].strip() for (name, (start, _)), end in zip(inside, [*ends, len(text)], strict=False)}
 
 
-def _api(text: str, shared: Mapping[str, Any]) -> list[Wish]:
+def _api(text: str, shared: Mapping[str, Any]) -> list[MethodWish]:
     """A wish for each method that a description tells of: its signature, and what is said up to the next one."""
     found = list(_SIGNATURE.finditer(text))
     ends = [*(match.start() for match in found[1:]), len(text)]
@@ -127,13 +127,13 @@ def _api(text: str, shared: Mapping[str, Any]) -> list[Wish]:
     ]
 
 
-def _wish(selector: str, inside: str, intent: str, shared: Mapping[str, Any], kind: str = "") -> Wish:
+def _wish(selector: str, inside: str, intent: str, shared: Mapping[str, Any], kind: str = "") -> MethodWish:
     names = [re.split(r"[:=]", part, maxsplit=1)[0].strip() for part in _split(inside)]
     signature = ", ".join(part for part in _split(inside) if part)
     if not names or names[0] != "self":
         names, signature = ["self", *names], f"self, {signature}" if signature else "self"
     parameters = tuple(name for name in names[1:] if name.lstrip("*").isidentifier())
-    return Wish(selector, parameters, intent, signature=signature, declared=kind.strip(), **shared)
+    return MethodWish(selector, parameters, intent, signature=signature, declared=kind.strip(), **shared)
 
 
 def _split(inside: str) -> list[str]:
@@ -148,7 +148,7 @@ def _split(inside: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def written(order: Order, made: Sequence[Written], drawn: dict[str, Any]) -> dict[str, Any]:
+def written(order: Order, made: Sequence[WrittenMethod], drawn: dict[str, Any]) -> dict[str, Any]:
     """The reply: a valid instance of the schema, with the methods and checks in the place of its own."""
     shape = order.shape
     if not shape.methods:
@@ -162,12 +162,12 @@ def written(order: Order, made: Sequence[Written], drawn: dict[str, Any]) -> dic
     return {**drawn, shape.methods: [{name: item[name] for name in sorted(item)} for item in listed]}
 
 
-def _filled(shape: Shape, one: Written) -> dict[str, Any]:
+def _filled(shape: CodeShape, one: WrittenMethod) -> dict[str, Any]:
     names = _names(shape.check)
     return {shape.checks: [_check(names, check) for check in one.checks], shape.source: one.source}
 
 
-def _check(names: Mapping[str, str], check: Check) -> dict[str, str]:
+def _check(names: Mapping[str, str], check: MethodCheck) -> dict[str, str]:
     """A check as a schema holds it: JSON in texts, empty for what it has none of."""
     told = {
         "arguments": list(check.arguments),

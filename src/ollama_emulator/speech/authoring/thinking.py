@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from ollama_emulator.speech.authoring.wish_texts import Check, Wish, Written, literal, method
+from ollama_emulator.speech.authoring.wish_texts import MethodCheck, MethodWish, WrittenMethod, literal, method
 from ollama_emulator.speech.sources import cut
 
 #: Characters of a source at most, of the intent in it (the first that leaves it short enough), and of a name.
@@ -20,23 +20,23 @@ _SAID: Final = ("A place where ships lie.", "First the lamp, then the gate.")
 _ASKED: Final = ("What is a harbour?", "Is the lamp lit before the gate is shut?")
 
 
-def think(wish: Wish) -> Written:
+def think(wish: MethodWish) -> WrittenMethod:
     """A facet, a protocol, or a method whose intent no computing is known for."""
     return next(filter(None, (_made(wish, room) for room in _ROOMS)))
 
 
-def _made(wish: Wish, room: int) -> Written | None:
+def _made(wish: MethodWish, room: int) -> WrittenMethod | None:
     """With so many characters of the intent; None where the source is then too long, and could be shorter."""
     wish = replace(wish, told=cut(" ".join(wish.intent.split()), room))
     made = None if wish.speaks else _shaped(wish)
     if made is None:
         body = [*voice(wish), f"return {asked(wish)}"]
-        checks = tuple(Check(arguments(wish, at), (said,), said) for at, said in enumerate(_SAID))
-        made = Written(method(wish, body, about(wish), thinks=True), checks)
+        checks = tuple(MethodCheck(arguments(wish, at), (said,), said) for at, said in enumerate(_SAID))
+        made = WrittenMethod(method(wish, body, about(wish), thinks=True), checks)
     return made if len(made.source) <= _LONGEST or room == _ROOMS[-1] else None
 
 
-def voice(wish: Wish) -> list[str]:
+def voice(wish: MethodWish) -> list[str]:
     """The lines that say as whom it thinks, in the words of its intent."""
     who = cut(wish.title or wish.selector, _NAME)
     after = f", after {cut(wish.inspiration, _NAME)}" if wish.inspiration else ""
@@ -46,7 +46,7 @@ def voice(wish: Wish) -> list[str]:
     return ["voice = (", *(f"    {line}" for line in literal(f"{head}\n{wish.told}")), ")"]
 
 
-def asked(wish: Wish) -> str:
+def asked(wish: MethodWish) -> str:
     """The message to the model: what it is about, with every argument, and as whom."""
     given = [name.lstrip("*") for name in wish.parameters]
     about = "This is your answer so far:" if wish.kind == "protocol" else "Your part of the question:"
@@ -55,18 +55,18 @@ def asked(wish: Wish) -> str:
     return f"await self.infer_({' + '.join(parts)}, system=voice)"
 
 
-def about(wish: Wish) -> str:
+def about(wish: MethodWish) -> str:
     """What a docstring says of a method: its name, without what would end a docstring."""
     return re.sub(r'["\\\x00-\x1f]', " ", cut(wish.title or wish.selector, _NAME)) + ", by template."
 
 
-def arguments(wish: Wish, at: int) -> tuple[object, ...]:
+def arguments(wish: MethodWish, at: int) -> tuple[object, ...]:
     """What the at-th check calls it with: a question for the first argument, numbers and names for further ones."""
     more = (2 + at, "plain", f"part {at + 1}")
     return tuple(_ASKED[at % 2] if place == 0 else more[(place - 1) % 3] for place in range(len(wish.parameters)))
 
 
-def _shaped(wish: Wish) -> Written | None:
+def _shaped(wish: MethodWish) -> WrittenMethod | None:
     """A method whose intent names the keys of what it answers, `{title, text}` or a list of such: thought line by line.
 
     A key that an argument has the name of holds that argument, an address is left empty: none is made up.
@@ -89,5 +89,5 @@ def _shaped(wish: Wish) -> Written | None:
     for at, said in enumerate(_SAID):
         given = dict(zip(wish.parameters, arguments(wish, at), strict=True))
         made = {key: given.get(key, "" if key in _ADDRESSES else said) for key in keys}
-        checks.append(Check(tuple(given.values()), (said,), [made] if many else made))
-    return Written(method(wish, body, about(wish), thinks=True), tuple(checks))
+        checks.append(MethodCheck(tuple(given.values()), (said,), [made] if many else made))
+    return WrittenMethod(method(wish, body, about(wish), thinks=True), tuple(checks))

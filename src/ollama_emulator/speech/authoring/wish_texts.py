@@ -14,7 +14,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MethodWish:
     """A method as the prompt asks for it: `parameters` are names alone, `signature` what stands in its brackets.
 
     `slots` are the receiver's, by name, with what their values are; `declared` is its kind where that is said, `told`
@@ -57,7 +57,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class MethodCheck:
     """One call of the method: with what, what is thought while it runs, and what has to come of it."""
 
     arguments: tuple[Any, ...] = ()
@@ -68,14 +68,14 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenMethod:
     """A method and its checks."""
 
     source: str
-    checks: tuple[Check, ...]
+    checks: tuple[MethodCheck, ...]
 
 
-def method(wish: Wish, body: Sequence[str], about: str, *, thinks: bool = False, imports: str = "") -> str:
+def method(wish: MethodWish, body: Sequence[str], about: str, *, thinks: bool = False, imports: str = "") -> str:
     """The source: a signature, what it is in a docstring that names no model as its author, and a body."""
     called = wish.signature or ", ".join(("self", *wish.parameters))
     head = f"{'async ' if thinks else ''}def {wish.selector}({called}):"

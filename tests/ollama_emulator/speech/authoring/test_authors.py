@@ -15,7 +15,7 @@ from tests.ollama_emulator.speech.authoring.ordering import FORM, FORM_OF_MANY, 
 from tests.ollama_emulator.speech.authoring.test_orders import API
 
 from ollama_emulator.errors import OptionError
-from ollama_emulator.options import Options, Settings
+from ollama_emulator.options import DaemonSettings, Options
 from ollama_emulator.speech.authoring import authors, hostile, orders
 from ollama_emulator.speech.authoring.authors import AUTHORS, Roster, write
 from ollama_emulator.speech.language import NOTICE
@@ -168,7 +168,7 @@ def test_a_roster_is_used_up_to_its_last_name() -> None:
 def test_an_author_that_there_is_not_is_refused(names: tuple[str, ...]) -> None:
     """With the names of those that there are."""
     with pytest.raises(OptionError) as refused:
-        Settings.read(Options(authors=names))
+        DaemonSettings.read(Options(authors=names))
     assert refused.value.field == "author"
     assert "no_marker" in refused.value.remedy
 

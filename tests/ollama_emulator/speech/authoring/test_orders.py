@@ -12,7 +12,7 @@ from tests.ollama_emulator.speech.authoring.ordering import FORM, FORM_OF_MANY, 
 
 from ollama_emulator.speech.authoring import orders
 from ollama_emulator.speech.authoring.orders import Order
-from ollama_emulator.speech.authoring.wish_texts import Wish
+from ollama_emulator.speech.authoring.wish_texts import MethodWish
 
 API = """
 search_(query, limit) answers a list of {title, url, excerpt}, best first, at most `limit` (1 to 10).
@@ -128,4 +128,4 @@ def test_any_conversation_has_a_wish(messages: list[dict[str, str]]) -> None:
     for form in (FORM, FORM_OF_MANY):
         wishes = _order(copy.deepcopy(messages), form).wishes
         assert wishes
-        assert all(isinstance(wish, Wish) for wish in wishes)
+        assert all(isinstance(wish, MethodWish) for wish in wishes)
