@@ -17,8 +17,8 @@ Documented = ast.Module | ast.ClassDef | Function
 VERBS = frozenset(
     """
     abort accept acquire add adopt align allow announce answer append apply approve archive arrange ask assert assign
-    attach audit await balance begin bind block bound break bring build cache calculate call cancel capitalise carry
-    change check choose classify clear clip close collect combine commit compact compare compile complete compose
+    attach audit await balance begin bind blank block bound break bring build cache calculate call cancel capitalise
+    carry change check choose classify clear clip close collect combine commit compact compare compile complete compose
     compress compute connect consider construct consume continue convert copy correct count create cut deal decide
     declare decline decode decrease decrypt deduce defer define delay delegate delete deliver derive describe detach
     detect determine discard dispatch display divide do download drain draw drop dump echo edit embed emit empty enable

@@ -1,4 +1,4 @@
-"""Candidates that wait for a person: asked about, answered or lapsed, and the missions that wait woken by it."""
+"""Approvals at work: candidates are asked about, answered or lapse, and the waiting missions are woken."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _AT_ONCE: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What became of questions, in the order in which they were answered, and the missions that go on for it."""
+    """The answers to questions, in the order in which they were given, and the missions that continue because
+    of them.
+    """
 
     answers: tuple[Answer, ...]
     woken: tuple[str, ...]
@@ -63,7 +65,7 @@ class Approvals:
         self._begin: Callable[[str], object] = _left
 
     def keep(self, begin: Callable[[str], object]) -> None:
-        """From now on begin every mission that an answer wakes: for a process that is there to work."""
+        """Begin every mission that an answer wakes, from now on: for a process that runs missions."""
         self._begin = begin
 
     async def open(self) -> None:
@@ -85,11 +87,13 @@ class Approvals:
     # -- asking
 
     async def ask(self, candidate: Candidate, mission: str | None) -> str:
-        """The id under which a person is asked about a candidate; who asks the same again joins the question.
+        """Ask a person about a candidate and return the question's id; the same question again joins the first.
 
-        `mission` is one that waits for the answer; None: nobody does. To be followed by ApprovalNeeded where it waits:
-        also what is active by now has an id, and its mission goes on at once. GenerationFailed: it was rejected, or
-        nobody answered the mission in time. NotFound: there is no such object.
+        `mission` waits for the answer; None if nobody does. A caller that waits raises ApprovalNeeded with the id. A
+        candidate that is active by now has an id too, and its mission continues at once.
+
+        Raises: GenerationFailed: the candidate was rejected, or nobody answered in time. NotFound: there is no such
+        object.
         """
         now = self._clock()
         question = Question(approval_id(now), candidate, iso(now), iso(now + self._period), mission)
@@ -101,10 +105,12 @@ class Approvals:
         return _id_of(answer)
 
     async def asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
-        """The id under which a person is asked already about a slot as it is; None: nobody was, or that is over.
+        """Return the id of the open question about a slot as it is; None if there is none.
 
-        `intent` is `image.methods.digest_of` its Intent. For who would make another candidate: the mission joins those
-        that wait. GenerationFailed: what was made of this intent was rejected, or nobody answered the mission in time.
+        `intent` is `image.methods.digest_of` its Intent. The mission is added to those that wait, instead of making
+        another candidate.
+
+        Raises: GenerationFailed: a method of this intent was rejected, or nobody answered the mission in time.
         """
         at = iso(self._clock())
         if mission is None:
@@ -117,7 +123,10 @@ class Approvals:
         return None if answer is None else _id_of(answer)
 
     def heed(self, candidate: Candidate) -> None:
-        """GenerationFailed while a person's no to exactly this source stands: it serves no policy."""
+        """Check that no person's rejection of exactly this source is in force, under any policy.
+
+        Raises: GenerationFailed: there is one.
+        """
         at = iso(self._clock())
         with self._image.snapshot() as root:
             said = approvals.last_said(root, candidate.holder, candidate.selector, candidate.digest, at)
@@ -125,7 +134,7 @@ class Approvals:
             raise why_not(said)
 
     def awaits(self, mission: str) -> bool:
-        """Whether a mission waits for a person who has not answered."""
+        """Test if a mission waits for a person's answer."""
         with self._image.snapshot() as root:
             return approvals.awaits(root, self._image.find(root, mission)[1].reason)
 
@@ -200,13 +209,13 @@ def _id_of(answer: Answer) -> str:
 
 
 async def _settled(_object: str, _selector: str) -> None:
-    """There are no lives to be settled."""
+    """Do nothing: there is no method lifecycle here."""
 
 
 async def _nobody(missions: Sequence[str]) -> Sequence[str]:
-    """Nobody waits."""
+    """Return no missions: none waits here."""
     return ()
 
 
 def _left(mission: str) -> None:
-    """Nobody is here to begin it."""
+    """Do nothing: this process runs no missions."""

@@ -1,4 +1,4 @@
-"""Approvals as doors show them: plain data, a line each or one whole with what the method would change."""
+"""Approvals as doors show them: plain data, a line each, or one with everything that the method would change."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
 
 
 def line(approval: Approval, at: str) -> dict[str, Any]:
-    """One in a list; what is not known yet is not there."""
+    """Return an approval for a list, without values that are not known yet."""
     known = {
         "id": approval.name,
         "status": approval.standing(at),
@@ -83,9 +83,9 @@ def line(approval: Approval, at: str) -> dict[str, Any]:
 
 
 def whole(root: Root, name: str, at: str) -> dict[str, Any]:
-    """One with source, verdict, checks, mutants, provenance, intent, and the diff to what it takes the place of.
+    """Return an approval with source, verdict, checks, mutants, provenance, intent, and the diff to the former method.
 
-    NotFound: there is no such approval.
+    Raises: NotFound: there is no such approval.
     """
     approval = approvals.named(root, name)
     if approval is None:
@@ -106,18 +106,17 @@ def whole(root: Root, name: str, at: str) -> dict[str, Any]:
 
 
 def diff(former: Mapping[str, Any], source: str) -> Iterator[str]:
-    """The lines of a unified diff from a former revision, {revision, source}, to a source."""
+    """Yield the lines of a unified diff from a former revision, {revision, source}, to a source."""
     names = f"revision {former.get('revision')}", "asked"
     before, after = str(former.get("source", "")), source
     return difflib.unified_diff(before.split("\n"), after.split("\n"), *names, lineterm="")
 
 
 def matching(root: Root, pattern: str, at: str, user: str | None = None) -> list[str]:
-    """The ids of what waits for an object and selector that the pattern fits (`*`, `?`, `[abc]`; any case).
+    """List the open questions whose object and selector match a pattern (`*`, `?`, `[abc]`; any case).
 
-    Where a user is named, only those that are of that user's missions alone.
-
-    Objects go by their root name, the name they bear, and their reference: `brick*.*_facet_`, `oid:0x2a.say_`.
+    With a user, only questions of that user's missions alone. An object matches by its root name, its own name, or its
+    reference: `brick*.*_facet_`, `oid:0x2a.say_`.
     """
     wanted = pattern.casefold()
     waiting = (each for each in approvals.awaited(root) if each.standing(at) == "asked" and _open_to(root, each, user))
@@ -139,7 +138,7 @@ def _holder(root: Root, candidate: Mapping[str, Any]) -> UvmObject | None:
 
 
 def _intent(root: Root, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the method is for, as declared; None: that is declared no more, or otherwise."""
+    """Return the intent of the method as declared; None if the declaration is gone or changed."""
     holder = _holder(root, candidate)
     if holder is None:
         return None

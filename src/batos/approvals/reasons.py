@@ -1,4 +1,4 @@
-"""Why a mission waits for a person, why a method does not run, and why an answer came too late: as errors."""
+"""Errors about approvals: a mission waits, a method does not run, an answer came too late."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batos.image.approvals import Answer
 
 
 def needed(names: Sequence[str], what: str) -> ApprovalNeeded:
-    """Why a mission waits: for a person to say yes to the first of these, and the others too."""
+    """Return the error of a mission that waits until a person approves the first of these, and the others too."""
     first, *others = dict.fromkeys(names)
     answer = f"`batos approve {first}` or `batos reject {first} --why ...`"
     every = "; for several at once `batos approve --all --matching PATTERN`" if others else ""
@@ -23,13 +23,13 @@ def needed(names: Sequence[str], what: str) -> ApprovalNeeded:
 
 
 def joined(reasons: Sequence[ApprovalNeeded]) -> ApprovalNeeded:
-    """Several parts of one mission wait: it does for all of them at once, and begins again but once."""
+    """Combine several ApprovalNeeded errors into one, so that the mission waits once for all approvals."""
     names = [name for each in reasons for name in (each.approval, *each.others)]
     return reasons[0] if len(set(names)) == 1 else needed(names, f"what {len(set(names))} parts were to run")
 
 
 def why_not(answer: Answer) -> GenerationFailed:
-    """Why a method of that answer does not run, as the error that a part fails with."""
+    """Return the error with which a part fails whose method may not run."""
     what = f"the method that was made for {answer.object}.{answer.selector}"
     if answer.word == "rejected":
         return GenerationFailed(
@@ -43,7 +43,7 @@ def why_not(answer: Answer) -> GenerationFailed:
 
 
 def refusal(answer: Answer) -> Refused:
-    """Why an answer came too late to be one."""
+    """Return the error for an answer that came too late."""
     said = {
         "approved": f"was approved by {answer.by} and is installed as revision {answer.revision}",
         "rejected": f"was rejected by {answer.by}: {answer.why}",
@@ -58,5 +58,5 @@ _REMEDY: Final = "The next message to that intent asks again; `batos approvals` 
 
 
 def no_such(name: str) -> NotFound:
-    """Nothing is asked under that id."""
+    """Return the error for an id under which nothing is asked."""
     return NotFound(f"there is no approval {name!r}", field="approval", remedy="`batos approvals` lists them.")

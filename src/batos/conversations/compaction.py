@@ -1,8 +1,8 @@
-"""Compaction: the older turns of a conversation summarised piece by piece into a view, each piece paid and kept alone.
+"""Compaction: summarises the older turns of a conversation piece by piece; each piece is paid and stored alone.
 
 The view is derived: a row of summaries over the turns from the first on, each an object in the conversation's slot
-`view`. When FANOUT + 1 of a level stand there, the oldest FANOUT become one of the next level: a tree, in which a turn
-is told anew log(turns) times. docs/conversations.md says when it runs and what bounds it.
+`view`. When there are FANOUT + 1 summaries of a level, the oldest FANOUT become one of the next level: a tree, in which
+a turn is summarised log(turns) times. docs/conversations.md says when compaction runs and how it is limited.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_PIECES: Final = 16
 _TIME: Final = 2
 
 SELECTOR: Final = "compact_"
-#: Who asked for a compaction that nobody asked for; what comes through these doors never makes one due.
+#: The door of compactions that no person asked for; missions through these doors never make one due.
 DOOR: Final = "kernel"
 _BACKGROUND: Final = frozenset({DOOR, "event"})
 #: A compaction that will come to something by itself.
@@ -48,7 +48,7 @@ _NOTE: Final = "compacting"
 
 
 class Derives(Protocol):
-    """What a compaction needs of its mission's interpreter."""
+    """The part of a mission's interpreter that compaction needs."""
 
     running: Running
 
@@ -65,14 +65,14 @@ class Marks:
 
     @classmethod
     def of(cls, window: int, tokens: float) -> Marks:
-        """The marks of a window of so many tokens, with so many tokens a byte."""
+        """Return the marks for a window of so many tokens, with so many tokens for each byte."""
         size = window / max(tokens, LEAST_RATIO)
         return cls(int(size / HIGH), int(size / LOW))
 
     def target(self, newest: Iterable[Turn], *, eager: bool = False) -> int:
-        """The last turn to be compacted of those that are not yet, given newest first; 0 if none is due.
+        """Return the last turn to be compacted among those not compacted yet, given newest first; 0 if none is due.
 
-        The newest turn stays verbatim whatever its size. `eager` is for who asks: then the least is due.
+        The newest turn stays verbatim whatever its size. With `eager`, used when a person asks, any older turn is due.
         """
         tail = older = upto = 0
         for turn in newest:
@@ -87,9 +87,9 @@ class Marks:
 
 
 def due(root: Root, mission: str) -> dict[str, Any] | str | None:
-    """What an answered mission makes due: the brief of a compaction, or the id of one that was left behind; else None.
+    """Return the brief of a compaction that an answered mission makes due, or the id of an unfinished one, or None.
 
-    Only a person's turn does: neither what happens inside the mind nor a message. Loads no more turns than the high
+    Only a person's turn can make one due, not a message or the system's own missions. Loads no more turns than the high
     mark holds.
     """
     record = roots.find_record(root, mission)
@@ -108,7 +108,7 @@ def due(root: Root, mission: str) -> dict[str, Any] | str | None:
     word = roots.mission_record(root, before).status.word if before else None
     if word in UNENDED:
         return str(before)
-    # One that was accepted and never ran has left nothing at the conversation yet.
+    # A compaction that was accepted and never ran has left nothing at the conversation yet.
     waiting = next(
         (each for each in left(root) if roots.mission_record(root, each).brief.value["message"]["receiver"] == name), ""
     )
@@ -137,7 +137,7 @@ def left(root: Root) -> list[str]:
 
 
 def _marks(root: Root, persona: str) -> Marks:
-    """The marks for a persona's window, by what was measured with its model."""
+    """Return the marks for a persona's window, by the measured tokens of its model."""
     thinking = context_building.thinking_of(context_building.persona_of(root, persona))
     return Marks.of(thinking.window, context_building.ratio_of(root, thinking.model))
 
@@ -166,17 +166,17 @@ class Kept:
 
     @property
     def first(self) -> int:
-        """The first turn that it stands for."""
+        """Return the first turn that the summary stands for."""
         return self.piece.first
 
     @property
     def last(self) -> int:
-        """The last one."""
+        """Return the last turn that the summary stands for."""
         return self.piece.last
 
 
 def crowded(view: Sequence[Kept]) -> Sequence[Kept] | None:
-    """The summaries that are to become one: the oldest of the lowest level of which there are too many."""
+    """Return the summaries to be joined: the oldest of the lowest level that has too many; None if no level has."""
     for level in sorted({kept.level for kept in view}):
         alike = [kept for kept in view if kept.level == level]
         if len(alike) > FANOUT:
@@ -185,7 +185,7 @@ def crowded(view: Sequence[Kept]) -> Sequence[Kept] | None:
 
 
 class _Compaction:
-    """One mission's work on one conversation."""
+    """A mission's compaction of one conversation."""
 
     def __init__(self, interpreter: Derives, receiver: UvmObject) -> None:
         self._interpreter = interpreter
@@ -197,7 +197,7 @@ class _Compaction:
         self._interrupted = ""
 
     async def run(self, *, afresh: bool) -> dict[str, Any]:
-        """All pieces that are due, as far as the mission's bounds allow; what was done, and what is left."""
+        """Make all pieces that are due, within the mission's limits; return what was done and what is left."""
         session = self._running.session
         holder, resumed = await self._interpreter.derive(partial(_claim, self._name, self._running.id, afresh))
         if holder:
@@ -216,14 +216,14 @@ class _Compaction:
         return self._told(targets[-1] if targets else 0, "")
 
     def _hear(self, event: str, keys: Any) -> None:
-        """Somebody asks something: no further piece is begun, so that the answer is not kept waiting."""
+        """Begin no further piece when somebody asks something, so that the answer does not wait."""
         if event == "mission.accepted" and keys["mission"] != self._running.id:
             self._interrupted = "a question came"
 
     def _targets(self, *, afresh: bool) -> list[int]:
-        """Up to which turns, ascending: as noted by this mission's first attempt and by those that it continues.
+        """List the turns up to which to compact, ascending, as noted by the first attempt and by earlier missions.
 
-        So that pieces are cut where they were, and what was paid for is found again.
+        So pieces are cut in the same places, and paid answers are found again.
         """
         running, decided = self._running, self._running.decided
         found = {int(note[_NOTE]) for note in decided.notes() if _NOTE in note}
@@ -238,7 +238,7 @@ class _Compaction:
 
     @property
     def _reached(self) -> int:
-        """The last turn that the view stands for."""
+        """Return the last turn that the view stands for."""
         return self._view[-1].last if self._view else 0
 
     async def _next(self, targets: Sequence[int]) -> bool:
@@ -277,7 +277,7 @@ class _Compaction:
         }
 
     def _told(self, target: int, note: str) -> dict[str, Any]:
-        """The result of the message: what was made, what stands there, what is left and why."""
+        """Return the result of the message: the new pieces, the view's reach, the turns left and the reason."""
         left = max(0, target - self._reached)
         if left and not note:
             note = f"{left} more turns wait for the next time: {self._interrupted or 'so many pieces at once'}."
@@ -301,7 +301,10 @@ class _Compaction:
 
 
 def _name_of(running: Running, receiver: UvmObject) -> str:
-    """The conversation's id; ObjectError if it is none, or another user's."""
+    """Return the conversation's id.
+
+    Raises: ObjectError: the receiver is no conversation, or another user's.
+    """
     name = own_slots(receiver).get("name")
     try:
         found = conversations.mine(running.root, str(name), running.brief.user)
@@ -313,7 +316,7 @@ def _name_of(running: Running, receiver: UvmObject) -> str:
 
 
 def _is_spent(session: Session, running: Running) -> bool:
-    """Whether the budget may not hold another piece: at worst two calls, of a window each, each repaired."""
+    """Test if the budget may not pay another piece: at worst two calls with a window each, each repaired."""
     spent = session.cost.prompt_tokens + session.cost.answer_tokens
     worst = summaries.MOST_CALLS
     return (

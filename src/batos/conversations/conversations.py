@@ -1,4 +1,4 @@
-"""Conversations: their turns kept for ever, read by position one by one, and the view of the older ones beside them."""
+"""Conversations: all their turns, read by position, and the view of summaries that stands for the older ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REACH_NOTE = "past"
 #: Positions that are looked at in one step on the way back.
 _STEP = 64
 
-#: What to do where there is no such conversation.
+#: The remedy if there is no such conversation.
 _BEGIN = 'Begin one: batos ask --conversation new "..."'
 
 
@@ -49,29 +49,31 @@ def newest(root: Root, user: str, before: int = 0) -> str | None:
 
 
 def count(conversation: UvmObject) -> int:
-    """How many turns it has: the position of the last."""
+    """Return the number of turns: the position of the last."""
     turns = conversation.turns
     return int(turns.maxKey()) if turns else 0
 
 
 def turn(root: Root, position: int, mission: str) -> Turn:
-    """One turn, verbatim."""
+    """Return a turn verbatim."""
     record, _, thought = root[roots.MISSIONS][mission]
     return Turn(mission, record.value["text"], thought.answer, thought.lineage_trust, position)
 
 
 def backwards(root: Root, conversation: UvmObject, after: int = 0, last: int | None = None) -> Iterator[Turn]:
-    """The turns from the newest, or `last`, down to the one after that position, each loaded when it is its turn."""
+    """Yield the turns from the newest, or `last`, down to the one after a position; each is loaded when it is
+    needed.
+    """
     return (turn(root, position, mission) for position, mission in _places(conversation, after, last))
 
 
 def forwards(root: Root, conversation: UvmObject, first: int, last: int) -> Iterator[Turn]:
-    """The turns of these positions, each loaded when it is its turn."""
+    """Yield the turns of these positions; each is loaded when it is needed."""
     return (turn(root, *place) for place in conversation.turns.items(min=first, max=last))
 
 
 def _places(conversation: UvmObject, after: int, last: int | None = None) -> Iterator[tuple[int, str]]:
-    """Position and mission of each turn, the newest first; a B-tree only walks forwards, so by steps."""
+    """Yield position and mission of each turn, newest first, in steps because a B-tree is only read forwards."""
     turns, last = conversation.turns, count(conversation) if last is None else last
     while last > after:
         first = max(after + 1, last - _STEP + 1)
@@ -80,42 +82,42 @@ def _places(conversation: UvmObject, after: int, last: int | None = None) -> Ite
 
 
 def lead(root: Root, conversation: UvmObject) -> str | None:
-    """The persona that led its newest turn, if there is one."""
+    """Return the persona that led the newest turn, or None."""
     last = count(conversation)
     return str(roots.mission_record(root, conversation.turns[last]).thought.route["personas"][0]) if last else None
 
 
 def nodes(conversation: UvmObject) -> tuple[UvmObject, ...]:
-    """Its view: what stands for its older turns, oldest first; each has what it was made of in its slot `parts`."""
+    """Return the view: the summaries of older turns, oldest first; the slot `parts` of each holds its sources."""
     found: tuple[UvmObject, ...] = own_slots(conversation).get("view", ())
     return found
 
 
 def summary(node: UvmObject) -> Summary:
-    """An object of the view as a value."""
+    """Return an object of the view as a value."""
     return Summary(node.first, node.last, node.text, node.trust, node.by_model)
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a mission looks back: a conversation up to the turn `last`, with these summaries of its older turns."""
+    """The past that a mission sees: a conversation up to the turn `last`, with these summaries of its older turns."""
 
     conversation: str
     last: int
     view: tuple[UvmObject, ...]
 
     def as_note(self) -> dict[str, Any]:
-        """For the journal: a summary by its object and a digest, since it may be in no view any more later on."""
+        """Return the journal's note: each summary by its object and a digest, since a later view may not contain it."""
         view = [[(node._p_oid or b"").hex(), _digest(node)] for node in self.view]
         return {"conversation": self.conversation, "last": self.last, "view": view}
 
 
 def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = ()) -> Reach | None:
-    """How far a mission looks back; None outside a conversation. Raises what `mine` raises.
+    """Return the past that a mission sees; None outside a conversation. Raises what `mine` raises.
 
-    `notes` are of earlier attempts at the same question, nearest first: as far as the first of them in this
-    conversation did, so that the same prompts are made, whatever was said or compacted since; if what it was shown is
-    gone from the image, as far as the next one, else to the newest turn.
+    `notes` are of earlier attempts at the same question, nearest first. The first note for this conversation is used,
+    so that the prompts are the same whatever was said or compacted since. If its summaries are gone from the image, the
+    next note is used, else everything to the newest turn.
     """
     name = brief.conversation
     if name is None:
@@ -131,7 +133,7 @@ def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = 
 
 
 def _kept(root: Root, noted: Iterable[tuple[str, str]]) -> tuple[UvmObject, ...] | None:
-    """The summaries that were noted; None if one is gone: what no view leads to is removed when the image is packed."""
+    """Return the noted summaries; None if one is gone, since packing removes summaries outside every view."""
     try:
         found = [(connection_of(root).get(bytes.fromhex(oid)), digest) for oid, digest in noted]
         whole = all(isinstance(node, UvmObject) and _digest(node) == digest for node, digest in found)
@@ -145,9 +147,9 @@ def _digest(node: UvmObject) -> str:
 
 
 def past(root: Root, brief: MissionBrief, reached: Reach | None) -> Past:
-    """What was said before a mission, as far as it looks back, and the exchange that it replies to.
+    """Return the turns before a mission, within its reach, and the exchange that it replies to.
 
-    NotFound: either is another user's. BriefError: what is replied to has no answer.
+    Raises: NotFound: either is another user's. BriefError: the mission replied to has no answer.
     """
     if reached is None:
         return Past(meant=_meant(root, brief, None))
@@ -176,7 +178,7 @@ def check_reply(root: Root, mission: str, user: str) -> None:
 
 
 def _meant(root: Root, brief: MissionBrief, reached: Reach | None) -> Turn | None:
-    """The exchange that is replied to, with its position if it is one of the turns that are looked back to."""
+    """Return the exchange that is replied to, with its position if it is a turn within reach."""
     name = brief.in_reply_to
     if name is None:
         return None
@@ -213,10 +215,10 @@ def named(root: Root, name: str, user: str) -> str:
 
 
 def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | None = None) -> dict[str, Any]:
-    """Turns verbatim by position, for doors: `start` from 1, or from the end if it is negative.
+    """Return turns verbatim by position, for doors: `start` counts from 1, or from the end if negative.
 
-    `next` is the position after the page, None at the end: a page of long turns ends early. `files` are at hand for
-    the next question; `compactions` are what stands for older turns in prompts. Raises what `mine` raises.
+    `next` is the position after the page, None at the end: a page of long turns ends early. `files` can be used by the
+    next question; `compactions` are the summaries that stand for older turns in prompts. Raises what `mine` raises.
     """
     conversation = mine(root, name, user)
     whole = count(conversation)
@@ -254,12 +256,12 @@ def _shown(root: Root, each: Turn) -> dict[str, Any]:
 
 
 def _answered(route: Mapping[str, Any]) -> list[str]:
-    """Who thought about a turn: those who were only near it did not."""
+    """Return the personas that worked on a turn, without those that only scored near."""
     return list(route["personas"][: None if route["effort"] == "council" else 1])
 
 
 def _compaction(node: UvmObject) -> dict[str, Any]:
-    """A summary for doors: which turns, how and when it was made, and its text."""
+    """Return a summary for doors: its turns, how and when it was made, and its text."""
     return {
         "turns": [node.first, node.last],
         "level": node.level,

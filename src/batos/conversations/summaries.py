@@ -1,4 +1,4 @@
-"""Recording: a piece of a conversation put into few words by the model, held against it by computed checks, or cut."""
+"""Summarising: the model puts a piece of a conversation into few words, which computed checks compare with it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RECORDER = Voice(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What stands for the turns `first` to `last`; `trust` is the least of theirs."""
+    """A summary of the turns `first` to `last`; `trust` is the least of theirs."""
 
     first: int
     last: int
@@ -76,7 +76,7 @@ class _Part:
         return f"turn {self.first}" if self.first == self.last else f"turns {self.first} to {self.last}"
 
     def block(self, most: int | None = None) -> str:
-        """The part as a prompt shows it; its texts in at most so many bytes together."""
+        """Return the part as a prompt shows it, its texts in at most so many bytes together."""
         share = None if most is None else most // len(self.texts)
         lines = [f"{label}{text if share is None else _cut(text, share)}" for label, text in self.texts]
         body = "\n".join(lines)
@@ -89,18 +89,20 @@ class _Part:
 
 
 def recorder(running: Running) -> Running:
-    """The mission with the recorder's voice: one call a piece, no reasoning beside it, in the persona's own model."""
+    """Return the mission with the recorder's voice: one call for each piece, no reasoning, in the persona's
+    own model.
+    """
     thinking = replace(running.thinking, mode="direct", think=False)
     return replace(running, voice=RECORDER, thinking=thinking, name="compaction")
 
 
 def most(window: int, level: int) -> int:
-    """Characters that a summary of a level may have: what is older has half of what is newer."""
+    """Return the most characters of a summary: each level has half of the one below."""
     return max(SHORTEST, min(LONGEST, window // SHARE) >> level)
 
 
 async def of_turns(running: Running, turns: Iterable[Turn]) -> Recorded:
-    """As many of these turns as fit into one prompt, the first at least, put into few words."""
+    """Summarise as many of these turns as fit into one prompt, at least the first."""
     room = _room(running, 0)
     parts: list[_Part] = []
     for turn in turns:
@@ -114,20 +116,20 @@ async def of_turns(running: Running, turns: Iterable[Turn]) -> Recorded:
 
 
 async def of_pieces(running: Running, pieces: Iterable[Piece], level: int) -> Recorded:
-    """Neighbouring summaries as one of a higher level."""
+    """Join neighbouring summaries to one of a higher level."""
     parts = [_Part(each.first, each.last, (("", each.text),), each.trust) for each in pieces]
     return await _recorded(running, parts, level)
 
 
 def _room(running: Running, level: int) -> int:
-    """Bytes that the parts may take beside the recorder's task."""
+    """Return the bytes that the parts may take beside the recorder's task."""
     limit = most(running.thinking.window, level)
     # A second try is shown the first, and its faults.
     return max(0, questions.room_for_evidence(running, [(_task([], limit, level), _decision(limit))]) - limit - _FAULTS)
 
 
 async def _recorded(running: Running, parts: Sequence[_Part], level: int) -> Recorded:
-    """Asked for once, and once more if the checks find a fault; then first sentences stand there, marked as such."""
+    """Ask for a summary, once more if the checks find a fault; after that use first sentences, marked as such."""
     limit = most(running.thinking.window, level)
     first, last = parts[0].first, parts[-1].last
     shown, shortened = _fitted(parts, _room(running, level))
@@ -164,9 +166,9 @@ def _trust(parts: Iterable[_Part], *, by_model: bool) -> str:
 
 
 def _fitted(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:
-    """The parts as they are shown, in about so many bytes together, and how many of them lost something.
+    """Return the parts as a prompt shows them, in about so many bytes together, and how many were shortened.
 
-    The longest give first.
+    The longest are shortened first.
     """
     sizes = sorted(part.size for part in parts)
     level = prompt.level(sizes, room)
@@ -182,7 +184,7 @@ def _fitted(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:
 
 
 def _task(blocks: Sequence[str], limit: int, level: int) -> str:
-    """What the recorder is asked."""
+    """Return the recorder's task as prompt text."""
     what = "earlier records of the conversation" if level else "turns of the conversation"
     shown = "\n".join(blocks)
     return (
@@ -204,7 +206,7 @@ def _decision(limit: int) -> Decision[Any]:
 
 
 def faults_of(text: str, source: str) -> Iterator[str]:
-    """What is wrong with a summary: it says nothing, is no shorter than its turns, or tells what is not in them."""
+    """Yield the faults of a summary: empty, no shorter than its turns, or with facts that are not in them."""
     if len(text) < min(_LEAST, len(source)):
         yield "It says nothing."
     if len(text) > len(source):
@@ -220,7 +222,7 @@ def faults_of(text: str, source: str) -> Iterator[str]:
 
 
 def sentences(parts: Sequence[Any], limit: int) -> str:
-    """The first sentences of the parts, in at most so many characters; of too many parts some, spread evenly."""
+    """Return the first sentences of the parts within so many characters; of too many parts a few, spread evenly."""
     number = max(1, min(len(parts), limit // _LEAST_SHARE))
     chosen = [parts[at * (len(parts) - 1) // max(1, number - 1)] for at in range(number)]
     share = limit // number - 1
@@ -242,7 +244,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """The beginning and the end of a text in so many bytes, with a gap that shows."""
+    """Return the beginning and the end of a text in so many bytes, with a visible gap."""
     data = text.encode()
     if len(data) <= limit:
         return text

@@ -1,4 +1,4 @@
-"""The quality gate: named pure checks of an answer, computed and no model's opinion."""
+"""The quality gate: named pure checks of an answer, all computed, none a model's opinion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batos.gate.quoting import citation_exists, citation_verbatim, marked, quota
 #: Shortest and longest answer that can be one, in characters.
 SHORTEST, LONGEST = 2, 4_000
 
-#: What belongs to a prompt or to the grammar around an answer, and never to an answer.
+#: Marks of a prompt or of the grammar around an answer, which never belong to an answer.
 _MARKUP = re.compile(
     r"<\|[a-z_]{2,24}\|>|</?think>|\[/?INST\]|</?s>|<(?:start|end)_of_turn>|</?document\b[^>\n]{0,80}>", re.IGNORECASE
 )
@@ -32,24 +32,24 @@ class Fault:
     what: str
 
     def as_dict(self) -> dict[str, str]:
-        """For provenance."""
+        """Return the fault as provenance stores it."""
         return {"check": self.check, "what": self.what}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which checks were made and every fault that they found."""
+    """The names of the checks that were made, and every fault that they found."""
 
     checked: tuple[str, ...]
     faults: tuple[Fault, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Test if no fault was found."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:
-        """For provenance."""
+        """Return the verdict as provenance stores it."""
         return {"ok": self.ok, "checked": list(self.checked), "faults": [fault.as_dict() for fault in self.faults]}
 
 
@@ -57,7 +57,7 @@ Check: TypeAlias = Callable[[Draft], Iterator[str]]
 
 
 def length(draft: Draft) -> Iterator[str]:
-    """An answer says something, and not too much."""
+    """Check that an answer is not empty and not too long."""
     size = len(draft.answer.strip())
     if size < SHORTEST:
         yield "The answer is empty."
@@ -66,7 +66,7 @@ def length(draft: Draft) -> Iterator[str]:
 
 
 def answered(draft: Draft) -> Iterator[str]:
-    """Every sub-query is answered or named as unanswered, and no other is named."""
+    """Check that every sub-query is answered or named as unanswered, and that no other is named."""
     for number in sorted(draft.open_queries - draft.unanswered):
         yield f"Sub-question {number} got no answer; name it as unanswered."
     for number in sorted(draft.unanswered):
@@ -75,7 +75,7 @@ def answered(draft: Draft) -> Iterator[str]:
 
 
 def schema(draft: Draft) -> Iterator[str]:
-    """The answer is text and whole: no JSON of its own, nothing of a prompt's marks, not cut where its schema ends."""
+    """Check that the answer is whole text: no JSON, no marks of a prompt, not cut where its schema ends."""
     text = draft.answer.strip()
     if _is_data(text) and not _ASKS_FOR_DATA.search(draft.ground.question):
         yield "The answer is JSON; write it as text."
@@ -96,13 +96,13 @@ def _is_data(text: str) -> bool:
 
 
 def cited(draft: Draft) -> Iterator[str]:
-    """An answer given beside documents cites them, unless it names every sub-query as unanswered."""
+    """Check that an answer beside documents cites them, unless it names every sub-query as unanswered."""
     if draft.ground.passages and not draft.citations and len(draft.unanswered) < max(1, draft.queries):
         yield "Nothing is cited; quote the documents that the answer rests on, or name what is unanswered."
 
 
 def language(draft: Draft) -> Iterator[str]:
-    """The answer is written in the language of the question, as far as scripts and small words tell."""
+    """Check that the answer is in the language of the question, as far as scripts and small words tell."""
     question, answer = draft.ground.question, languages.prose(without_quotations(draft.answer))
     if languages.names_language(question):
         return
@@ -135,6 +135,6 @@ CHECKS: tuple[Check, ...] = (
 
 
 def judge(draft: Draft, checks: tuple[Check, ...] = CHECKS) -> Verdict:
-    """All faults of all checks."""
+    """Run the checks and return their verdict."""
     faults = tuple(Fault(check.__name__, what) for check in checks for what in check(draft))
     return Verdict(tuple(check.__name__ for check in checks), faults)

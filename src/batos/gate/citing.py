@@ -1,4 +1,4 @@
-"""Where a quotation stands in a passage: word for word, however its quotes, dashes and line breaks are typed."""
+"""Finds a quotation in a passage: word for word, however its quotes, dashes and line breaks are typed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from batos.memory.evidence import Evidence, Passage
 
-# What stands around a quotation, not in it.
+# Characters around a quotation, not in it.
 _AROUND = ' \t\r\n"“”„«»‹›‘….'
 _ALIKE = ("'’‘ʼ´`", '"“”„«»', "-‐‑–—−")
 _VARIANTS = {character: f"[{re.escape(kinds)}]" for kinds in _ALIKE for character in kinds}
 _CLUSTER = re.compile("[\u0300-\u036f]+|[^\u0300-\u036f][\u0300-\u036f]*")
-# What may stand within a word that a line's end or an invisible mark broke, as passages of a PDF have it.
+# Characters within a word that a line's end or an invisible mark broke, as in passages of a PDF.
 _INVISIBLE = "[\u00ad\u200b\u2060\ufeff]*"
 _TORN, _TURNED = rf"{_INVISIBLE}(?:-\n[ \t]*)?", r"(?:\n[ \t]*)?"
 # Behind these, and before a colon, a blank may be one that broke a mark of a chat template (inference/marks.py).
@@ -34,15 +34,15 @@ class Quoted:
     quote: str
 
     def as_dict(self) -> dict[str, Any]:
-        """For voices."""
+        """Return the citation as a persona's voice stores it."""
         return {"document": self.document, "quote": self.quote}
 
 
 def locate(quote: str, text: str) -> tuple[int, int] | None:
-    """Where the quotation stands in the text, as (start, end), whole words only; None if it does not.
+    """Return the place of a quotation in a text as (start, end), whole words only; None if it does not occur.
 
-    Typography may differ: kinds of quotes, apostrophes, dashes, blanks, composed accents, words that a line's end
-    breaks, and quotes or dots around the whole. No letter may, and no word may be left out.
+    Typography may differ: kinds of quotes, apostrophes, dashes, blanks, composed accents, words broken at a line's end,
+    and quotes or dots around the whole. Letters may not differ, and no word may be left out.
     """
     bare = quote.strip(_AROUND)
     if quote.lstrip().startswith("‘"):
@@ -57,13 +57,13 @@ def locate(quote: str, text: str) -> tuple[int, int] | None:
 
 
 def stands(citation: Quoted, evidence: Evidence) -> bool:
-    """Whether the document that the citation names says it."""
+    """Test if the document that a citation names contains the quotation."""
     passage = evidence.find(citation.document)
     return passage is not None and locate(citation.quote, passage.text) is not None
 
 
 def verbatim(citations: Sequence[Quoted], evidence: Evidence) -> list[dict[str, Any]]:
-    """Those citations that stand, each once, with the file, the place and the words as the file has them."""
+    """Return the citations that are correct, each once, with the file, the place and the words as the file has them."""
     found: dict[tuple[int, int, int], dict[str, Any]] = {}
     for citation in citations:
         passage = evidence.find(citation.document)
@@ -84,7 +84,7 @@ def _shown(passage: Passage, start: int, end: int) -> dict[str, Any]:
 
 
 def _whole(text: str, start: int, end: int) -> bool:
-    """Whether no word and no number is cut at either end."""
+    """Test if neither a word nor a number is cut at either end."""
     before = text[max(0, start - 2) : start]
     cut = _inside(before[-1:], text[start]) or _inside(text[end - 1], text[end : end + 1])
     return not (cut or (text[start].isdigit() and _GROUP.search(before)))
@@ -105,7 +105,9 @@ def _pattern(bare: str) -> str:
 
 
 def _spelled(word: str) -> str:
-    """The letters of a word, as a line's end may break it: behind a hyphen, or anywhere where no blanks are written."""
+    """Return a pattern for a word that a line's end may break: after a hyphen, or anywhere in scripts without
+    blanks.
+    """
     clusters = _CLUSTER.findall(word)
     body = _either(clusters[0])
     for before, after in pairwise(clusters):
@@ -119,7 +121,7 @@ def _spelled(word: str) -> str:
 
 @lru_cache(4096)
 def _either(letter: str) -> str:
-    """A letter with its accents, in every way in which it can be typed."""
+    """Return a pattern for a letter with its accents, in every way to type it."""
     if letter in _VARIANTS:
         return _VARIANTS[letter]
     if letter == "…":

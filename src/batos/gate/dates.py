@@ -1,4 +1,4 @@
-"""Dates and times of day, however they are written: what two texts can be compared by."""
+"""Dates and times of day in any notation, in a form in which two texts can be compared."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Day:
 
 
 def find(text: str) -> list[Day]:
-    """The dates of a text, none within another."""
+    """List the dates of a text, none within another."""
     found: list[Day] = []
     taken: set[int] = set()
     for form in _FORMS:
@@ -66,12 +66,12 @@ def find(text: str) -> list[Day]:
 
 
 def known(text: str) -> frozenset[tuple[int, int, int]]:
-    """Every date of a text in every reading."""
+    """Return every date of a text in every reading."""
     return frozenset(reading for day in find(text) for reading in day.readings)
 
 
 def is_known(day: Day, there: frozenset[tuple[int, int, int]], years: frozenset[int]) -> bool:
-    """Whether a date is there, or its parts: its day and month in some date, its year among the years of the text."""
+    """Test if a date occurs, or its parts do: day and month in some date, and the year among the years of the text."""
     return any(_is_there(reading, there, years) for reading in day.readings)
 
 
@@ -101,7 +101,7 @@ def _read(found: re.Match[str]) -> Iterator[tuple[int, int, int]]:
 
 
 def times(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """The times of day of a text: (hour of 24, minute), and where it stands: 14:30, 14.30, 14h30, 2:30 pm."""
+    """List the times of day of a text as (hour of 24, minute), with their places: 14:30, 14.30, 14h30, 2:30 pm."""
     found = []
     for each in _TIME.finditer(text):
         hour = int(each["h"])

@@ -1,4 +1,4 @@
-"""Numbers as people write them: with groups, scales and units, read in every way in which they can be meant."""
+"""Numbers as people write them, with groups, scales and units, in every reading that they can have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIGURE = rf"(?:\d{{1,3}}(?:[{_BLANK}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d{{1,40}}
 _NUMBER = re.compile(rf"(?<!\w)(?<!\d[.,]){_FIGURE}")
 _GROUPS = re.compile(rf"[{_BLANK}'’]")
 
-#: What multiplies a number, by its power of ten; of a word with two meanings both are tried.
+#: Words that multiply a number, by the power of ten; of a word with two meanings both are tried.
 _SCALES = {
     3: "thousand k tsd tausend mille mil tusen duizend тыс тысяч тысячи हज़ार",
     5: "lakh lakhs लाख",
@@ -95,7 +95,7 @@ class Figure:
     measured: frozenset[tuple[str, Decimal]] = frozenset()
     percent: bool = False
     about: bool = False
-    #: Whether it may be a count of things, such as an answer makes on its way.
+    #: True if it may be a count of things, which an answer makes on its way.
     counts: bool = False
 
 
@@ -110,7 +110,7 @@ class Known:
 
 
 def find(text: str) -> list[Figure]:
-    """The numbers of a text as they stand in it, in order."""
+    """List the numbers of a text, in order."""
     text = plain(text)
     return [
         _figure(text, found.start(), found.end(), text[max(0, found.start() - 24) : found.start()])
@@ -119,7 +119,7 @@ def find(text: str) -> list[Figure]:
 
 
 def _figure(text: str, start: int, end: int, before: str = "") -> Figure:
-    """The number at a place; without what stands before it, nothing is told of what that says."""
+    """Return the number at a place. Without the text before it, that text adds no readings."""
     written = text[start:end]
     readings_, after = readings(written), _AFTER.match(text, end)
     sign, word, mark = (after["sign"], (after["word"] or "").casefold(), after["mark"]) if after else (None, "", None)
@@ -147,7 +147,7 @@ def _figure(text: str, start: int, end: int, before: str = "") -> Figure:
 
 
 def readings(figure: str) -> frozenset[Decimal]:
-    """What a figure can mean; empty for what is no number (an address, a date, a version).
+    """Return the values that a figure can mean; empty for anything but a number (an address, a date, a version).
 
     >>> sorted(map(str, readings("1.200")))
     ['1.200', '1200']
@@ -171,14 +171,14 @@ def readings(figure: str) -> frozenset[Decimal]:
 
 
 def _mixed(digits: str, marks: Sequence[str]) -> frozenset[Decimal]:
-    """Both marks in one number: the last is the decimal one, and stands there once."""
+    """Read a number with both marks: the last one is the decimal mark and occurs once."""
     if marks.count(marks[-1]) > 1:
         return frozenset()
     return frozenset({Decimal(digits.replace(marks[0], "").replace(marks[-1], "."))})
 
 
 def known(text: str) -> Known:
-    """Every value that a text has, in every reading, with and without scale, spelled numbers too."""
+    """Return every value in a text, in every reading, with and without scale, with numbers in words."""
     values: set[Decimal] = set(numerals.spelled(text))
     written: set[str] = set()
     measured: set[tuple[str, Decimal]] = set()
@@ -198,7 +198,8 @@ def known(text: str) -> Known:
 
 
 def is_known(figure: Figure, there: Known) -> bool:
-    """Whether one of its values is there, in another unit or rounded if it says so; small counts need no source.
+    """Test if one of a number's values occurs, in another unit, or rounded if the text says so; small counts always
+    pass.
 
     A scale that the text names anywhere (the head of a table) may belong to any of its numbers.
     """
@@ -223,7 +224,7 @@ def rounds(shown: Iterable[Decimal], values: Iterable[Decimal]) -> bool:
 
 
 def is_about(value: Decimal, shown: Decimal) -> bool:
-    """Whether `shown` is the value, rounded to the digits that it has."""
+    """Test if `shown` is the value, rounded to the digits that `shown` has."""
     return abs(value - shown) <= Decimal(5).scaleb(_exponent(shown) - 1)
 
 
@@ -233,7 +234,7 @@ def _exponent(value: Decimal) -> int:
 
 
 def plain(text: str) -> str:
-    """Full-width and other scripts' digits as the usual ones, character for character; what else is there stays."""
+    """Replace full-width digits and those of other scripts by the usual ones, character for character."""
     if text.isascii():
         return text
     return "".join(str(unicodedata.decimal(each)) if each.isdecimal() and not each.isascii() else each for each in text)

@@ -1,4 +1,4 @@
-"""What an answer may rest on, and the draft of one: what the gate's checks are given."""
+"""The ground of an answer: everything it may rest on, and the draft, as the gate's checks receive them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]"
 
 
 class Ground:
-    """What an answer may rest on, in the forms in which checks look things up; each is made when first asked for."""
+    """Everything an answer may rest on, in the forms in which checks search it; each form is made at its first use."""
 
     def __init__(
         self,
@@ -29,44 +29,46 @@ class Ground:
         asked: str = "",
         today: str = "",
     ) -> None:
-        """`asked` is what the question was made from, if it was; `today` the date of asking (2026-11-21)."""
+        """Take `asked`, the text that the question was made from, if any, and `today`, the date of asking
+        (2026-11-21).
+        """
         self.question = question
         self.evidence = evidence
         self._own_names = own_names
         self._today = today
         turns = (f"{turn.question}\n{turn.answer}" for turn in evidence.turns)
-        #: What is not a document: the question, what it was made from, and the conversation.
+        #: Everything but documents: the question, the text it was made from, and the conversation.
         self.said = "\n".join((question, asked, *(summary.text for summary in evidence.view), *turns))
 
     @cached_property
     def text(self) -> str:
-        """All of it, for checks of what occurs."""
+        """Return everything as one text."""
         return "\n".join((*(each.text for each in self.evidence.passages), self.said))
 
     @cached_property
     def figures(self) -> figures.Known:
-        """Every number in it, in every reading, and the year."""
+        """Return every number in it, in every reading, and the present year."""
         found = figures.known(self.text)
         return replace(found, values=found.values | {Decimal(self._today[:4])}) if self._today else found
 
     @cached_property
     def days(self) -> frozenset[tuple[int, int, int]]:
-        """Every date in it, in every reading, and that of asking."""
+        """Return every date in it, in every reading, and the date of asking."""
         return dates.known(f"{self.text}\n{self._today}")
 
     @cached_property
     def times(self) -> frozenset[tuple[int, int]]:
-        """Every time of day in it."""
+        """Return every time of day in it."""
         return frozenset(time for time, _ in dates.times(self.text))
 
     @cached_property
     def years(self) -> frozenset[int]:
-        """Every number in it that can be a year."""
+        """Return every number in it that can be a year."""
         return frozenset(int(value) for value in self.figures.values if 1000 <= value < 3000)
 
     @cached_property
     def names(self) -> dict[str, set[str]]:
-        """Its words by their first three letters."""
+        """Return its words, grouped by their first three letters."""
         found: dict[str, set[str]] = {}
         for word in {*words(self.text), *self._own_names}:
             found.setdefault(word[:3], set()).add(word)
@@ -74,27 +76,27 @@ class Ground:
 
     @cached_property
     def scripts(self) -> frozenset[str]:
-        """The scripts that it is mainly written in."""
+        """Return the scripts in which it is mainly written."""
         return languages.main_scripts(self.text)
 
     @cached_property
     def lines(self) -> dict[int, str]:
-        """The words of each passage, a blank around each."""
+        """Return the words of each passage, with a blank around each."""
         return {each.number: line_of(each.text) for each in self.evidence.passages}
 
     @cached_property
     def letters(self) -> dict[int, str]:
-        """The letters of each passage that stand without blanks, one after another; 0 is what is no document."""
+        """Return the letters of each passage in scripts without blanks, joined; key 0 holds those outside documents."""
         return {0: unspaced(self.said), **{each.number: unspaced(each.text) for each in self.evidence.passages}}
 
     @cached_property
     def said_line(self) -> str:
-        """The words of question and conversation, a blank around each."""
+        """Return the words of question and conversation, with a blank around each."""
         return line_of(self.said)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """The passages of the evidence."""
+        """Return the passages of the evidence."""
         return self.evidence.passages
 
 
@@ -108,10 +110,10 @@ class Draft:
     ground: Ground
     queries: int = 1
     open_queries: frozenset[int] = frozenset()
-    #: Whether the reply reached the length at which its schema cuts.
+    #: True if the reply reached the length at which its schema cuts.
     cut: bool = False
 
 
 def unspaced(text: str) -> str:
-    """The letters of a text that belong to scripts without blanks between words."""
+    """Return the letters of a text that belong to scripts without blanks between words."""
     return "".join(_UNSPACED.findall(text))

@@ -1,4 +1,4 @@
-"""Which script and language a text is written in, as far as letters and small words tell."""
+"""Guesses the script and language of a text, as far as letters and small words tell."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
 def scripts(text: str) -> Counter[str]:
-    """How many letters of each script a text has, scripts by Unicode name; East Asian ones count as CJK."""
+    """Count the letters of each script in a text, scripts by Unicode name; East Asian ones count as CJK."""
     counts: Counter[str] = Counter()
     for letter, number in Counter(text).items():
         if letter.isalpha():
@@ -70,14 +70,15 @@ def scripts(text: str) -> Counter[str]:
 
 
 def main_scripts(text: str) -> frozenset[str]:
-    """The scripts that make up a tenth of a text's letters at least."""
+    """Return the scripts that make up at least a tenth of a text's letters."""
     counts = scripts(text)
     total = counts.total()
     return frozenset(script for script, number in counts.items() if number * 10 >= total)
 
 
 def guess(text: str) -> str | None:
-    """The language by its small words, of Chinese, Japanese and Korean by their letters; None where it is not clear.
+    """Guess a text's language by its small words, or by its letters for Chinese, Japanese and Korean; None if not
+    clear.
 
     >>> guess("How does the keeper know that the lamp is burning?")
     'English'
@@ -97,7 +98,7 @@ def guess(text: str) -> str | None:
 
 
 def _eastern(text: str) -> str | None:
-    """Japanese has kana, Korean hangul, Chinese its own particles; None where other letters are the most."""
+    """Recognise Japanese by kana, Korean by hangul, Chinese by its particles; return None if other letters prevail."""
     if text.isascii():
         return None
     kana, hangul, han = (len(kind.findall(text)) for kind in (_KANA, _HANGUL, _HAN))
@@ -111,10 +112,10 @@ def _eastern(text: str) -> str | None:
 
 
 def names_language(text: str) -> bool:
-    """Whether a question speaks of a language or of translating, so that its answer may be in another one."""
+    """Test if a question names a language or asks for a translation, so that its answer may be in another language."""
     return _NAMES_LANGUAGE.search(text.casefold()) is not None
 
 
 def prose(text: str) -> str:
-    """A text without its code, whose words are nobody's language."""
+    """Remove the code from a text, since its words belong to no language."""
     return _CODE.sub(" ", text)

@@ -1,4 +1,4 @@
-"""Numbers written in words and in Chinese characters, as far as they are told without grammar: up to a hundred."""
+"""Numbers in words and in Chinese characters, as far as they are read without grammar: up to a hundred."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OTHERS = {
     100: "hundred hundert cent cien ciento cento honderd",
     1000: "thousand tausend mille mil duizend",
 }
-#: What is meant by a fraction's word beside its percentage.
+#: The values of a fraction's word beside its percentage.
 _FRACTIONS = {Decimal(50): Decimal("0.5"), Decimal(25): Decimal("0.25")}
 _SIGNS = {"½": ("0.5", "50"), "¼": ("0.25", "25"), "¾": ("0.75", "75")}
 
@@ -50,7 +50,7 @@ _UNITS = {"十": 10, "百": 100, "千": 1_000}
 
 
 def _composed(language: str, tens: str, one: str) -> Iterator[str]:
-    """How tens and a one are written together: twenty-seven, siebenundzwanzig, veintisiete, treinta y siete."""
+    """Yield the spellings of tens with a one: twenty-seven, siebenundzwanzig, veintisiete, treinta y siete."""
     yield f"{tens}-{one}"
     if language == "de":
         yield f"{one}und{tens}"
@@ -65,7 +65,7 @@ def _composed(language: str, tens: str, one: str) -> Iterator[str]:
 
 
 def _words(language: str) -> Iterator[tuple[str, Decimal]]:
-    """The words from ten to ninety-nine."""
+    """Yield the words from ten to ninety-nine with their values."""
     yield from ((word, Decimal(value)) for value, word in enumerate(_TEENS[language].split(), start=10))
     for place, tens in enumerate(_TENS[language].split(), start=2):
         yield tens, Decimal(10 * place)
@@ -81,7 +81,7 @@ _SPACED = {tuple(word.split()): value for word, value in _VALUES.items() if " " 
 
 
 def spelled(text: str) -> frozenset[Decimal]:
-    """The values of the numbers that a text has in words, up to ninety-nine, and of Chinese ones.
+    """Return the values of a text's numbers in words, up to ninety-nine, and of Chinese ones.
 
     >>> sorted(map(int, spelled("eighty-six steps; treinta y siete; 八十六")))
     [7, 30, 37, 86]
@@ -100,7 +100,7 @@ def spelled(text: str) -> frozenset[Decimal]:
 
 
 def stated(text: str, language: str) -> dict[str, Decimal]:
-    """The number words from eleven on that a text in that language (by its English name) has, with their values.
+    """Return the number words from eleven on in a text of that language (by its English name), with their values.
 
     >>> stated("Twenty-seven of them, once.", "English")
     {'twenty-seven': Decimal('27')}
@@ -111,7 +111,7 @@ def stated(text: str, language: str) -> dict[str, Decimal]:
 
 
 def chinese(numeral: str) -> int | None:
-    """The value of a Chinese numeral, digit by digit (二〇二三) or with units (一千二百); None if it is neither.
+    """Return the value of a Chinese numeral, digit by digit (二〇二三) or with units (一千二百); None if it is neither.
 
     >>> chinese("二〇二三"), chinese("八十六"), chinese("一千二百"), chinese("十十")
     (2023, 86, 1200, None)

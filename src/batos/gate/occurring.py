@@ -1,4 +1,4 @@
-"""Checks that what an answer states occurs in what it may rest on: its numbers, dates and names."""
+"""Checks that the statements of an answer occur in its ground: numbers, dates and names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ _NO_NUMBER = "The number {} is in no document; correct it, show how it is calcul
 
 
 def numbers(draft: Draft) -> Iterator[str]:
-    """Numbers of the answer occur in evidence or question, or are worked out in it; counts below ten are free."""
+    """Check that numbers occur in evidence or question, or are calculated in the answer; counts below ten
+    always pass.
+    """
     ground = draft.ground
     if not ground.passages:
         return
@@ -97,7 +99,7 @@ def _is_there(figure: Figure, ground: Ground) -> bool:
 
 
 def _stated(answer: str, ground: Ground) -> str:
-    """The answer with what is no statement of a number blanked: list marks, references, dates, known times of day."""
+    """Blank the parts of an answer that state no number: list marks, references, dates, known times of day."""
     text = figures.plain(answer)
     for form in (_LIST_MARK, _STEP, _REFERENCE):
         text = form.sub(_blank, text)
@@ -108,7 +110,7 @@ def _stated(answer: str, ground: Ground) -> str:
 
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with these spans blanked, which stand in order."""
+    """Blank these spans of a text. The spans are in order."""
     kept, at = [], 0
     for start, end in spans:
         kept += [text[at:start], _blank(text[start:end])]
@@ -117,12 +119,12 @@ def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _blank(found: re.Match[str] | str) -> str:
-    """As many characters that belong to no number and join none."""
+    """Return as many characters, which belong to no number and join none."""
     return "\t" * len(found if isinstance(found, str) else found[0])
 
 
 def days(draft: Draft) -> Iterator[str]:
-    """Dates of the answer occur in evidence or question, in whatever form they are written there."""
+    """Check that dates occur in evidence or question, in any notation."""
     ground = draft.ground
     if not ground.passages:
         return
@@ -132,16 +134,16 @@ def days(draft: Draft) -> Iterator[str]:
 
 
 def references(answer: str) -> Iterator[int]:
-    """The numbers of the documents that a text names."""
+    """Yield the numbers of the documents that a text names."""
     for found in _REFERENCE.finditer(languages.prose(answer)):
         for number in re.findall(r"\d+", next(filter(None, found.groups()))):
             yield int(number)
 
 
 def names(draft: Draft) -> Iterator[str]:
-    """Names of two words or more, and those after a title, occur in the evidence or the question.
+    """Check that names of two words or more, and names after a title, occur in the evidence or the question.
 
-    German writes every noun like a name, so there only names after a title are told.
+    German writes every noun like a name, so there only names after a title are checked.
     """
     if not draft.ground.passages:
         return
@@ -155,7 +157,7 @@ def names(draft: Draft) -> Iterator[str]:
 
 
 def _parts(name: str) -> Iterator[str]:
-    """The words of a name that tell it from others: no initials, particles, days or months."""
+    """Yield the words of a name that tell it from others: no initials, particles, days or months."""
     for part in re.split(r"[\s-]+", name):
         bare = _POSSESSIVE.sub("", part)
         if bare[:1].isupper() and not bare.endswith("."):
@@ -163,7 +165,7 @@ def _parts(name: str) -> Iterator[str]:
 
 
 def _bare(found: re.Match[str], text: str) -> str:
-    """The name without a first word that only begins a sentence."""
+    """Return the name without a first word that only begins a sentence."""
     name = found[0]
     if not _SENTENCE_START.search(text[: found.start()][-8:] or "\n"):
         return name
@@ -173,7 +175,7 @@ def _bare(found: re.Match[str], text: str) -> str:
 
 
 def _is_known(word: str, ground: Ground) -> bool:
-    """Whether the word, or another of its forms, is there: Петрова for Петров, Müllers for Müller."""
+    """Test if a word, or another of its forms, occurs: Петрова for Петров, Müllers for Müller."""
     near = ground.names.get(word[:3], set())
     return word in near or any(_same_stem(word, other) for other in near)
 

@@ -1,4 +1,4 @@
-"""Checks that what an answer cites, quotes or takes from a document stands there, and is marked as taken."""
+"""Checks that citations, quotations and copied words of an answer stand in a document and are marked as taken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUOTED_WORDS, QUOTED_LETTERS = 4, 10
 
 
 def _between(opening: str, closing: str, marks: str) -> str:
-    """What stands between two marks, without these: its lines may be broken, but no blank line is in it."""
+    """Return a pattern for the text between two marks, without them: with line breaks, but without a blank line."""
     return rf"{opening}((?:[^{marks}\n]|\n(?!\s*\n)){{0,600}}?){closing}"
 
 
@@ -42,18 +42,18 @@ _BLOCK = re.compile(r"(?:^[^\S\n]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _BLOCK_MARK = re.compile(r"^[^\S\n]*>+[^\S\n]?", re.MULTILINE)
 #: Characters of a quotation that are looked for; a longer one is told by its beginning.
 _LOOKED_AT = 600
-#: Who said it or where, at the end of a quotation.
+#: The source at the end of a quotation.
 _TAIL = 160
 _SOURCE = re.compile(
     r"(?:\s[—–-]\s?[^\n]{0,120}|\s?[(\[][^()\[\]\n]{0,80}[)\]])\s*\Z|^\s*[—–-]\s?[^\n]{0,120}\Z", re.MULTILINE
 )
-#: What a quotation leaves out, or puts in: the spans between are each said word for word.
+#: Marks of words left out of a quotation, or put in: the spans between must each be said word for word.
 _LEFT_OUT = re.compile(r"\[(?:…|\.\.\.)\]|\((?:…|\.\.\.)\)|…|\.\.\.|\[[^\[\]\n]{0,40}\]")
 _EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
 
 
 def citation_exists(draft: Draft) -> Iterator[str]:
-    """Every citation, and every document that the text names by its number, is one that was there."""
+    """Check that every citation, and every document named by its number, exists."""
     named = [citation.document for citation in draft.citations]
     if draft.ground.passages:
         # A document or the question may speak of documents of its own.
@@ -65,14 +65,14 @@ def citation_exists(draft: Draft) -> Iterator[str]:
 
 
 def citation_verbatim(draft: Draft) -> Iterator[str]:
-    """Every citation stands word for word in the document that it names."""
+    """Check that every citation stands word for word in the document that it names."""
     for citation in draft.citations:
         if draft.ground.evidence.find(citation.document) and not stands(citation, draft.ground.evidence):
             yield f"Document {citation.document} does not say {citation.quote!r}; quote it word for word."
 
 
 def quotations(draft: Draft) -> Iterator[str]:
-    """What stands in quotation marks inside the answer is said word for word by a document, a turn or the question."""
+    """Check that quoted words of the answer stand word for word in a document, a turn or the question."""
     if not draft.ground.passages:
         return
     for quoted in quoted_in(languages.prose(draft.answer)):
@@ -83,7 +83,7 @@ def quotations(draft: Draft) -> Iterator[str]:
 
 
 def quoted_in(text: str) -> Iterator[str]:
-    """What a text quotes: between quotation marks of any kind, and in blocks of lines that begin with `>`."""
+    """Yield the quotations of a text: between quotation marks of any kind, and in lines that begin with `>`."""
     for block in _BLOCK.findall(text):
         bare = _BLOCK_MARK.sub("", block).strip()
         yield f"{bare[:-_TAIL]}{_SOURCE.sub('', bare[-_TAIL:])}"
@@ -92,12 +92,12 @@ def quoted_in(text: str) -> Iterator[str]:
 
 
 def without_quotations(text: str) -> str:
-    """A text without what it quotes."""
+    """Remove the quotations from a text."""
     return _QUOTATION.sub(" ", _BLOCK.sub("\n", text))
 
 
 def marked(draft: Draft) -> Iterator[str]:
-    """What the answer takes from a document word for word is marked by a citation of it: documents are not trusted."""
+    """Check that words copied from a document are marked by a citation of it: documents are not trusted."""
     citing = {citation.document for citation in draft.citations}
     if citing.issuperset(draft.ground.lines):
         return
@@ -118,7 +118,9 @@ def _is_quotation(span: str) -> bool:
 
 
 def _said(span: str, ground: Ground) -> bool:
-    """Whether it is said somewhere; a quotation within a sentence may begin small where the sentence begins large."""
+    """Test if words occur anywhere; a quotation within a sentence may begin with a small letter instead of a
+    capital.
+    """
     texts = (*(passage.text for passage in ground.passages), ground.said)
     bare = span.strip("“”„«»‹›‘’\"'「」『』 ").rstrip(".,;:!?。，！？、；：")
     first = bare[:1]

@@ -1,4 +1,4 @@
-"""Sums that an answer shows: written out with signs or words, or made of numbers that stand beside their result."""
+"""Sums that an answer shows: written out with signs or words, or implied by numbers beside their result."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MEANT |= dict.fromkeys(("divided by", "geteilt durch", "divisé par", "dividido
 _MEANT |= dict.fromkeys(("multiplied by", "multipliziert mit", "multiplié par", "multiplicado por"), "*")
 _SIGNS = "|".join(re.escape(sign) for sign in sorted(_MEANT, key=len, reverse=True) if sign not in "-–")
 _UNIT = r"(?:[%‰°€$£]|°[CF]|[^\W\d_]{1,12}\.?(?:/[^\W\d_]{1,8})?)?"
-#: What stands between two numbers that are reckoned with. A hyphen needs room, else it is a range or a date.
+#: The text between two numbers of a sum. A hyphen needs blanks around it, else it is a range or a date.
 _GAP = re.compile(
     rf"(?P<power>[²³]?)\s?{_UNIT}\s?(?P<shut>\)*)(?:\s?(?P<sign>{_SIGNS})|\s(?P<dash>[-–])(?=\s))\s?(?P<open>\(*)[€$£]?"
 )
 _POWERS = {"²": 2, "³": 3}
 
-#: What a sum may be worked out with although nobody gave it: how many of a unit make another one.
+#: Numbers that a sum may use although no text gives them: how many of one unit make another.
 _CONSTANTS = frozenset(map(Decimal, (12, 24, 30, 31, 52, 60, 100, 360, 365, 366, 1000, 3600)))
 #: Ways to read one sum that are tried, numbers that one has, and numbers on each side of a result that are tried.
 _READINGS, _TERMS, _NEAR = 64, 40, 12
@@ -45,14 +45,14 @@ class _Term:
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """What the written sums of a text make, and the places of numbers that only serve to reckon with."""
+    """The results of the written sums of a text, and the places of numbers that are only operands."""
 
     results: frozenset[Decimal]
     constants: frozenset[int]
     operands: frozenset[int]
 
     def shows(self, figure: Figure) -> bool:
-        """Whether the number is the result of one of them, rounded to its digits; as a percentage if it is one."""
+        """Test if a number is the result of a sum, rounded to its digits, or as a percentage if it is one."""
         return any(
             is_about(result * (100 if percent else 1), value)
             for result in self.results
@@ -62,7 +62,7 @@ class Worked:
 
 
 def worked(text: str, figures: Sequence[Figure]) -> Worked:
-    """What the sums make that are written out in a text, such as `3 × 40 km`, `(120 + 25) / 2` or `25 % of 120`."""
+    """Calculate the sums that a text writes out, such as `3 × 40 km`, `(120 + 25) / 2` or `25 % of 120`."""
     results: set[Decimal] = set()
     operands: dict[int, Figure] = {}
     for run in _runs(text, figures):
@@ -73,8 +73,9 @@ def worked(text: str, figures: Sequence[Figure]) -> Worked:
 
 
 def implied(figures: Sequence[Figure], place: int, sure: Container[int], text: str) -> bool:
-    """Whether the number at a place is made of sure ones beside it: a total of those before it, or a sum, difference,
-    product, share or change of two of its sentence.
+    """Test if the number at a place follows from sure ones beside it.
+
+    The number may be a total of those before it, or a sum, difference, product, share or change of two in its sentence.
     """
     target = figures[place]
     before = [
@@ -102,7 +103,7 @@ def _made_of(one: Decimal, other: Decimal, target: Figure) -> bool:
 
 
 def _sentence(text: str, figure: Figure) -> tuple[int, int]:
-    """Where the sentence begins and ends that a number stands in, at most some hundred characters off."""
+    """Return begin and end of the sentence around a number, at most some hundred characters away."""
     first = max(0, figure.start - 400)
     begins = [found.end() for found in _SENTENCE_END.finditer(text, first, figure.start)]
     after = _SENTENCE_END.search(text, figure.end, figure.end + 400)
@@ -110,7 +111,7 @@ def _sentence(text: str, figure: Figure) -> tuple[int, int]:
 
 
 def _runs(text: str, figures: Sequence[Figure]) -> Iterator[list[Figure | str]]:
-    """Each written sum: its numbers with signs, powers and brackets between them, brackets balanced."""
+    """Yield each written sum: its numbers with signs, powers and brackets between them, brackets balanced."""
     run: list[Figure | str] = []
     terms = 0
     for figure, after in pairwise((*figures, None)):
@@ -145,7 +146,7 @@ def _power(sign: str) -> list[Figure | str]:
 
 
 def _balanced(run: list[Figure | str]) -> list[Figure | str]:
-    """Without brackets that open before it and close after it; one that closes at its end may be missing."""
+    """Remove closing brackets that were opened before the sum, and add those that are missing at its end."""
     depth, kept = 0, []
     for each in run:
         depth += (each == "(") - (each == ")")
@@ -157,7 +158,7 @@ def _balanced(run: list[Figure | str]) -> list[Figure | str]:
 
 
 def _values(run: Sequence[Figure | str]) -> Iterator[Decimal]:
-    """What a sum makes, for every way to read its numbers."""
+    """Yield the result of a sum for every reading of its numbers."""
     figures = [each for each in run if isinstance(each, Figure)]
     if not all(each.values for each in figures):
         return
@@ -171,7 +172,7 @@ def _values(run: Sequence[Figure | str]) -> Iterator[Decimal]:
 
 
 def _worked_out(run: Sequence[_Term | str]) -> Decimal:
-    """The value, by the order of operations (Dijkstra's shunting yard)."""
+    """Calculate a sum by the order of operations (Dijkstra's shunting yard)."""
     terms: list[_Term] = []
     signs: list[str] = []
     for each in run:

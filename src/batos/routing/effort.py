@@ -1,4 +1,4 @@
-"""How much work a question is worth: one call, a cycle, or a council; computed from its length and what it asks for."""
+"""Estimates the work that a question is worth: one call, a cycle, or a council, by its length and its request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PART_WORDS, PART_SURE, COUNCIL_PARTS = 6, 0.9, 3
 _CHARACTER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u2fff]")
 _PARTS = re.compile(r"(?<=[.!?;…])\s+|[。！？；\n]+|\s(?=\(?\d[.)]\s)")
 
-#: What asks for everybody, or for several points of view, by language; whatever the case.
+#: Words that ask for everybody, or for several points of view, by language; in any case.
 _EVERYBODY = (
     r"all (?:four|4) (?:of you|of your|personas?|voices|minds)",
     r"(?:each|every one) of (?:you (?:four|all)|your (?:four )?(?:personas|voices))",
@@ -47,18 +47,18 @@ _COUNCIL = re.compile("|".join(rf"(?:{each})" for each in _EVERYBODY), re.IGNORE
 
 
 def asks_for_everybody(text: str) -> str | None:
-    """The words with which a text asks for all personas or for several points of view; None if it does not."""
+    """Return the words by which a text asks for all personas or for several points of view, or None."""
     found = _COUNCIL.search(looked_at(text))
     return found[0].strip() if found else None
 
 
 def parts_of(text: str) -> list[str]:
-    """The sentences and numbered points of a text that are long enough to be somebody's own matter."""
+    """List the sentences and numbered points of a text that are long enough to be a matter of their own."""
     return [part for part in map(str.strip, _PARTS.split(looked_at(text))) if size_of(part) >= PART_WORDS]
 
 
 def sought(text: str, leads: Callable[[str], tuple[str, float]]) -> Sequence[str]:
-    """The personas of whom each has a part of its own in a text; `leads` says whose a part is, and how surely."""
+    """Return the personas that each lead a part of a text; `leads` returns a part's persona and the confidence."""
     parts = parts_of(text)
     if len(parts) < COUNCIL_PARTS:
         return ()
@@ -67,11 +67,11 @@ def sought(text: str, leads: Callable[[str], tuple[str, float]]) -> Sequence[str
 
 
 def size_of(text: str) -> float:
-    """Words of the text's head; two characters count as one where a script has no blanks."""
+    """Count the words at the head of a text; in a script without blanks two characters count as a word."""
     characters = len(_CHARACTER.findall(text[:HEAD]))
     return characters / 2 if characters else len(words(text[:HEAD]))
 
 
 def simple(text: str, files: int) -> str:
-    """A short question without files is a `reflex`, everything else a `cycle`."""
+    """Return `reflex` for a short question without files, else `cycle`."""
     return "reflex" if not files and size_of(text) <= REFLEX_WORDS else "cycle"

@@ -1,4 +1,4 @@
-"""What is counted of a text: its words, pairs of them, runs of letters, and the shape that it has."""
+"""Features of a text for the router: its words, pairs of them, runs of letters, and its shape."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _SIZES = (3, 7, 15, 29)
 
 
 def looked_at(text: str) -> str:
-    """The text, of a long one its ends."""
+    """Return the text, or both ends of a long one."""
     return f"{text[:HEAD]} {text[-TAIL:]}" if len(text) > HEAD + TAIL else text
 
 
 @lru_cache(maxsize=8)
 def features(text: str) -> Mapping[str, int]:
-    """What is counted of a text; none of it holds a line's end.
+    """Count the features of a text; none contains a line break.
 
-    Words and pairs of words are themselves; a run of four letters, which carries over to unknown forms of a word,
-    begins with `~`, a feature of the shape with `#`. What was counted last is kept: a question is looked at for its
-    scores and again for their reasons.
+    Words and pairs of words are features themselves. A run of four letters, which also occurs in unknown forms of a
+    word, begins with `~`; a feature of the shape begins with `#`. The last counts are cached: a question is read for
+    its scores and again for their reasons.
     """
     found = words(text)
     line = f" {' '.join(found)} "
@@ -48,12 +48,12 @@ def features(text: str) -> Mapping[str, int]:
 
 
 def is_word(feature: str) -> bool:
-    """Whether a feature is one word, which can be shown to a person."""
+    """Test if a feature is one word, which can be shown to a person."""
     return feature[:1] not in {"~", "#"} and " " not in feature
 
 
 def _shape(text: str, found: list[str]) -> Iterator[str]:
-    """How it begins and ends, how long it is, whether it asks, quotes, counts, or is written as code is."""
+    """Yield features of a text's shape: its beginning and end, its length, questions, quotes, numbers, code."""
     if found:
         yield f"#first {found[0]}"
         yield f"#last {found[-1]}"

@@ -1,4 +1,4 @@
-"""What the codex says of each persona's questions, and the digest by which what was learnt of it is found again."""
+"""The codex's examples of each persona's questions, and the digest by which their training is found again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What the codex says of a persona's questions."""
+    """The codex's examples of a persona's questions."""
 
     persona: str
     triggers: tuple[str, ...]
@@ -18,7 +18,9 @@ class Lesson:
 
 
 def digest_of(lessons: Sequence[Lesson]) -> str:
-    """sha256 (hex) over all that is learnt from: other texts of the codex may change without learning anew."""
+    """Return the sha256 (hex) of everything that is learnt from, so that other changes of the codex need no
+    training.
+    """
     written = json.dumps(
         [(each.persona, each.triggers, each.exemplars) for each in lessons], ensure_ascii=False, separators=(",", ":")
     )

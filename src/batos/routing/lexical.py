@@ -1,4 +1,4 @@
-"""What the words of a text say of who is asked: multinomial naive Bayes over the codex's triggers and exemplars."""
+"""Scores personas by the words of a text: multinomial naive Bayes over the codex's triggers and exemplars."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _UNSPACED = "\u0e00"
 
 
 class Lexical:
-    """How often each feature stands in what the codex says of each persona.
+    """The counts of each feature in the codex's examples of each persona.
 
-    It is kept as counts. A feature's logarithms are taken when a text first has it: a process that asks once needs a
-    few dozen of the thousands.
+    A feature's logarithms are computed when a text first has it: a process that asks once needs a few dozen of
+    thousands.
     """
 
     def __init__(self, personas: Sequence[str], index: Mapping[str, int], counts: array[int]) -> None:
@@ -67,7 +67,7 @@ class Lexical:
         return row
 
     def logs(self, text: str) -> list[float]:
-        """The logarithm of each persona's likelihood, in their order; no more than their differences mean anything."""
+        """Return the logarithm of each persona's likelihood, in their order; only the differences have a meaning."""
         known = self._index
         counted = {feature: number for feature, number in features(looked_at(text)).items() if feature in known}
         if not counted:
@@ -79,7 +79,7 @@ class Lexical:
         return [sum(map(mul, column, numbers)) / damping for column in columns]
 
     def telling(self, text: str, persona: str, most: int = 3) -> list[str]:
-        """The words of a text that speak most for a persona against every other, the strongest first."""
+        """List the words of a text that speak most for a persona against every other, the strongest first."""
         mine = self.personas.index(persona)
         found: dict[str, float] = {}
         for word in filter(is_word, features(looked_at(text))):
@@ -92,13 +92,16 @@ class Lexical:
 
     @cached_property
     def packed(self) -> Mapping[str, bytes]:
-        """As plain bytes: the features a line each, and the counts as whole numbers of 32 bits, little-endian."""
+        """Return the model as plain bytes: the features a line each, the counts as little-endian numbers of 32 bits."""
         lines = "\n".join(self._index).encode("utf-8", "surrogatepass")
         return {"features": zlib.compress(lines, 6), "counts": zlib.compress(_swapped(self._counts).tobytes(), 6)}
 
     @classmethod
     def unpacked(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Lexical:
-        """What `packed` is. ValueError or zlib.error for bytes that are none of it."""
+        """Return the model that `packed` stored.
+
+        Raises: ValueError or zlib.error: the bytes are no such model.
+        """
         return _unpacked(tuple(personas), kept["features"], kept["counts"])
 
 
@@ -109,7 +112,7 @@ class Triggers:
         self._lines = {lesson.persona: tuple(map(line_of, lesson.triggers)) for lesson in lessons}
 
     def said(self, text: str, persona: str) -> list[str]:
-        """Those of a persona that stand in a text, the longest first."""
+        """List the triggers of a persona that occur in a text, the longest first."""
         line = line_of(looked_at(text))
         found = {trigger.strip() for trigger in self._lines[persona] if _stands(trigger, line)}
         return sorted(found, key=lambda trigger: (-len(trigger), trigger))
@@ -155,12 +158,12 @@ def _log(count: int) -> float:
 
 
 def _stands(trigger: str, line: str) -> bool:
-    """As whole words; where a script writes no blanks between words, anywhere."""
+    """Test if a trigger occurs as whole words, or anywhere in scripts without blanks between words."""
     return trigger in line or (trigger[1:2] >= _UNSPACED and trigger.strip() in line)
 
 
 def _swapped(counts: array[int]) -> array[int]:
-    """The counts little-endian, from this machine's order or to it."""
+    """Convert counts between this machine's byte order and little-endian."""
     if sys.byteorder == "little":
         return counts
     other = array("I", counts)

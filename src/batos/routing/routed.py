@@ -1,4 +1,4 @@
-"""The one decision of a turn: made by the router, noted at a mission's first attempt, and used again by later ones."""
+"""The routing decision of a turn: made by the router, stored at a mission's first attempt, and used by later ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def decide(
 
 
 def _before(root: Root, brief: MissionBrief) -> str | None:
-    """The persona that led the turn that this one follows."""
+    """Return the persona that led the turn before this one, or None."""
     last = brief.in_reply_to
     conversation = root[roots.CONVERSATIONS].get(brief.conversation) if brief.conversation else None
     if last is None and conversation is not None and conversation.turns:

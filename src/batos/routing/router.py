@@ -1,4 +1,4 @@
-"""The router: which persona leads, with how much effort, decided on the CPU from a question's words and meaning."""
+"""The router: decides on the CPU, by a question's words and meaning, the leading persona and the effort."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from batos.routing.semantic import log_shares
 from batos.routing.training import Learnt, found_or_learnt
 from batos.routing.vectors import Embedder, Unembedded
 
-#: How much the meaning's logarithms count beside those of the words.
+#: The weight of the meaning's logarithms beside those of the words.
 MEANING = 1.5
-#: What makes confidence honest (docs/decisions/0012-router.md): logarithms are multiplied by it before they are shares.
+#: Factors that make confidence honest (docs/decisions/0012-router.md), applied to logarithms before they are shares.
 WORDS_SHARPNESS, BOTH_SHARPNESS = 1.0, 0.7
-#: What is short enough for a reflex and gives nobody so much of the score is a plain question; and whose it is.
+#: A question short enough for a reflex, with no score as high as this, is a plain one; and the persona it goes to.
 SURE, NEUTRAL = 2 / 3, "BABS"
-#: How many times an even share of the scores speaks for somebody.
+#: The multiple of an even share above which a score counts for a persona.
 UNDECIDED = 1.6
 #: A question of so many words or fewer leans to the persona that led the turn before: of one word, this many times,
 #: and less by the square of its words.
@@ -47,7 +47,7 @@ _log = structlog.get_logger("batos.router")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Who takes a mission and how; `scores` of all personas sum to 1."""
+    """The personas of a mission and its effort; the `scores` of all personas sum to 1."""
 
     personas: tuple[str, ...]
     effort: str
@@ -59,13 +59,13 @@ class Route:
 
     @classmethod
     def noted(cls, value: Mapping[str, Any]) -> Route:
-        """The route that `as_dict` gave; nothing was embedded for it now."""
+        """Return the route that `as_dict` stored, with nothing embedded for it now."""
         names = ("personas", "effort", "confidence", "reason", "scores")
         personas, *others = (value[name] for name in names)
         return cls(tuple(personas), *others)
 
     def overridden(self, persona: str | None, effort: str | None) -> Route:
-        """The same with what the asker chose, who wins; a council is of all, whoever leads it."""
+        """Return the route with the asker's choice, which wins. A council has all personas, whoever leads it."""
         effort = effort or self.effort
         if persona is None and effort == self.effort:
             return self
@@ -80,7 +80,7 @@ class Route:
         return tuple(sorted(self.scores, key=lambda name: -self.scores[name]))
 
     def as_dict(self) -> dict[str, object]:
-        """CONTRACT's `route`."""
+        """Return CONTRACT's `route`."""
         return {
             "personas": list(self.personas),
             "effort": self.effort,
@@ -92,11 +92,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """What a text's words and, where there is a vector, its meaning say; `embeds` were paid for it."""
+    """The scores of a text by its words and, if there is a vector, by its meaning; `embeds` were paid for it."""
 
     scores: Mapping[str, float]
     embeds: int = 0
-    #: Why only the words were heard, for people; None if that is as it should be.
+    #: The reason why only words were scored, in words for people; None if that is as it should be.
     without: str | None = None
 
     @property
@@ -137,12 +137,12 @@ class Router:
         before: str | None = None,
         vectors: Vectors = _UNKEPT,
     ) -> Route:
-        """A decision, the same for the same text; `persona` and `effort` given by the asker win.
+        """Decide a mission's route: the same text gets the same decision. The asker's `persona` and `effort` win.
 
-        What one call answers is heard by its words alone: a vector would be waited for, and says little of six words.
-        `before` is the persona that led the turn that this one follows: what is too short to tell stays there. Where
-        both are given nothing is embedded. `vectors` has what was paid for, or pays for it. Fails for nothing that the
-        embedder does.
+        A question for a single call is scored by its words alone, since waiting for a vector of six words is not worth
+        it. `before` is the persona of the turn before: a text that is too short to tell stays with it. If both are
+        given nothing is embedded. `vectors` has the paid vectors, or pays for them. Never fails because of the
+        embedder.
         """
         found, why = self._effort(text, files)
         heard = await self._hear(text, vectors, worth_it=persona is None and (effort or found) != "reflex")
@@ -158,11 +158,13 @@ class Router:
         return route.overridden(persona, effort)
 
     def serves(self, embedder: Embedder | None) -> bool:
-        """Whether it was made for this embedder. One that is away changes nothing: it may be back for the next one."""
+        """Test if the router was made for this embedder. A missing embedder changes nothing, because it may
+        come back.
+        """
         return embedder is None or embedder.identity == self._made_for
 
     def scores(self, text: str, vector: Sequence[float] | None = None) -> dict[str, float]:
-        """What a text's words, and its vector if there is one, say of each persona; they sum to 1."""
+        """Score each persona by a text's words, and its vector if there is one; the scores sum to 1."""
         logs, sharpness = log_shares(self.learnt.words.logs(text)), WORDS_SHARPNESS
         if vector is not None and self.learnt.meaning is not None:
             meant, sharpness = self.learnt.meaning.logs(vector), BOTH_SHARPNESS
@@ -171,7 +173,7 @@ class Router:
         return {name: math.exp(share) for name, share in zip(self._names, shares, strict=True)}
 
     async def _hear(self, text: str, vectors: Vectors, *, worth_it: bool) -> _Heard:
-        """Whose question it is, by its words and its meaning; where the asker chose that, no vector is paid for."""
+        """Score a question by words and meaning; no vector is paid for if the asker chose the persona."""
         if not worth_it or not text.strip():
             return _Heard(self.scores(text))
         if self._embedder is None:
@@ -191,7 +193,7 @@ class Router:
             return _Heard(self.scores(text), without=f"by words alone ({self._embedder.model}: {error})")
 
     def _effort(self, text: str, files: int) -> tuple[str, str | None]:
-        """How much work it is worth, and why if that is a council's."""
+        """Return the effort of a question, and the reason if it is a council."""
         asked = efforts.asks_for_everybody(text)
         if asked is not None:
             return "council", f"it asks for several views ({asked!r})"
@@ -224,9 +226,9 @@ class Router:
 
 
 async def made(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, tell: OnProgress) -> Router:
-    """The router of these lessons: as the image keeps it, else learnt aside from the loop and kept there.
+    """Return the router of these lessons: from the image, else learnt in a thread and stored there.
 
-    Where the embedder takes long to read the exemplars, `tell` hears every few seconds how far it is.
+    If the embedder takes long for the exemplars, `tell` gets the progress every few seconds.
     """
     told: list[int] = []
 
@@ -242,7 +244,7 @@ async def made(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | Non
 
 
 def _leant(scores: Mapping[str, float], text: str, before: str | None) -> dict[str, float]:
-    """The scores of a follow-up: the shorter it is, the more it leans to who answered before."""
+    """Return the scores of a follow-up: the shorter it is, the more the last persona's score is raised."""
     size = efforts.size_of(text)
     if before not in scores or size > FOLLOWING_WORDS:
         return dict(scores)

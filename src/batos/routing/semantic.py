@@ -1,4 +1,4 @@
-"""What the meaning of a text says of who is asked: multinomial logistic regression over the exemplars' vectors."""
+"""Scores personas by the meaning of a text: multinomial logistic regression over the exemplars' vectors."""
 
 from __future__ import annotations
 
@@ -28,25 +28,33 @@ class Semantic:
 
     @property
     def width(self) -> int:
-        """Numbers in a vector."""
+        """Return the number of components of a vector."""
         return len(self.centre)
 
     def logs(self, vector: Sequence[float]) -> list[float]:
-        """The logarithm of each persona's probability, in their order. ValueError for a vector of another width."""
+        """Return the logarithm of each persona's probability, in their order.
+
+        Raises: ValueError: the vector has another width.
+        """
         if len(vector) != self.width:
             raise ValueError(f"a vector has {len(vector)} numbers, the router learnt from {self.width}")
         placed = [value - middle for value, middle in zip(_normal(vector), self.centre, strict=True)]
         return log_shares([sum(map(mul, row, placed)) for row in self.weights])
 
     def packed(self) -> dict[str, bytes]:
-        """As plain bytes: numbers of 32 bits, little-endian, the centre first, then each persona's weights."""
+        """Return the model as plain bytes: little-endian numbers of 32 bits, the centre, then each persona's
+        weights.
+        """
         return {
             "meaning": _swapped(array("f", (*self.centre, *(each for row in self.weights for each in row)))).tobytes()
         }
 
     @classmethod
     def unpacked(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Semantic:
-        """What `packed` gave. ValueError for bytes that are none of it."""
+        """Return the model that `packed` stored.
+
+        Raises: ValueError: the bytes are no such model.
+        """
         numbers = array("f")
         numbers.frombytes(kept["meaning"])
         width, odd = divmod(len(numbers), len(personas) + 1)
@@ -73,7 +81,7 @@ def learnt(personas: Sequence[str], labelled: Sequence[tuple[str, Sequence[float
 
 
 def _descended(vectors: Sequence[Sequence[float]], asked: Sequence[int], personas: int) -> list[list[float]]:
-    """Stochastic gradient descent whose steps shrink to nothing, in a shuffled order that is always the same."""
+    """Train by stochastic gradient descent, with steps that shrink to nothing and an order that is always the same."""
     rows = [[0.0] * len(vectors[0]) for _ in range(personas)]
     order, shuffled = list(range(len(vectors))), random.Random(_SEED)
     steps, done = ROUNDS * len(vectors), 0
@@ -96,21 +104,21 @@ def _descended(vectors: Sequence[Sequence[float]], asked: Sequence[int], persona
 
 
 def log_shares(values: Sequence[float]) -> list[float]:
-    """Values as logarithms of shares that sum to one."""
+    """Convert values to logarithms of shares that sum to one."""
     top = max(values)
     whole = top + math.log(sum(math.exp(value - top) for value in values))
     return [value - whole for value in values]
 
 
 def _normal(vector: Iterable[float]) -> list[float]:
-    """At length one; a vector of nothing stays one."""
+    """Scale a vector to length one; a zero vector stays zero."""
     numbers = list(vector)
     length = math.sqrt(sum(map(mul, numbers, numbers))) or 1.0
     return [number / length for number in numbers]
 
 
 def _swapped(numbers: array[float]) -> array[float]:
-    """The numbers little-endian, from this machine's order or to it."""
+    """Convert numbers between this machine's byte order and little-endian."""
     if sys.byteorder == "little":
         return numbers
     other = array("f", numbers)

@@ -1,4 +1,4 @@
-"""What a router has learnt: found in the image, or learnt from the codex aside from the loop and kept there."""
+"""The router's training: loaded from the image, or learnt from the codex in a thread and stored there."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from batos.routing.saved import Keeps, Saved
 from batos.routing.semantic import Semantic
 from batos.routing.vectors import Embedder, Unembedded
 
-#: What is kept in another form was kept by another version: it is learnt anew.
+#: Another format was stored by another version: the lessons are learnt again.
 FORMAT = 1
 #: Exemplars that are embedded between two looks at the clock: one request's.
 BATCH = EMBED_BATCH
 #: Seconds between two words about how far the embedding is, and those that it may take.
 TOLD_AFTER, AT_MOST = 2.0, 600.0
-#: Why there is no meaning where the daemon has no such model, or is away itself.
+#: The reason for words alone if the daemon has no such model, or is away itself.
 NO_EMBEDDER = "the embedder is not there"
 
 _log = structlog.get_logger("batos.router")
@@ -41,7 +41,7 @@ class Learnt:
     words: Lexical
     meaning: Semantic | None = None
     embedder: tuple[str, str] | None = None
-    #: Why there is no meaning, for people.
+    #: The reason for words alone, in words for people.
     without: str | None = None
 
 
@@ -49,10 +49,10 @@ Tell = Callable[[int, int], None]
 
 
 async def found_or_learnt(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | None, tell: Tell) -> Learnt:
-    """What the image keeps of these lessons and this embedder, else what is learnt of them now, and kept.
+    """Return what the image stores for these lessons and this embedder, else learn it now and store it.
 
-    Never fails for the embedder's sake: without its vectors only the words are learnt, and `without` says why.
-    `tell` hears how many of how many exemplars are embedded, every `TOLD_AFTER` seconds.
+    Never fails because of the embedder: without its vectors only the words are learnt, and `without` gives the reason.
+    `tell` gets the number of embedded exemplars and of all, every `TOLD_AFTER` seconds.
     """
     digest = digest_of(lessons)
     kept = await asyncio.to_thread(_kept, image, lessons, digest)
@@ -84,13 +84,13 @@ async def _with_meaning(
     except (Unembedded, TimeoutError, ValueError) as error:
         why = f"{embedder.model}: {str(error) or 'it took too long'}"
         _log.warning("router.words_alone", reason=why)
-        # What an earlier embedder taught is in another space: its vectors and the new one's have nothing in common.
+        # The weights of an earlier embedder are of another space: its vectors and the new one's have nothing in common.
         return replace(known, meaning=None, embedder=None, without=why)
     return replace(known, meaning=meaning, embedder=embedder.identity, without=None)
 
 
 def _kept(image: Keeps, lessons: Sequence[Lesson], digest: str) -> Learnt | None:
-    """What the image keeps of these lessons; None if it was learnt from others, or cannot be read."""
+    """Return what the image stores for these lessons; None if it is of other lessons, or not readable."""
     with image.snapshot() as root:
         record = dict(root.get(roots.ROUTER, {}))
     if record.get("format") != FORMAT or record.get("lessons") != digest:

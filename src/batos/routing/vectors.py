@@ -1,4 +1,4 @@
-"""The codex's embedder on the processor: vectors of short texts, or a reason why there are none."""
+"""The codex's embedder on the processor: returns vectors of short texts, or a reason why there are none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Unembedded(Exception):
 
 
 class Embeds(Protocol):
-    """What is needed of the bridge."""
+    """The part of the bridge that embedding needs."""
 
     def embed(
         self,
@@ -34,7 +34,7 @@ class Embeds(Protocol):
         options: Mapping[str, Any] | None = None,
         keep_alive: float | str | None = None,
     ) -> Coroutine[Any, Any, Embedding]:
-        """One vector for each text."""
+        """Return one vector for each text."""
         ...
 
 
@@ -48,11 +48,14 @@ class Embedder:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Its name and digest."""
+        """Return the embedder's name and digest."""
         return self.model, self.digest
 
     async def vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        """A vector for each text, of a long one for its ends. Unembedded: the embedder is not there, or fails."""
+        """Return a vector for each text; of a long text only both ends are embedded.
+
+        Raises: Unembedded: the embedder is missing or fails.
+        """
         try:
             try:
                 return await self._embed([clipped(text) for text in texts])
@@ -62,7 +65,10 @@ class Embedder:
             raise Unembedded(str(error)) from error
 
     async def vector(self, text: str, seconds: float) -> list[float]:
-        """The vector of one text. Unembedded: the embedder is not there, fails, or takes longer."""
+        """Return the vector of a text.
+
+        Raises: Unembedded: the embedder is missing, fails, or takes longer than `seconds`.
+        """
         try:
             async with asyncio.timeout(seconds):
                 return (await self.vectors([text]))[0]
@@ -74,12 +80,12 @@ class Embedder:
 
 
 def listed(bridge: Embeds, name: str, digests: Mapping[str, str]) -> Embedder | None:
-    """The embedder of that name, if the daemon has it; "" names none."""
+    """Return the embedder of that name if the daemon has it; "" names none."""
     digest = digests.get(with_tag(name)) if name else None
     return Embedder(bridge, name, digest) if digest is not None else None
 
 
 def clipped(text: str, share: int = 1) -> str:
-    """The ends of a text, of an empty one a blank: not every embedder takes nothing at all."""
+    """Return both ends of a text, or a blank for an empty one: not every embedder accepts an empty text."""
     head, tail = HEAD // share, TAIL // share
     return (f"{text[:head]} {text[-tail:]}" if len(text) > head + tail else text) or " "
