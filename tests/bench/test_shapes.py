@@ -50,6 +50,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "upward_imports",
         "cycles",
     ),
+    "growth.py": ("bytes", "start", "end", "growth", "by_class", "packed"),
     "replay_law.py": ("kills", "paid_twice", "changed_choices", "missions", "done", "calls", "points"),
     "mission_overhead.py": (
         "ratio",

@@ -20,6 +20,7 @@ OURS: frozenset[tuple[str, str]] = frozenset(
         ("batos.image.records", "Approval"),
         ("batos.image.records", "Attachment"),
         ("batos.image.records", "Brief"),
+        ("batos.image.records", "Chronicle"),
         ("batos.image.records", "Lineage"),
         ("batos.image.records", "Status"),
         ("batos.inference.journal", "Entry"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from BTrees.IOBTree import IOBTree
+from BTrees.OOBTree import OOBTree
 from persistent import Persistent
 from ZODB.blob import Blob
 from ZODB.FileStorage.format import CorruptedError
@@ -17,6 +18,11 @@ from batos.image.candidates import Candidate
 from batos.image.ids import oid_text
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject
+
+if TYPE_CHECKING:
+    _Tree: TypeAlias = OOBTree[str, Any]
+else:
+    _Tree = OOBTree
 
 StatusWord: TypeAlias = Literal[
     "queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone"
@@ -42,6 +48,17 @@ def least_trusted(*classes: str) -> str:
     'external'
     """
     return max(classes, key=TRUST.index)
+
+
+class Chronicle(_Tree):
+    """A tree of what is added under ever greater keys and kept: its nodes are small, since each one that grows is
+    written again whole.
+
+    The nodes of a plain tree hold up to 250 children: the one above the newest entries grows for thousands of missions.
+    """
+
+    max_leaf_size = 16
+    max_internal_size = 16
 
 
 class Brief(Persistent):

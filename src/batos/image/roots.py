@@ -12,7 +12,7 @@ from BTrees.OOBTree import OOBTree, OOTreeSet
 from persistent.mapping import PersistentMapping
 from ZODB.Connection import Connection
 
-from batos.image.records import Approval, Attachment, Brief, Lineage, MissionRecord, Status
+from batos.image.records import Approval, Attachment, Brief, Chronicle, Lineage, MissionRecord, Status
 from batos.objects.prototype import Reparenting, UvmObject, label, own_slots, parents_of, reference, reparent
 
 _log = structlog.get_logger("batos.image")
@@ -164,7 +164,13 @@ def records_of(root: Root) -> Iterator[tuple[str, MissionRecord]]:
 def prepare(root: Root) -> bool:
     """Make the record trees that are missing; says whether any was."""
     mappings = dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER), PersistentMapping)
-    kinds: Mapping[str, type] = {UNFOLDED: OOTreeSet, AWAITED: OOTreeSet, **mappings}
+    kinds: Mapping[str, type] = {
+        UNFOLDED: OOTreeSet,
+        AWAITED: OOTreeSet,
+        MISSIONS: Chronicle,
+        CONVERSATIONS: Chronicle,
+        **mappings,
+    }
     missing = [name for name in RECORDS if name not in root]
     for name in missing:
         cast("MutableMapping[str, object]", root)[name] = kinds.get(name, OOBTree)()

@@ -16,6 +16,7 @@ from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 
 from batos.errors import ImageDamaged
+from batos.image.records import Chronicle
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
 
@@ -254,7 +255,7 @@ class Journal(Entries):
 
 def _put(root: JournalRoot, mission: str, record: Record | None, notes: list[Mapping[str, Any]]) -> None:
     if MISSIONS not in root:
-        root[MISSIONS] = OOBTree()
+        root[MISSIONS] = Chronicle()
         root[HEAD] = ""
     logs = root[MISSIONS]
     if mission not in logs:
