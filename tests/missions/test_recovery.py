@@ -17,6 +17,7 @@ from tests.minds.scripted import Script, WaitingBridge, submit
 from batos.errors import Refused
 from batos.image import roots
 from batos.inference.journal import Record
+from batos.methods.generation import generation_log
 from batos.missions.recovery import DEATHS
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
@@ -74,6 +75,22 @@ async def test_a_death_with_something_gained_does_not_count(tmp_path: Path) -> N
                 await paid(uvm, mission, number)
         assert counted(uvm, mission)[0] == "queued"
         assert counted(uvm, mission)[1] <= 1
+
+
+async def test_what_a_coder_answered_for_it_is_progress(tmp_path: Path) -> None:
+    """A mission that waits for a method gains by every answer of the coder, though its own log stands still."""
+    async with scripted_uvm(tmp_path) as uvm:
+        mission = await submit(uvm)
+        await generation_log.await_(uvm.journal, mission, "g-1")
+        await generation_log.await_(uvm.journal, mission, "g-1")
+        assert generation_log.awaited(uvm.journal.notes(mission)) == ["g-1"]
+        for number in range(6):
+            await dies(uvm, mission)
+            await paid(uvm, "g-1", number)
+            assert counted(uvm, mission) == ("queued", 0)
+        for _ in range(4):
+            await dies(uvm, mission)
+        assert counted(uvm, mission)[0] == "parked"
 
 
 async def test_a_parked_mission_is_resumed_afresh(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.inference.journal import Journal
+from batos.methods.generation import generation_log
 from batos.missions.queue import Place, place_of
 from batos.objects.prototype import own_slots
 
@@ -140,9 +141,15 @@ class Recovery:
         self._events.emit("mission.done", mission=mission, tid=tid, **told)
         self._events.emit("mission.status", mission=mission, status="done", reason=None)
 
+    def _reached(self, mission: str) -> tuple[int, int, str]:
+        """Tell how far a mission came, with the generations that it waited for: what a coder answered is progress."""
+        entries, closed, path = self._journal.progress(mission)
+        beside = [self._journal.progress(log) for log in generation_log.awaited(self._journal.notes(mission))]
+        return entries + sum(each[0] for each in beside), closed + sum(each[1] for each in beside), path
+
     async def _count(self, mission: str) -> Place | None:
         """Count the death of a process with it if it died where the one before did, and queue it again or park it."""
-        mark = self._journal.progress(mission)
+        mark = self._reached(mission)
         with self._image.snapshot() as root:
             brief, status, _ = self._image.find(root, mission)
             deaths = status.deaths + 1 if status.mark == mark else 0

@@ -13,6 +13,8 @@ from batos.minds.prompt import Message
 _ENDED: Final = frozenset({"installed", "failed"})
 #: The note of a mission that tells of a generation.
 LEARNED: Final = "learned"
+#: The note of a mission that waits for a generation: its log.
+AWAITED: Final = "generation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,18 @@ def tell(journal: Journal, mission: str, told: Mapping[str, Any]) -> None:
     It is written with the mission's next call, or when it stops.
     """
     journal.note(mission, {LEARNED: dict(told)})
+
+
+async def await_(journal: Journal, mission: str, log: str) -> None:
+    """Note that a mission waits for a generation; durable when this returns, so that its calls count as progress."""
+    if log not in awaited(journal.notes(mission)):
+        journal.note(mission, {AWAITED: log})
+        await journal.flush(mission)
+
+
+def awaited(notes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the logs of the generations that a mission's attempts waited for, each once."""
+    return list(dict.fromkeys(note[AWAITED] for note in notes if AWAITED in note))
 
 
 def told(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -67,6 +67,7 @@ class Jit:
         if running.install == "auto" and not asks.insists:
             await self._later(running, asks)
             return None
+        await generation_log.await_(self.workshop.journal, running.id, log)
         try:
             method = await self.generations.learnt(asks)
         except ApprovalNeeded:
