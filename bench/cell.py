@@ -16,7 +16,7 @@ import os
 import signal
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -181,12 +181,12 @@ async def measure(*, quick: bool) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the document there too")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     values = asyncio.run(measure(quick=asked.quick))
     goals = [
         Goal("roundtrip_ms_p50", values["roundtrip_ms_p50"], 1.0),

@@ -252,7 +252,7 @@ async def measure(*, quick: bool) -> dict[str, Any]:
     return measured(await councils(1, questions), await councils(8, questions))
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Reads the flags, measures, reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one council: shape, not figures")
@@ -264,4 +264,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -208,12 +208,12 @@ def goals(figures: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
     ]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description="Measure what a call of the emulator costs.")
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     calls, rounds = (32, 1) if options.quick else (2000, 3)
     figures = measured(calls, rounds)
     sizes = {name: len(request_bytes(body, stream=False)) for name, body in bodies().items()}

@@ -168,12 +168,12 @@ def figures(tally: Tally) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description="Measure the first minute after genesis.")
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     rounds, rate, load = (1, 0.0, 0.0) if options.quick else (3, TOKENS_A_SECOND, LOAD_SECONDS)
     tally = Tally()
     for number in range(rounds):

@@ -21,7 +21,7 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -170,7 +170,7 @@ def measure(harness: ModuleType, corpus: Path, *, audited: bool, quick: bool) ->
     }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     beside = Path(os.environ.get("BATOS_CORPUS", BESIDE)) / "guardian"
@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--no-audit", action="store_true", help="ignore the verdict: the cell alone")
     parser.add_argument("--quick", action="store_true", help="a few samples of each kind")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the document there too")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     harness = harness_of(asked.corpus)
     values = measure(harness, asked.corpus, audited=not asked.no_audit, quick=asked.quick)
     goals = [

@@ -181,7 +181,7 @@ def goals(values: dict[str, Any]) -> Sequence[Goal]:
     ]
 
 
-def arguments() -> argparse.Namespace:
+def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="leave out what needs a run of the suite")
@@ -189,12 +189,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--coverage", type=Path, help="what coverage json wrote")
     parser.add_argument("--list", nargs="+", metavar=("FIGURE", "PATH"), help="print what is behind a figure")
     parser.add_argument("--json", type=Path, help="write the document to this file too")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or list what is behind a figure."""
-    given = arguments()
+    given = options(arguments)
     if given.list:
         figure, under = given.list[0], given.list[1] if len(given.list) > 1 else "src"
         if figure not in {"docstrings", "ambiguous_names", "root_any", "upward_imports", "cycles"}:

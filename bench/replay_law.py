@@ -19,7 +19,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,14 +158,14 @@ async def measured(missions: int, beds: int) -> Tally:
     return tally
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description="Count what missions that are killed at every step pay twice.")
     parser.add_argument("--missions", type=int, default=200, help="how many are killed until they are done")
     parser.add_argument("--beds", type=int, default=2, help="how many side by side")
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     missions, beds = (1, 1) if options.quick else (options.missions, options.beds)
     tally = asyncio.run(measured(missions, beds))
     for error in tally.errors:

@@ -206,7 +206,7 @@ def goals(found: Mapping[str, Any], embedder: str) -> list[Goal]:
     return [*told, Goal("accuracy", found["accuracy"], 0.85, "at_least")] if embedder != NO_EMBEDDER else told
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description="Measure how well questions find their persona.")
     corpus = Path(os.environ.get("BATOS_CORPUS", BESIDE))
@@ -215,7 +215,7 @@ def main() -> None:
     parser.add_argument("--live", action="store_true", help="the embedder of the Ollama at OLLAMA_HOST")
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     prompts = prompts_of(options.data, quick=options.quick)
     absent = missing()
     chosen = options.embedder or ("none" if absent or options.quick else "minilm")

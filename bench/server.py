@@ -18,7 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,12 +179,12 @@ async def one(home: Path, number: int, texts: list[str], tally: Tally, slow: flo
         await good(home, texts, tally)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description="Measure what the server holds up to.")
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     submits, clients, slow = (20, 10, 0.5) if options.quick else (500, 50, 10.0)
     figures = asyncio.run(measured(submits, clients, 8, slow))
     goals = [Goal("lost missions", figures["lost"], 0)]

@@ -276,12 +276,12 @@ def goals(figures: Mapping[str, Mapping[str, Any]]) -> list[Goal]:
     return found
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description="Measure four representations of an object's slots.")
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     count, rounds = (100, 1) if options.quick else (5000, 7)
     with tempfile.TemporaryDirectory() as folder:
         benches: dict[str, Bench] = {}
