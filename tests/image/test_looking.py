@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -135,3 +136,15 @@ def test_what_is_not_there_yet(tmp_path: Path) -> None:
     with looking("memory://image", "") as faces, faces.root() as root:
         assert not root
         assert faces.pair() == ""
+
+
+def test_files_without_a_first_commit_are_closed_again(tmp_path: Path) -> None:
+    """An image that is just being made has no root yet: that is told, and no file of it stays open."""
+    uri = uri_of(tmp_path)
+    for name in ("live_image.fs", "journal.fs"):
+        (tmp_path / name).touch()
+    with pytest.raises(ImageDamaged) as raised, looking(uri, ""):
+        pass
+    assert "does not open" in raised.value.message
+    opened = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+    assert [path for path in opened if path.startswith(str(tmp_path))] == []

@@ -177,7 +177,12 @@ def _opened(uri: str, *, held: bool) -> Iterator[DB]:
 
 def _read(path: Path, *, held: bool) -> DB:
     try:
-        return LoadableDB(_ReadFileStorage(str(path), held=held), class_factory=class_factory, cache_size=_CACHED)
+        opened = _ReadFileStorage(str(path), held=held)
+        with ExitStack() as until_whole:
+            until_whole.callback(opened.close)  # a database whose first commit has not come has no root to open
+            database = LoadableDB(opened, class_factory=class_factory, cache_size=_CACHED)
+            until_whole.pop_all()
+        return database
     except BatosError:
         raise
     except OSError as error:
