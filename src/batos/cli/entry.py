@@ -62,7 +62,7 @@ class Verbs(click.Group):
     """A group whose help needs no verb loaded."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which a newcomer needs them."""
+        """Return the verbs in the order in which a newcomer needs them."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -78,7 +78,7 @@ class Verbs(click.Group):
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Verbs and options that begin so; none is loaded for it."""
+        """Complete a verb or an option, without loading one."""
         verbs = [CompletionItem(name, help=what) for name, (_, what) in VERBS.items() if name.startswith(incomplete)]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
@@ -94,7 +94,7 @@ class Verbs(click.Group):
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="batos %(version)s")
 def batos() -> None:
-    """BAT OS: a local-first mind that lives in a database and thinks through Ollama.
+    """Talk to BAT OS: a local-first mind that lives in a database and thinks through Ollama.
 
     Begin with `batos genesis`, then `batos ask "..."`. Every verb takes --help, and all but completion and
     emulator take --json.
@@ -102,7 +102,7 @@ def batos() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The entry point: runs a verb and exits with CONTRACT's code."""
+    """Run a verb in this process and exit with its code, as CONTRACT.md has it."""
     # A process may be started with its streams closed; what it says then goes nowhere.
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere

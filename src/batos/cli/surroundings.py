@@ -1,4 +1,4 @@
-"""What a process gives to a command: an environment, three streams and the folder in which it stands."""
+"""The surroundings of a command: an environment, three streams and the folder in which it stands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TextIO
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a command reads from and writes to, if not the environment, streams and folder of this process."""
+    """The environment, streams and folder of a command, where they are not those of this process."""
 
     environ: Mapping[str, str]
     folder: Path
@@ -25,7 +25,7 @@ class Surroundings:
     def entered(self) -> Iterator[None]:
         """Make them those of the process, which libraries read as well, and give the process its own back at the end.
 
-        One call at a time: a process has one environment, one folder and one set of streams.
+        Enter one at a time: a process has one environment, one folder and one set of streams.
         """
         environ, stdin = dict(os.environ), sys.stdin
         with redirect_stdout(self.stdout), redirect_stderr(self.stderr), chdir(self.folder):

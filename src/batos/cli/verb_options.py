@@ -1,4 +1,4 @@
-"""What every verb takes: where the home is, how to show results; and how a verb gets its settings and its loop."""
+"""The options of every verb (the home, the form of results), and how a verb gets its settings and its loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """How a verb was called."""
+    """The call of a verb: its settings, its console and how much it is to tell."""
 
     loaded: Loaded
     console: Console
@@ -36,7 +36,7 @@ class Called:
 
     @property
     def settings(self) -> Settings:
-        """The settings."""
+        """Return the settings."""
         return self.loaded.settings
 
     def note(self, text: str) -> None:
@@ -81,15 +81,16 @@ def own_folder(home: Path) -> None:
 
 
 def reaching(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """What `common` gives, and where the server is: for verbs that speak through a door."""
+    """Give a verb what `common` gives, and the server's address: for verbs that speak through a door."""
     return server_option(common(verb))
 
 
 def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None) -> T:
-    """The command line's one event loop; BATOS_DEBUG_LOOP=1 watches it.
+    """Run work on the command line's one event loop, which BATOS_DEBUG_LOOP=1 watches, and return its result.
 
-    Ctrl-C and SIGTERM cancel the work; a second one calls `parting` and ends the process at once, as a kill would:
-    what is committed stays, and what is not leaves no trace.
+    Ctrl-C and SIGTERM cancel the work; a second one calls `parting` and ends the process at once, as a kill would: what
+    is committed stays, and what is not leaves no trace. Raises: KeyboardInterrupt, Terminated: the work was cancelled
+    so.
     """
     try:
         return loopwatch.run(_until_told(work, parting), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")

@@ -108,7 +108,7 @@ class AsyncClient:
 
     AsyncClient() speaks to the server of the default home (or to the one that the setting `server` names),
     AsyncClient(home) to that home's, AsyncClient(server=...) to tcp://127.0.0.1:PORT (with the home's token) or to the
-    one that a key file is for (docs/protocol.md). It connects when it is first asked; `async with` connects at once.
+    one that a key file is for (docs/protocol.md). The first call connects; `async with` connects at once.
 
     Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
     nothing twice, and a mission is found again by its idempotency key. A listener (`hear`) is then told
@@ -191,7 +191,7 @@ class AsyncClient:
         return Mission(await self.call("send", {**message, "follow": True}, hear))
 
     async def attach(self, files: Sequence[Attached]) -> list[Document]:
-        """Hand over the bytes of files; gives the references that a brief carries. What is there is not sent."""
+        """Hand over the bytes of files that the server lacks; return the references that a brief carries."""
         found = [
             each if isinstance(each, File) else await asyncio.to_thread(read_file, Path(each), _LARGEST)
             for each in files

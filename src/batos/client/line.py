@@ -30,7 +30,7 @@ _LONG = frozenset({"wait", "genesis", "method_redefine"})
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a client waits, in seconds."""
+    """The times that a client waits, in seconds."""
 
     #: For a connection, and for a refused one to be taken (a server that is just starting).
     connect: float = 5.0
@@ -113,7 +113,7 @@ class Line:
 
     @asynccontextmanager
     async def _place(self, waits: bool) -> AsyncGenerator[None, None]:
-        """Have one of the places that a server gives a client, in the order in which they were wanted."""
+        """Hold one of the places that a server gives a client, in the order in which they were wanted."""
         async with AsyncExitStack() as places:
             if waits:
                 await places.enter_async_context(self._room_to_wait)
@@ -158,7 +158,7 @@ class Line:
         return self._made
 
     async def _connected(self) -> Connection | None:
-        """The connection, opened if there is none; None while one that was lost is being restored."""
+        """Return the connection, opened if there is none; None while one that was lost is being restored."""
         async with self._turn:
             if self._closed:
                 raise NoServer("this client was closed")
@@ -243,7 +243,7 @@ class Line:
     # -- watching
 
     async def watch(self, topics: Sequence[str] = ("",)) -> AsyncIterator[dict[str, Any]]:
-        """Notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
+        """Yield notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
 
         Raises NoServer when the server is lost, or this client closed. Refused: a guest follows its own missions.
         """
@@ -282,7 +282,7 @@ class Line:
 
 
 def _keyed(verb: str, args: dict[str, Any]) -> dict[str, Any]:
-    """What begins a mission has a key, by which the server knows it when it is asked again."""
+    """Give what begins a mission a key, by which the server knows the mission when it is asked again."""
     if verb == "submit" and isinstance(args.get("brief"), Mapping):
         args["brief"] = {"idempotency_key": secrets.token_hex(16), **args["brief"]}
     elif verb == "send":

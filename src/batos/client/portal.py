@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Portal:
     """Runs coroutines on its thread's loop, for any number of threads at once. The thread begins with the first one.
 
-    It is a daemon: a program that forgot to close a client ends all the same.
+    The thread is a daemon: a program that forgot to close a client ends all the same.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Portal:
 
     @contextmanager
     def holding(self, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
-        """Have an asynchronous context entered on the loop, and left there."""
+        """Enter an asynchronous context on the loop, and leave it there."""
         held = in_a_task(context)
         value = self.run(held.__aenter__)
         try:
@@ -64,7 +64,7 @@ class Portal:
             self.run(held.__aexit__, None, None, None)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """Await `last()` on the loop and end the thread. What is closed may be closed again."""
+        """Await `last()` on the loop and end the thread; a second call does nothing."""
         with self._guard:
             loop, thread, began = self._loop, self._thread, not self._closed
             self._closed = True

@@ -74,7 +74,7 @@ class _Named(Document):
 
 
 class Mission(_Named):
-    """A mission whole. It is the document itself (`mission["provenance"]`), with names for what most programs read."""
+    """A whole mission: the document itself (`mission["provenance"]`), with names for what most programs read."""
 
     @property
     def done(self) -> bool:

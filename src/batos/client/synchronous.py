@@ -72,7 +72,7 @@ class Client:
 
     Client() speaks to the server of the default home (or to the one that the setting `server` names),
     Client(home) to that home's, Client(server=...) to tcp://127.0.0.1:PORT (with the home's token) or to the
-    one that a key file is for (docs/protocol.md). It connects when it is first asked; `with` connects at once.
+    one that a key file is for (docs/protocol.md). The first call connects; `with` connects at once.
 
     Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
     nothing twice, and a mission is found again by its idempotency key. A listener (`hear`) is then told
@@ -144,7 +144,7 @@ class Client:
         return self._portal.run(self._twin.send, receiver, selector, arguments, hear)
 
     def attach(self, files: Sequence[Attached]) -> list[Document]:
-        """Hand over the bytes of files; gives the references that a brief carries. What is there is not sent."""
+        """Hand over the bytes of files that the server lacks; return the references that a brief carries."""
         return self._portal.run(self._twin.attach, files)
 
     def missions(self, limit: int = 20, **which: str) -> list[MissionLine]:

@@ -1,4 +1,4 @@
-"""What people and programs read: text without control characters on a terminal, JSON documents for scripts."""
+"""The console: text without control characters on a terminal, JSON documents for scripts."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Console:
     # -- for programs
 
     def document(self, data: Mapping[str, Any]) -> None:
-        """The one document of `--json`."""
+        """Write the one document of `--json`."""
         self._line({"v": 1, "ok": True, "data": data})
 
     def event(self, name: str, keys: Mapping[str, Any]) -> None:
-        """A line of progress for a program; where it cannot be written, the document will say so."""
+        """Write a line of progress for a program; where that cannot be written, the document will say so."""
         with suppress(BatosError):
             self._line({"v": 1, "event": name, **keys})
 
     def interrupted(self, how: str) -> None:
-        """The work was stopped from outside; `how` is a word."""
+        """Tell that the work was stopped from outside; `how` is a word."""
         error = {"code": how, "message": how, "remedy": "", "retry": True}
         if self.as_json:
             self._fault(error)
@@ -129,11 +129,11 @@ class Console:
 
     @property
     def width(self) -> int:
-        """The columns of the terminal on which progress is told, but the last: a full line would be two."""
+        """Return the columns of the terminal on which progress is told, but the last: a full line would be two."""
         return (columns(self.err) or 80) - 1
 
     def redraw(self, lines: Sequence[str]) -> None:
-        """Lines that stand in the place of those of the call before, on a terminal; nothing elsewhere."""
+        """Draw lines in the place of those of the call before, on a terminal; nothing elsewhere."""
         if self.colour and not self.as_json and (lines or self._standing):
             width = self.width
             up = f"\x1b[{self._standing}A" if self._standing else ""
@@ -145,7 +145,7 @@ class Console:
             pour(self.err, text)
 
     def error(self, error: BatosError) -> None:
-        """An error with its remedy."""
+        """Tell an error with its remedy."""
         if self.as_json:
             self._fault(error.as_dict())
             return
@@ -157,7 +157,7 @@ class Console:
                 self.say(f"       {line}")
 
     def usage(self, wrong: click.ClickException) -> None:
-        """A command line that is wrong."""
+        """Tell that a command line is wrong."""
         context = getattr(wrong, "ctx", None)
         path = context.command_path if context else "batos"
         said = wrong.format_message()
@@ -194,7 +194,7 @@ def pour(stream: TextIO, text: str) -> None:
 
 
 def counted(number: int, what: str) -> str:
-    """A number with its noun.
+    """Write a number with its noun.
 
     >>> counted(1, "call"), counted(2, "call")
     ('1 call', '2 calls')
@@ -203,7 +203,7 @@ def counted(number: int, what: str) -> str:
 
 
 def size(count: float | None) -> str:
-    """Bytes for people.
+    """Write a number of bytes for people.
 
     >>> size(4_920_000_000)
     '4.6 GiB'

@@ -89,7 +89,7 @@ class _File(RotatingFileHandler):
         return super()._open()
 
     def shouldRollover(self, record: logging.LogRecord) -> int:  # noqa: N802 - logging's name
-        """Whether the line no longer fits. Logging's own looks at the path too, again for every line."""
+        """Say if the line no longer fits. Logging's own looks at the path too, again for every line."""
         if self.stream is None:
             self.stream = self._open()
         size = os.fstat(self.stream.fileno()).st_size
@@ -103,10 +103,10 @@ class _File(RotatingFileHandler):
 
 
 class _Lines(logging.Formatter):
-    """One JSON object a line: ours are JSON already, a library's record is made into one."""
+    """A JSON object a line: ours are JSON already, a library's record is made into one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         if record.name == _OURS:
             return record.getMessage()
         level, moment = record.levelname.lower(), datetime.fromtimestamp(record.created, UTC)

@@ -1,4 +1,4 @@
-"""How it stands where no server runs: the image looked at as it is on disk, and Ollama asked."""
+"""The status where no server runs: the image read as it is on disk, and Ollama asked."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _NOTHING: Mapping[str, Any] = {"running": [], "missions": {}, "models": {}}
 
 
 async def found(settings: Settings) -> dict[str, Any]:
-    """Tell what a server would, with `server` None; `holder` is the process that has the image open, "" if none has.
+    """Return what a server would tell, with `server` None; `holder` is the process that has the image open, or "".
 
-    What is wrong with the image is under its `error`. Nothing is changed, and nothing is made that is not there.
+    An image that cannot be read is told under its `error`. Nothing is changed, and nothing is made that is not there.
     """
     # Opening may scan a file: not on the loop.
     seen = await asyncio.to_thread(_looked, settings)

@@ -1,4 +1,4 @@
-"""What the doctor says of image, journal and blobs together: of one moment, whole, and as they were written."""
+"""The doctor's findings on image, journal and blobs together: of one moment, whole, and as they were written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the cell runs: without it no generated method does."""
+"""The doctor's finding on the cell, without which no generated method runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Silent:
 
 
 async def runs(binary: Path | None = None) -> Finding:
-    """Runs a method that gives 42 in a worker of its own; nothing is left of it. `binary`: another interpreter."""
+    """Run a method that returns 42 in a worker of its own, and leave nothing of it. `binary`: another interpreter."""
     cell = Cell(1, binary=binary)
     try:
         outcome = await cell.run(prepare("def answer(self):\n    return 6 * 7\n", _Nobody()), Call({}), _Silent())

@@ -37,7 +37,7 @@ TESTED = (0, 33)
 
 @dataclass(slots=True)
 class _Asked:
-    """What the daemon said, as far as it answers; `findings` are about itself."""
+    """The daemon's answers, as far as it gives them; `findings` are about the daemon itself."""
 
     listed: Listed | None = None
     runners: tuple[RunnerRow, ...] = ()
@@ -45,7 +45,7 @@ class _Asked:
 
 
 async def examine(settings: Settings, environ: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
-    """Everything that can be looked at; what cannot is a finding too."""
+    """Look at everything and return the findings; a part that cannot be looked at is a finding too."""
     findings = [*house.findings(settings), await cellcheck.runs()]
     async with _bridge(settings) as bridge:
         asked = await _ask(bridge) if bridge is not None else _Asked(findings=[_no_address(settings)])
@@ -104,7 +104,7 @@ def _version(version: str) -> Finding:
 
 
 def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
-    """What can be seen here of the daemon's own settings: it was perhaps started from this environment."""
+    """Check the settings of the daemon against this environment, from which it was perhaps started."""
     differing = [
         f"{name}={environ[name]} and {setting} = {value}"
         for name, setting, value in (
@@ -124,7 +124,7 @@ def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
 async def _shelf(
     settings: Settings, whole: Codex | None, listed: Listed | None, bridge: Bridge | None
 ) -> tuple[Shelf, list[Finding]]:
-    """The adapters, held against their bases where Ollama can be asked for them."""
+    """Read the adapters, held against their bases where Ollama can be asked for them."""
     if whole is not None and listed is not None and bridge is not None:
         try:
             return await offline.held(settings, whole, listed, bridge), []
@@ -136,7 +136,7 @@ async def _shelf(
 def _read(
     settings: Settings, whole: Codex | None, listed: Listed | None, shelf: Shelf
 ) -> tuple[Plan | None, list[Finding]]:
-    """Codex, adapters and image, held against what the daemon lists; the plan, if there can be one."""
+    """Check codex, adapters and image against what the daemon lists; return the plan too, if there can be one."""
     findings: list[Finding] = []
     plan = None
     if not exists(settings.image_uri):
@@ -231,13 +231,13 @@ def _missions(root: Root, faces: Faces) -> Iterator[Finding]:
 
 
 def _asked(root: Root) -> int:
-    """How many missions wait for a person."""
+    """Count the missions that wait for a person."""
     asked = {mission for approval in approvals.awaited(root) for mission in approval.missions}
     return sum(roots.mission_record(root, mission).status.word == "waiting" for mission in asked)
 
 
 def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
-    """The adapters, and the Modelfiles that genesis wrote."""
+    """Check the adapters, and the Modelfiles that genesis wrote."""
     yield from adapter_check.findings(plan.shelf, plan.chosen, plan.adapters, plan.codex, plan.profile)
     folder = settings.place / "modelfiles"
     other = [made.label for made in plan.recipes.values() if not modelfile.matches(folder, made)]
@@ -250,7 +250,7 @@ def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
 
 
 async def _memory(plan: Plan, settings: Settings, bridge: Bridge, runners: tuple[RunnerRow, ...]) -> list[Finding]:
-    """What the models need of the card, what lies there, and room on the daemon's disk where it is this machine's."""
+    """Check the models' need of the card, what lies there, and the room on the daemon's disk if that is here."""
     try:
         found = await budget_check.findings(plan, settings, bridge)
         found += await runner_check.findings(plan, bridge, runners)

@@ -26,7 +26,7 @@ _OURS = ("*.fs", "*.fs.*", "token", "server.json", "blobs", "logs", "logs/*", "c
 
 
 def findings(settings: Settings) -> Iterator[Finding]:
-    """The folder, its files, its disk and a server's note; nothing is changed."""
+    """Check the home's folder, its files, its disk and a server's note; nothing is changed."""
     home = settings.home
     yield disk("disk.home", home, LEAST_FREE, f"where the home is ({home})")
     yield _private(home)
@@ -36,7 +36,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
 
 
 def disk(id_: str, place: Path, least: int, where: str) -> Finding:
-    """How much is free at a place; a place that is not there yet is looked at where it will be."""
+    """Measure the free bytes at a place; a place that is not there yet is measured where it will be."""
     folder = next(path for path in (place, *place.parents) if path.exists())
     free = shutil.disk_usage(folder).free
     what = f"{size(free)} free {where}"
@@ -46,14 +46,14 @@ def disk(id_: str, place: Path, least: int, where: str) -> Finding:
 
 
 def store(blob: Path, least: int = LEAST_STORE) -> list[Finding]:
-    """Room where the daemon keeps its models, by the path of one of them; nothing where that is another machine's."""
+    """Measure the room where the daemon keeps its models, by the path of one; return nothing if that is not here."""
     if not blob.is_absolute() or not blob.exists():
         return []
     return [disk("disk.store", blob, least, f"where Ollama keeps its models ({blob.parent})")]
 
 
 def clock(last: float, now: float | None = None) -> Finding:
-    """Whether the clock is not behind the image's last commit (seconds since 1970): ids and history go by time."""
+    """Check that the clock is not behind the image's last commit (seconds since 1970): ids and history go by time."""
     ahead = last - (time.time() if now is None else now)
     if ahead > SLACK:
         what = f"the last commit is {ahead:.0f} s in the future: the clock is behind, or was ahead"
@@ -87,7 +87,7 @@ def _mode(path: Path) -> int:
 
 
 def writable(home: Path, may: Callable[[Path, int], bool] = os.access) -> Finding:
-    """Whether the home can be written, or made."""
+    """Check that the home can be written, or made."""
     place = next(path for path in (home, *home.parents) if path.exists())
     if not may(place, os.W_OK | os.X_OK):
         remedy = f"Give yourself the right to write there: chmod u+wx {quote(str(place))}, or name another home."
@@ -96,7 +96,7 @@ def writable(home: Path, may: Callable[[Path, int], bool] = os.access) -> Findin
 
 
 def _server(home: Path) -> Finding:
-    """A server's note is there as long as it runs; one that was left behind is found by its process."""
+    """Check that the process of a server's note still runs."""
     path = home / server_file.NAME
     if not path.exists():
         return Finding("home.server", True, "no server is said to run")

@@ -12,6 +12,6 @@ def topic(id_: str) -> str:
 
 
 def page(id_: str) -> str:
-    """Where a finding is explained: `docs/operating.md#image-opens`."""
+    """Return the address where a finding is explained: `docs/operating.md#image-opens`."""
     area, _, what = id_.partition(".")
     return f"{PAGES}#{area if area in ('persona', 'window') else f'{area}-{what}'}"

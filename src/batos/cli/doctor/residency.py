@@ -54,7 +54,7 @@ def _seconds(mission: dict[str, Any]) -> tuple[int, int]:
 
 
 async def models(settings: Settings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What is in memory, with the models that each runner serves, and what is only on disk."""
+    """Return the runners in memory, each with the models that it serves, and the models that are only on disk."""
     async with opening.bridge(settings) as bridge:
         runners, rows = await bridge.ps(), await bridge.list()
         bases = Bases(bridge)
@@ -82,7 +82,10 @@ async def models(settings: Settings) -> tuple[list[dict[str, Any]], list[dict[st
 
 
 async def _place(bridge: Bridge, row: RunnerRow, runners: Sequence[RunnerRow]) -> Where:
-    """Where a runner lies; an embedder with nothing on the card was asked for there (`num_gpu: 0`), and is no spill."""
+    """Return where a runner lies.
+
+    An embedder with nothing on the card was asked for there (`num_gpu: 0`), and is no spill.
+    """
     where = where_of(row, runners)
     if where != "spilled" or row.size_vram:
         return where

@@ -63,9 +63,9 @@ class _Held:
 class Alongside:
     """Opens a door in a thread of its own, and keeps it open while something is done.
 
-    One that lends gives an image that no server has back as soon as all rests behind the door, or another process wants
-    it, so that it is another's while a person thinks; the next work opens it again. Ctrl-C and SIGTERM come to the main
-    thread alone, which may stand in a read that no event loop could leave.
+    A door that is lent gives an image without a server back as soon as nothing goes on behind the door, or another
+    process wants it, so that the image is free while a person thinks; the next work opens it again. Ctrl-C and SIGTERM
+    come to the main thread alone, which may stand in a read that no event loop could leave.
     """
 
     def __init__(
@@ -163,9 +163,10 @@ class Alongside:
     # -- work
 
     def do(self, work: Callable[[Door], Coroutine[Any, Any, T]]) -> T:
-        """What the work gives, or the error that it raises. The main thread waits for it.
+        """Do work at the door and return its result, or raise its error; the main thread waits for it.
 
-        Ctrl-C cancels it and waits for its end: Interrupted. A second one does not wait: KeyboardInterrupt.
+        Ctrl-C cancels the work and waits for its end. Raises: Interrupted: it was cancelled so. KeyboardInterrupt: a
+        second Ctrl-C came, which waits for nothing.
         """
         done: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []
@@ -187,7 +188,7 @@ class Alongside:
 
     @property
     def under_way(self) -> bool:
-        """Whether something is being done."""
+        """Say if work is under way."""
         return bool(self._tasks)
 
     def _begin(

@@ -85,9 +85,10 @@ class Beside(Idle):
 
 @asynccontextmanager
 async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) -> AsyncIterator[Beside | T]:
-    """Open the image as it was committed last, for reading; if there is no whole one on a disk, open the other door.
+    """Open the image as it was committed last, for reading; where no whole one is on a disk, open the other door.
 
-    What cannot be read is left to the other as well: it mends what a crash left, or says what is wrong.
+    An image that cannot be read is left to the other door as well, which mends what a crash left, or says what is
+    wrong.
     """
     async with AsyncExitStack() as stack:
         # Opening may scan a file: not on the loop.

@@ -1,4 +1,4 @@
-"""What a verb speaks to: the server that holds the image, or the image itself, opened in this process."""
+"""The door of a verb: to the server that holds the image, or to the image itself, opened in this process."""
 
 from __future__ import annotations
 
@@ -90,12 +90,13 @@ _PAUSE: Final = 0.1
 
 
 def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, again: bool = False) -> Opened:
-    """The door that a verb is to use. Call it before the loop runs: what it needs is imported now, not on the loop.
+    """Open the door that a verb is to use. Call this before the loop runs: it imports, which would block the loop.
 
-    The setting `server` names it, or else the note that a running server leaves in the home; `--image` goes past the
-    home's server, which may hold another image. Where there is none, a verb that only `reads` looks at the image, also
-    beside a process that has it open; another opens it, and waits a moment for such a process. What it finds is not
-    told `again`. NoServer: a server is required and there is none.
+    The setting `server` names a server, or else the note that a running server leaves in the home; `--image` goes past
+    the home's server, which may hold another image. Where there is no server, a verb that only `reads` looks at the
+    image, also beside a process that has it open; another opens it, and waits a moment for such a process. A door that
+    is opened `again` tells nothing of a server that has ended. Raises: NoServer: a server is required and there is
+    none.
     """
     settings = called.settings
     if remote != "never" and (server := server_of(called, again=again)) is not None:
@@ -171,7 +172,7 @@ def _tell_waiting(called: Called, owner: str) -> None:
 
 
 def _tell_stale(called: Called) -> None:
-    """A note that an ended server left behind is no obstacle, and no secret."""
+    """Tell that a server which left its note has ended."""
     left = server_file.read(called.settings.home)
     if left is not None and not called.quiet:
         called.console.say(f"The server of process {left.pid} has ended; its note is ignored.", dim=True)
@@ -179,7 +180,7 @@ def _tell_stale(called: Called) -> None:
 
 @asynccontextmanager
 async def through(client: AsyncClient) -> AsyncIterator[Door]:
-    """The door to a server."""
+    """Open the door to a server."""
     async with client:
         yield Served(client)
 
@@ -211,4 +212,4 @@ class Served(Idle):
         return True
 
     async def begin(self, mission: str) -> None:
-        """The server began it."""
+        """Do nothing: the server began it."""

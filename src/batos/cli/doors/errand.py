@@ -16,7 +16,7 @@ from batos.errors import BatosError, Refused
 
 @dataclass(slots=True)
 class Errand:
-    """One mission after another, each told by `teller`; `mission` is the last one that was accepted."""
+    """Missions that are waited for, each told by `teller`; `mission` is the last one that was accepted."""
 
     teller: Teller
     mission: str = ""
@@ -76,7 +76,8 @@ class Errand:
     async def learn(self, door: Door) -> None:
         """Let the door make what the mission did without, and tell what came of it.
 
-        What is left is told once, by the mission that was the first to do without it; `verbose` tells it each time.
+        Methods that are still to be made are told once, by the mission that was the first to do without them; `verbose`
+        tells them each time.
         """
         told = dict(await door.learn(self.mission))
         if not (told["new"] or self.teller.verbose):
@@ -117,7 +118,7 @@ class Errand:
                     await each
 
     async def _ended(self, door: Door, asked: asyncio.Future[dict[str, Any]]) -> None:
-        """The mission is cancelled, and its end has come."""
+        """Cancel the mission and wait for its end."""
         with suppress(Refused):  # it has just ended by itself
             await door.call("cancel", {"mission": self.mission})
         await asyncio.wait({asked})

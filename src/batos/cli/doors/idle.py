@@ -1,4 +1,4 @@
-"""What doors have in common behind which this process works at nothing."""
+"""The part of a door behind which this process works at nothing."""
 
 from __future__ import annotations
 

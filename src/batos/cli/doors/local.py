@@ -99,7 +99,7 @@ class LocalDoor:
     async def learn(self, mission: str) -> Mapping[str, Any]:
         """Make methods within the setting `learn_seconds`, if one fits into that at the mission's pace.
 
-        It ends sooner where another process waits for the image.
+        The making ends sooner where another process waits for the image.
         """
         call = writing_seconds(self.uvm.mission(mission)["cost"])
         image = file_of(self.uvm.settings.image_uri)
@@ -122,12 +122,12 @@ class LocalDoor:
 
 
 def _ignored(*_told: Any) -> None:
-    """Nobody listens."""
+    """Do nothing with an event that nobody listens to."""
 
 
 @asynccontextmanager
 async def opened(settings: Settings, seams: Seams | None = None) -> AsyncIterator[LocalDoor]:
-    """The door over the settings' image; whatever runs when it is closed goes back to the queue."""
+    """Open the settings' image and yield the door to it; missions that run when it is closed go back to the queue."""
     async with open_uvm(settings, Events(log=True), seams) as uvm:
         await asyncio.to_thread(sweep, settings.home)
         # A folder of its own: a server of the same home has one too.

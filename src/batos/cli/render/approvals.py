@@ -1,4 +1,4 @@
-"""How what waits for a person is told: a line each, one whole, and what was answered."""
+"""The texts on approvals: a line for each, one of them whole, and the answers that were given."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 
 
 def listing_text(found: Mapping[str, Any], *, whole: bool = False) -> str:
-    """A list; what it says of those that are answered stands in their status. `whole` are ids in full, and sources.
+    """List approvals, the answered ones with their status. `whole`: with ids in full, and sources.
 
-    Ids and methods are never shortened to the terminal: they are what the answer is given by.
+    Ids and methods are never shortened to the terminal: the answer is given by them.
     """
     names = short([each["id"] for each in found["approvals"]])
     rows = [[names[each["id"]], _slot(each), _status(each), _when(each)] for each in found["approvals"]]
@@ -54,7 +54,7 @@ def _slot(found: Mapping[str, Any]) -> str:
 
 
 def whole_text(found: Mapping[str, Any]) -> str:
-    """One with all that a person needs for an answer; its source line by line, with nothing in it hidden."""
+    """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
     return "\n".join([*_head(found), *_judged(found), "", *_source(found), *_change(found), *_to_do(found)])
 
 
@@ -85,7 +85,7 @@ def _takes_the_place(found: Mapping[str, Any]) -> str:
 
 
 def _judged(found: Mapping[str, Any]) -> Iterator[str]:
-    """The guardian's verdict (a whole object has one for each method), the checks, and how sharp they are."""
+    """Yield the guardian's verdict (a whole object has one for each method), the checks, and how sharp they are."""
     verdict, mutants = found["verdict"], found["mutants"]
     several: Mapping[str, Any] = verdict.get("methods") or {}
     for selector, each in several.items():
@@ -137,7 +137,7 @@ def _to_do(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def approved_text(told: Mapping[str, Any], *, served: bool) -> str:
-    """What was approved, what could not be, and which missions go on."""
+    """Tell which methods were approved, which could not be, and which missions go on."""
     rows = [
         [each["id"], _slot(each), str(each.get("revision", "")), each["digest"][:_DIGEST]] for each in told["approved"]
     ]
@@ -147,13 +147,13 @@ def approved_text(told: Mapping[str, Any], *, served: bool) -> str:
 
 
 def woken_lines(woken: Sequence[str], *, served: bool) -> list[str]:
-    """The missions that waited for an answer."""
+    """Tell which missions waited for an answer and go on."""
     how = "goes on" if served else "waits to go on: `batos resume` or `batos serve` runs it"
     return [f"{mission} {how}." for mission in woken]
 
 
 def visible(text: str) -> str:
-    r"""Text with what could move a cursor, hide or look like nothing told by its number.
+    r"""Write each sign that could move a cursor, hide or look like nothing by its number.
 
     >>> print(visible("a\x1b[31m\u202eb\u200b"))
     a\x1b[31m\u202eb\u200b

@@ -22,7 +22,7 @@ _LAYER = re.compile(r"pulling [0-9a-f]+")
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How far a step is, as the event `genesis.step` says; sizes in bytes, None where nothing is counted."""
+    """A step's progress, as the event `genesis.step` says; sizes in bytes, None where nothing is counted."""
 
     step: str
     status: str
@@ -32,7 +32,7 @@ class Growth:
 
 @dataclass(slots=True)
 class Bar:
-    """One thing that grows. `samples` are (time, bytes) of the last seconds, the oldest first."""
+    """A step that grows. `samples` are (time, bytes) of the last seconds, the oldest first."""
 
     name: str
     status: str = ""
@@ -41,7 +41,7 @@ class Bar:
     samples: list[tuple[float, int]] = field(default_factory=list)
 
     def hear(self, progress: Growth, now: float) -> None:
-        """How far it is now."""
+        """Take in how far the step is now."""
         self.status, self.total = progress.status, progress.total or self.total
         if progress.completed is None:
             return
@@ -55,7 +55,7 @@ class Bar:
 
     @property
     def rate(self) -> float | None:
-        """Bytes a second lately; None before there is something to measure."""
+        """Return the bytes a second of the last seconds; None before there is something to measure."""
         if len(self.samples) < 2:
             return None
         (begun, before), (now, after) = self.samples[0], self.samples[-1]
@@ -63,11 +63,11 @@ class Bar:
 
     @property
     def tenths(self) -> int:
-        """How many tenths of it are there; lines that stand are told at each."""
+        """Count the tenths that are there; lines that stand are told at each."""
         return 10 * (self.completed or 0) // self.total if self.total else 0
 
     def line(self, width: int | None = None, wide: int = 0) -> str:
-        """`pull llama3.1:8b  [#####...............]  1.2 of 4.6 GiB, 40.1 MiB/s, 1 min 27 s left`.
+        """Draw `pull llama3.1:8b  [#####...............]  1.2 of 4.6 GiB, 40.1 MiB/s, 1 min 27 s left`.
 
         With less than `width` columns the bar becomes shorter, then the rate goes, then the bar. `wide` columns are
         kept for the name, so that several bars stand below each other.
@@ -92,7 +92,7 @@ class Bar:
         return f"[{'#' * filled}{'.' * (columns - filled)}]"
 
     def _told(self, total: int, completed: int) -> tuple[str, str, str]:
-        """The bytes, the rate and the time that is left, the last two with a comma before them or empty."""
+        """Return the bytes, the rate and the time that is left, the last two with a comma before them or empty."""
         if completed >= total:
             return size(total), "", ""
         told, rate = f"{size(completed)} of {size(total)}", self.rate
@@ -115,12 +115,12 @@ class Bars:
         self._drawn = float("-inf")
 
     def heard(self, event: str, keys: Mapping[str, Any]) -> None:
-        """An event; those of other things are not told here."""
+        """Take in an event; only those of genesis are shown here."""
         if event == "genesis.step":
             self.hear(Growth(keys["step"], keys["status"], keys.get("completed"), keys.get("total")))
 
     def hear(self, progress: Growth) -> None:
-        """How far a step is."""
+        """Show how far a step is."""
         if self._quiet:
             return
         if self._console.as_json:
@@ -162,7 +162,7 @@ class Bars:
 
 
 def _is_news(status: str) -> bool:
-    """Whether people are told: not of every layer that is named by its digest, nor of what is over at once."""
+    """Say if people are told: not of every layer that is named by its digest, nor of what is over at once."""
     return "layer" not in status and status != "writing manifest" and _LAYER.fullmatch(status) is None
 
 
@@ -173,7 +173,7 @@ def _worded(progress: Growth) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """A time for people.
+    """Write a time for people.
 
     >>> lasting(42.4), lasting(87), lasting(7_500)
     ('42 s', '1 min 27 s', '2 h 5 min')

@@ -1,4 +1,4 @@
-"""What ran for a mission and what was learnt on the way: methods, intents that were interpreted, and what that cost."""
+"""The texts on methods in a mission: which ran, which were learnt on the way, and the cost of that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OUTCOMES: Final = {
 
 
 def ran_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """Which methods ran and which intents were interpreted, a line for each way; a method with its revision."""
+    """Tell which methods ran and which intents were interpreted, a line for each way; a method with its revision."""
     ways: dict[str, Counter[str]] = {}
     for each in provenance.get("methods", ()):
         way = str(each["as"])
@@ -32,7 +32,7 @@ def ran_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
 
 
 def learnt_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """What was made, tried and waited for, with what that cost: it is no part of what the mission spent."""
+    """Tell which methods were made, tried and waited for, with the cost, which is no part of the mission's own."""
     generated = provenance.get("generated", ())
     made = [each for each in generated if each["outcome"] in ("installed", "made")]
     if made:
@@ -72,7 +72,7 @@ def _why(told: Mapping[str, Any]) -> str:
 
 
 def _cost(generated: Iterable[Mapping[str, Any]]) -> str:
-    """What generations cost the mission that began them; who only waited for one paid nothing."""
+    """Tell the cost of generations to the mission that began them; a mission that only waited for one paid nothing."""
     told = list(generated)
     calls, tokens = (sum(each[name] for each in told) for name in ("calls", "tokens"))
     if calls:

@@ -1,4 +1,4 @@
-"""One line that tells where a mission is while somebody waits for it: drawn again as it goes on, gone when it ends."""
+"""The live line: where a mission is while a person waits for it, drawn again as it goes on, gone at its end."""
 
 from __future__ import annotations
 

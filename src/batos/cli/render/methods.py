@@ -11,7 +11,7 @@ from batos.terminal.layout import table, wrapped
 
 
 def list_text(lines: Sequence[Mapping[str, Any]]) -> str:
-    """A line a slot: which revision acts there, how often it was used, and what it is worth."""
+    """List slots, a line each: which revision acts there, how often it was used, and what it is worth."""
     rows = [
         [
             line["method"],
@@ -29,13 +29,13 @@ def list_text(lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def tools_text(lines: Sequence[Mapping[str, Any]]) -> str:
-    """A line a tool: what it is for, and how it is called."""
+    """List tools, a line each: what it is for, and how it is called."""
     rows = [[line["tool"], line["signature"], str(line["calls"]), _line(line["what"])] for line in lines]
     return table(rows, ("tool", "called as", "uses", "what it does"))
 
 
 def method_text(method: Mapping[str, Any]) -> str:
-    """A method whole; its source last, so that it can be read as it is."""
+    """Write a whole method; its source last, so that it can be read as it is."""
     return "\n".join([*_heads(method), "", str(method["source"]).rstrip("\n")])
 
 
@@ -89,7 +89,7 @@ def _checks(method: Mapping[str, Any]) -> str:
 
 
 def ledger_text(ledger: Mapping[str, Any]) -> str:
-    """What the uses of a revision came to, in one line."""
+    """Sum up the uses of a revision in one line."""
     if not ledger["calls"]:
         return "never used"
     control = f"{ledger['control']} interpreted as its control"
@@ -98,7 +98,7 @@ def ledger_text(ledger: Mapping[str, Any]) -> str:
 
 
 def history_text(history: Mapping[str, Any]) -> str:
-    """Every revision with how it did, then every change of the slot."""
+    """List every revision with how it did, then every change of the slot."""
     rows = [
         [
             f"{'*' if line['active'] else ' '}{line['revision']}",

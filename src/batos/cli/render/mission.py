@@ -1,4 +1,4 @@
-"""What is said of a mission: its states, its route, its cost, and all that is known under its answer."""
+"""The texts on a mission: its states, its route, its cost, and all that is known under its answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTICED = 0.1
 
 
 def retracted_text(keys: Mapping[str, Any]) -> str:
-    """Why what was streamed no longer stands: under no path it is the attempt that broke off, and is made again.
+    """Tell why what was streamed no longer stands: without a path the attempt broke off, and is made again.
 
     >>> retracted_text({"mission": "m-1"})
     'This broke off; the answer is told again from its beginning'
@@ -31,7 +31,7 @@ def retracted_text(keys: Mapping[str, Any]) -> str:
 
 
 def why(mission: Mapping[str, Any]) -> BatosError:
-    """Why a mission has no answer, as the error that it is for whoever waited for one."""
+    """Return the error for which a mission has no answer, for its asker."""
     name, status, reason = mission["id"], mission["status"], mission.get("reason")
     if status == "waiting" and reason and reason["code"] == ApprovalNeeded.code:
         return error_of(reason)
@@ -64,13 +64,13 @@ def moment(at: str) -> datetime:
 
 
 def state_text(keys: Mapping[str, Any]) -> str:
-    """A state that a mind entered; a mind within another stands further to the right, with its name."""
+    """Tell a state that a mind entered; a mind within another stands further to the right, with its name."""
     inner = str(keys.get("path") or "").split("/")[1:]
     return f"  {'  ' * len(inner)}{f'{inner[-1].upper()} ' if inner else ''}{keys['state']}"
 
 
 def partial_text(keys: Mapping[str, Any]) -> str:
-    """A part that came back: a facet of the mind at work, or a mind within it."""
+    """Tell that a part came back: a facet of the mind at work, or a mind within it."""
     facet = keys.get("facet")
     who = str(keys.get("persona") if facet is None else facet).removesuffix("_facet_")
     # A facet's path ends in the state and itself: what stands before them, but the outermost mind, it is within.
@@ -84,7 +84,7 @@ def route_text(route: Mapping[str, Any]) -> str:
 
 
 def who(route: Mapping[str, Any]) -> str:
-    """Who thinks: all that were chosen at effort council, else the leader alone.
+    """Name the personas that think: all that were chosen at effort council, else the leader alone.
 
     >>> who({"personas": ["BABS", "BRICK"], "effort": "reflex"}), who({"personas": [], "effort": None})
     ('BABS', '')
@@ -118,7 +118,7 @@ def _learning_text(learning: Mapping[str, Any]) -> str:
 
 
 def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
-    """What stands under an answer: facets, sources, the gate, route, cost, transitions."""
+    """Write the notes under an answer: facets, sources, the gate, route, cost, transitions."""
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combined(provenance)]
     lines += [*_sources(provenance), *_gate(provenance)]
@@ -137,7 +137,7 @@ def notes_text(mission: Mapping[str, Any], *, voices: bool) -> str:
 
 
 def placement_text(placement: Mapping[str, Any]) -> str:
-    """Where a model lies."""
+    """Tell where a model lies."""
     model, whole = placement["model"], placement["size"]
     if placement["where"] == "card":
         return f"{model} is on the card, {size(whole)}"
@@ -161,7 +161,7 @@ def _sharing(more: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _combined(provenance: Mapping[str, Any]) -> list[str]:
-    """How one part's answer came to stand, and for whom nobody was asked; a weave is the usual, and is not told."""
+    """Tell how one part's answer came to stand, and for whom nobody was asked; the usual, a weave, is not told."""
     combined = provenance.get("combined") or {}
     undivided = (
         [f"parts    each was given the whole question: {combined['undivided']}"] if "undivided" in combined else []

@@ -35,7 +35,7 @@ _WISHES = {
 
 
 def mission_text(mission: Mapping[str, Any], *, voices: bool, served: bool = False) -> str:
-    """A mission read back; `served` by a server, which runs what waits. Its calls are told where they are in it."""
+    """Write a mission read back; `served` by a server, which runs what waits. Calls are told where they belong."""
     reason = mission.get("reason")
     lines = [*_asked(mission), "", wrapped(mission["brief"]["text"]), ""]
     if not served and mission["status"] in _STANDS:
@@ -82,7 +82,7 @@ def _plain(value: Any) -> str:
 
 
 def _times(states: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """How long each state took: from its beginning to that of the next one of the same mind."""
+    """Tell the time of each state: from its beginning to that of the next one of the same mind."""
     minds: dict[str, list[Mapping[str, Any]]] = {}
     for step in states:
         minds.setdefault(str(step.get("path") or ""), []).append(step)
@@ -96,7 +96,7 @@ def _times(states: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One line a call, in the order in which they were made."""
+    """List calls, a line each, in the order in which they were made."""
     if not calls:
         return
     rows = []

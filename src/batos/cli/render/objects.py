@@ -1,4 +1,4 @@
-"""What `inspect` shows to people: the names of the root, an object with its slots, the text of a slot."""
+"""The texts of `inspect`: the names of the root, an object with its slots, the text of a slot."""
 
 from __future__ import annotations
 

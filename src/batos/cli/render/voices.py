@@ -13,7 +13,7 @@ _MARGIN = 9
 
 
 def voices_lines(voices: Sequence[Mapping[str, Any]], *, whole: bool, depth: int = 0) -> Iterator[str]:
-    """A line a part, and with `whole` its answer under it; a persona's facets stand beneath it, further in."""
+    """List the parts, a line each, and with `whole` their answers; a persona's facets stand beneath, further in."""
     for voice in voices:
         indent = "  " * depth
         kind = "facet" if "voices" not in voice else "persona"
@@ -33,7 +33,7 @@ def _came_of(voice: Mapping[str, Any]) -> str:
 
 
 def changes_lines(provenance: Mapping[str, Any]) -> Iterator[str]:
-    """What each call changed, a line each."""
+    """List the changes of each call, a line each."""
     for change in provenance.get("changes", ()):
         kind = "changed" if change["changed"] else "same"
         yield f"{kind.ljust(_MARGIN)}{str(change['path']).removesuffix('#0')}: {change['what']}"

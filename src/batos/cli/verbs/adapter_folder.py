@@ -1,4 +1,4 @@
-"""What the adapters folder holds, held against its bases: told, checked, converted."""
+"""The adapters folder, held against its bases: told, checked, converted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from batos.terminal.layout import table
 
 
 def tell_all(called: Called) -> int:
-    """The verb `adapters list`."""
+    """Run the verb `adapters list`."""
     rows, faults = _listed(called)
     if called.console.as_json:
         called.console.document({"adapters": rows, "faults": [fault.as_dict() for fault in faults]})
@@ -66,7 +66,7 @@ def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
 
 
 async def _held(settings: Settings, codex: Codex, shelf: Shelf) -> tuple[Shelf, list[str]]:
-    """The shelf held against the bases where Ollama can be asked for them, and what could not be asked."""
+    """Hold the adapters against their bases where Ollama can be asked for them; return too what could not be asked."""
     if not shelf.adapters:
         return shelf, []
     async with opening.bridge(settings) as bridge:
@@ -81,7 +81,7 @@ async def _held(settings: Settings, codex: Codex, shelf: Shelf) -> tuple[Shelf, 
 
 
 def _kept(root: Root | None) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, Any]]]:
-    """What the image knows: the choices, and the proxies by label."""
+    """Return what the image knows: the choices, and the proxies by label."""
     return ({}, {}) if root is None else (repository.choices(root), repository.proxies(root))
 
 
@@ -103,7 +103,7 @@ def _shown(adapter: Adapter) -> dict[str, Any]:
 
 
 def check(called: Called, which: str) -> int:
-    """The verb `adapters check`; `which` is PERSONA, PERSONA/NAME, or empty for all."""
+    """Run the verb `adapters check`; `which` is PERSONA, PERSONA/NAME, or empty for all."""
     settings = called.settings
     codex = adapter_choice.standing(settings)
     found, unchecked = run(_held(settings, codex, _asked_for(offline.laid(settings), which)))
@@ -116,7 +116,7 @@ def check(called: Called, which: str) -> int:
 
 
 def _asked_for(shelf: Shelf, which: str) -> Shelf:
-    """The part of the shelf that is meant; NotFound with what comes near."""
+    """Return the adapters that are meant. Raises: NotFound: there are none; the remedy names near ones."""
     if not which:
         return shelf
     named, _, name = which.partition("/")
@@ -154,7 +154,7 @@ def _tell_check(called: Called, found: Shelf, doubts: Mapping[str, Sequence[str]
 
 
 def convert(called: Called, which: str) -> int:
-    """The verb `adapters convert`; `which` is PERSONA/NAME."""
+    """Run the verb `adapters convert`; `which` is PERSONA/NAME."""
     named, _, name = which.partition("/")
     persona = adapter_choice.persona_named(named)
     adapter = adapter_choice.chosen(offline.laid(called.settings), persona, name)

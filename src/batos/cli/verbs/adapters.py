@@ -29,7 +29,7 @@ def list_(called: Called) -> int:
 def check(called: Called, which: str) -> int:
     """Check files, header and fit of all adapters, or of a persona's; exit 1 when something is wrong.
 
-    They are held against their bases as Ollama shows them; where it cannot be asked, that is said.
+    Adapters are held against their bases as Ollama shows them; where it cannot be asked, that is said.
     """
     from batos.cli.verbs import adapter_folder
 

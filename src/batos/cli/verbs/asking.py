@@ -62,7 +62,7 @@ async def _ask(opened: Opened, errand: Errand, brief: dict[str, Any], files: Any
 
 
 async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]:
-    """The brief with its attachments, whose bytes go first."""
+    """Hand over the attachments and return the brief with their references."""
     return {**brief, "attachments": await way.attach(files)} if files else brief
 
 
@@ -130,9 +130,9 @@ def send(
 ) -> int:
     """Send a message to an OBJECT of the image, and wait for what it answers.
 
-    Each of ARGS is JSON where it is JSON (12, true, '["a"]', '"12"'), else a text as it stands. It is a mission like
-    any other: what it cost is told, and `batos show` has it later. An argument that begins with a dash stands behind
-    two: batos send tools_obj double_ -- -5
+    Each of ARGS is JSON where it is JSON (12, true, '["a"]', '"12"'), else a text as it stands. The message is a
+    mission like any other: its cost is told, and `batos show` has it later. An argument that begins with a dash stands
+    behind two: batos send tools_obj double_ -- -5
     """
     errand = Errand(_teller(called, Wish(voices=voices, stream=False)))
     message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
@@ -150,7 +150,7 @@ async def _send(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
 
 
 def argument(text: str) -> Any:
-    """A value from the command line.
+    """Read a value of the command line: JSON, or else the text itself.
 
     >>> argument("12"), argument("twelve"), argument('"12"'), argument("NaN")
     (12, 'twelve', '12', 'NaN')

@@ -1,4 +1,4 @@
-"""What is asked and how: the options that ask, submit and chat share, and the brief that comes of them."""
+"""The question of ask, submit and chat: the options that they share, and the brief that comes of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BOUNDS: Final[Mapping[str, Callable[[str], float]]] = {"calls": int, "tokens": 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How something is to be worked on, as the options said it.
+    """The options of a question: how it is to be worked on.
 
     `fields` are those of a brief; `ancestor` and `in_reply_to` may still be `last`, which a door resolves.
     """
@@ -61,7 +61,7 @@ class Wish:
         return brief, files
 
     def files(self, settings: Settings, say: Callable[[str], None]) -> list[File]:
-        """The attachments, `-` being stdin; BriefError names the one that cannot be read or is no text."""
+        """Read the attachments, `-` being stdin. Raises: BriefError: one cannot be read or is no text."""
         limit = settings.attachment_bytes
         # One byte more than the limit is read, so that what is too long is refused and never cut.
         return [
@@ -87,9 +87,9 @@ def _local(path: str) -> Path:
 
 
 def moment(text: str, now: datetime) -> str:
-    """A span from `now` (`90s`, `5m`, `2h`, `1d`), or a moment in ISO 8601 with its zone, as ISO 8601 in UTC.
+    """Return a span from `now` (`90s`, `5m`, `2h`, `1d`), or a moment with its zone, as ISO 8601 in UTC.
 
-    BriefError: it is neither.
+    Raises: BriefError: the text is neither.
     """
     span = _SPAN.fullmatch(text)
     try:
@@ -102,7 +102,7 @@ def moment(text: str, now: datetime) -> str:
 
 
 def bounds(text: str) -> dict[str, float]:
-    """`calls=5,tokens=2000,seconds=60`, or some of these, as a brief's budget; BriefError for anything else."""
+    """Read `calls=5,tokens=2000,seconds=60`, or some of these, as a brief's budget. Raises: BriefError: it is none."""
     found: dict[str, float] = {}
     for part in text.split(","):
         name, _, number = (each.strip() for each in part.partition("="))

@@ -69,7 +69,7 @@ def _no_card(plan: Plan, runners: Sequence[RunnerRow]) -> bool:
 
 
 async def _plan(called: Called, bridge: Bridge) -> Plan:
-    """The plan by codex, adapters and what the image chose; the image may be open elsewhere, or not be there yet."""
+    """Make the plan by codex, adapters and the image's choices; the image may be open elsewhere, or not be there."""
     settings = called.settings
     found, _ = await asyncio.to_thread(codex.standing, settings.home / "codex")
     whole, listed = found.sound(), await look(bridge)

@@ -109,7 +109,7 @@ def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:
 
 
 def _talk(called: Called, chat: Chat, way: Alongside) -> int:
-    """Message after message until there is none; what fails is told, and the chat goes on."""
+    """Read message after message until there is none and return the exit code; the chat goes on after an error."""
     console, interactive = called.console, _interactive(called)
     messages = source(called.settings.home / "chat_history", completions, interactive=interactive)
     if interactive and not called.quiet:
@@ -140,7 +140,7 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
 
 
 def _round(chat: Chat, way: Alongside, messages: Source, *, interactive: bool) -> int:
-    """One message and what it leads to; on a terminal Ctrl-C leaves the chat as it stands."""
+    """Read a message and do what it asks; on a terminal Ctrl-C leaves the chat as it stands."""
     try:
         return _one(chat, way, messages.read(chat.prompt))
     except Interrupted:
@@ -161,7 +161,7 @@ def _begun(chat: Chat, way: Alongside) -> None:
 
 
 def _one(chat: Chat, way: Alongside, text: str) -> int:
-    """One message, as a question or as a command; the exit code that it deserves."""
+    """Do what a message asks, a question or a command; return the exit code."""
     if text.strip().lower() in LEAVING:
         chat.goes_on = False
         return 0
@@ -176,7 +176,7 @@ def _one(chat: Chat, way: Alongside, text: str) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM ends the verb as elsewhere, wherever the main thread stands."""
+    """End the verb at SIGTERM as elsewhere, wherever the main thread stands."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated

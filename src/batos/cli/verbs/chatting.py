@@ -67,7 +67,7 @@ class Chat:
 
     @property
     def prompt(self) -> str:
-        """What stands before what is typed."""
+        """Return the words before what is typed."""
         return f"{str(self.fields.get('persona', 'you')).lower()}> "
 
     # -- turns
@@ -136,7 +136,7 @@ class Chat:
             self._called.note(f"Go on with: batos chat --conversation {self.conversation}")
 
     async def page(self, door: Door, start: int, limit: int) -> dict[str, Any]:
-        """Turns by position; NotFound before the first."""
+        """Return turns by position. Raises: NotFound: there is no turn yet."""
         name = self.conversation
         if name == "new":
             raise NotFound("this conversation has no turn yet", field="conversation", remedy="Ask something first.")
@@ -159,6 +159,7 @@ class Chat:
             self.console.say(f"  {keys['path'].partition('/')[2].partition('/')[0]} recorded", dim=True)
 
     def tell(self, data: Mapping[str, Any], text: str) -> None:
+        """Tell a result: as a document where a program reads, else in words."""
         if self.console.as_json:
             self.console.document(data)
         else:

@@ -155,7 +155,7 @@ def _fault(fault: CodexError) -> dict[str, Any]:
 
 
 def profile_faults(loaded: Loaded, read: Codex | None) -> list[CodexError]:
-    """A profile that the settings name and the codex has not."""
+    """Find fault with a profile that the settings name and the codex lacks."""
     name = loaded.settings.profile
     if read is None or name in read.profiles:
         return []
@@ -172,8 +172,10 @@ def profile_faults(loaded: Loaded, read: Codex | None) -> list[CodexError]:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What the files are compared with: its name, its texts, the profile in use there; `note` says why it is another
-    than was asked for."""
+    """The other side of a comparison: its name, its texts, the profile in use there.
+
+    `note` says why this side is another than was asked for.
+    """
 
     name: str
     texts: Mapping[str, str]
@@ -211,7 +213,7 @@ def diff(called: Called, against_shipped: bool) -> int:
 
 
 def _recorded(settings: Settings) -> _Side:
-    """What the image runs on; the shipped codex where it runs on none, or cannot be looked at."""
+    """Return the codex that the image runs on; the shipped one where there is none, or none can be read."""
     try:
         if exists(settings.image_uri):
             with looking(settings.image_uri, settings.journal) as faces, faces.root() as root:
@@ -226,7 +228,7 @@ def _recorded(settings: Settings) -> _Side:
 
 
 def _summary(side: _Side, found: Reading, profile: str) -> differences.Summary | None:
-    """What differs by key; None where one side cannot be understood."""
+    """Compare the two sides by key; None where one of them cannot be understood."""
     before = codices.parse(side.texts).codex
     if before is None or found.codex is None:
         return None

@@ -1,4 +1,4 @@
-"""What is typed behind a slash in a chat: the commands, what each does, and what the Tab key completes."""
+"""The commands behind a slash in a chat: what each does, and what the Tab key completes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAVING: Final = frozenset({"exit", "quit", "/bye", "/exit"})
 class Command:
     """A slash command: its help, its function, and the words that may follow.
 
-    One that speaks with the image does so `through` a door; any other is done `here` and waits for nothing.
+    A command that speaks with the image does so `through` a door; any other is done `here` and waits for nothing.
     """
 
     what: str

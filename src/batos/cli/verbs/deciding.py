@@ -60,8 +60,8 @@ def _write(called: Called, found: Mapping[str, Any], text: Any) -> None:
 def approve(called: Called, names: tuple[str, ...], every: bool, matching: str | None) -> int:
     """Approve methods by APPROVAL (an id, its beginning, `last`), or --all --matching PATTERN: as they were asked.
 
-    They are installed at once, and missions that wait for them go on. What was approved is shown; exit 4 when one of
-    them could not be, because it was answered before, has expired, or its slot has changed.
+    Methods are installed at once, and missions that wait for them go on. The approved ones are shown; exit 4 when one
+    of them could not be, because it was answered before, has expired, or its slot has changed.
     """
     if every != (matching is not None) or every == bool(names):
         raise UsageError(

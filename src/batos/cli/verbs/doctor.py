@@ -13,7 +13,7 @@ from batos.terminal.layout import table
 
 
 def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
-    """Each finding on a line, with what to do where it is not well."""
+    """Tell each finding on a line, with what to do where it is not well."""
     for finding in findings:
         console.write(
             f"  {'ok   ' if finding['ok'] else 'WRONG'}  {finding['id']}: {finding['what']}", warn=not finding["ok"]

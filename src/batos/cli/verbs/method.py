@@ -119,7 +119,7 @@ def rollback(called: Called, name: str, revision: int | None) -> int:
 def redefine(called: Called, name: str, wish: str | None, path: str | None, checks: str | None) -> int:
     """Make a new revision of a method, of a wish or of a source: audited and tried like any other.
 
-    It acts from the next mission on. The former one is kept: `batos method rollback` brings it back.
+    The revision acts from the next mission on. The former one is kept: `batos method rollback` brings it back.
     """
     if path is None and (wish is None or checks is not None):
         raise click.UsageError("Say what it is to do (--wish), or give its source (--file).")
@@ -147,7 +147,7 @@ def tools(called: Called) -> int:
 
 
 def _told(called: Called, found: dict[str, Any], text: Callable[[dict[str, Any]], str] = telling.method_text) -> int:
-    """What came, as a document or in words."""
+    """Tell the result, as a document or in words, and return 0."""
     if called.console.as_json:
         called.console.document(found)
     else:
@@ -156,12 +156,12 @@ def _told(called: Called, found: dict[str, Any], text: Callable[[dict[str, Any]]
 
 
 def _args(name: str, **more: Any) -> dict[str, Any]:
-    """What is said, without what is not."""
+    """Return the arguments that are given, without those that are not."""
     return {"method": name, **{key: value for key, value in more.items() if value is not None}}
 
 
 def _checks(path: str | None) -> Any:
-    """What a file of checks holds; BriefError: it is no list of objects."""
+    """Read a file of checks. Raises: BriefError: it is no list of objects."""
     if path is None:
         return None
     try:
@@ -174,7 +174,7 @@ def _checks(path: str | None) -> Any:
 
 
 def _text(path: str, field: str) -> str:
-    """A file's text, `-` being stdin; BriefError: it cannot be read, is too long, or is no text."""
+    """Read a text file, `-` being stdin. Raises: BriefError: it cannot be read, is too long, or is no text."""
     try:
         if path == "-":
             # Python has none when the process was started with it closed, whatever its types say.

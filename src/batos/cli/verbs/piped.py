@@ -1,4 +1,4 @@
-"""What stands at stdin: the question, a document to answer from, or nothing that was meant for a verb."""
+"""The bytes at stdin: the question, a document to answer from, or nothing that was meant for a verb."""
 
 from __future__ import annotations
 

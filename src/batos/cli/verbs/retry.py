@@ -25,7 +25,7 @@ _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "anc
 def retry(called: Called, mission: str, voices: bool, stream: bool | None) -> int:
     """Ask again what a MISSION asked, or your `last`: its question, files and options.
 
-    It is a new mission. What the first one paid for is not paid again; its deadline is not the new one's.
+    The retry is a new mission. Calls that the first one paid for are not paid again; it takes no deadline from it.
     """
     live = called.console.out.isatty() if stream is None else stream
     errand = Errand(Teller(called.console, called.quiet, live, voices, called.verbose))

@@ -38,7 +38,7 @@ _log = structlog.get_logger("batos")
 def serve(called: Called) -> int:
     """Hold the image open, run missions and answer clients, until Ctrl-C.
 
-    What runs then goes back to the queue and goes on with the next start; a second Ctrl-C stops at once. Clients on
+    Missions that run then go back to the queue and go on with the next start; a second Ctrl-C stops at once. Clients on
     this machine find the server by its home; `batos keys new NAME` makes a key for one elsewhere.
     """
     return run(_serve(called))
@@ -68,10 +68,10 @@ async def served(
     told: Events | None = None,
     unasked: Collection[str] = (),
 ) -> AsyncIterator[tuple[UVM, Places]]:
-    """A server of the settings' home, which has begun what an earlier one left; it really listens.
+    """Start a server of the settings' home, which begins what an earlier one left, and listens for clients.
 
-    Of the addresses that nobody asked for, `bind` or `events`, a free port is taken where the usual one is not.
-    ConfigError: it cannot listen where the settings say; ImageBusy: the home has a server, or its image an owner.
+    Of the addresses that nobody asked for, `bind` or `events`, a free port is taken where the usual one is not. Raises:
+    ConfigError: it cannot listen where the settings say. ImageBusy: the home has a server, or its image an owner.
     """
     home = settings.home
     bind = replace(listening(settings.bind, "bind"), or_free="bind" in unasked)
@@ -124,7 +124,7 @@ async def go_on(uvm: UVM, left: Sequence[str]) -> None:
 
 
 def _make_all(ring: Keyring) -> None:
-    """The first start makes what every client will need."""
+    """Make what every client will need, at the first start."""
     ring.token()
     ring.server()
     ring.own()

@@ -59,7 +59,7 @@ async def _missions(opened: Opened, args: Mapping[str, Any]) -> tuple[list[dict[
 
 
 def tell_lines(called: Called, found: list[dict[str, Any]], *, some: bool) -> None:
-    """A list of missions; `some`: not all that there are were asked for."""
+    """List missions; `some`: more may be there than were asked for."""
     if called.console.as_json:
         called.console.document({"missions": found})
     elif found:
@@ -131,7 +131,7 @@ def inspect(called: Called, object: str | None) -> int:
 
 
 async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any]:
-    """What the wire knows by no user's name is named here: `last`, or a slot of it."""
+    """Look at an object; `last`, or a slot of it, is named here, because the wire knows no user's name for it."""
     async with opened as way:
         word, dot, slot = (name or "").partition(".")
         if re.fullmatch(r"last(-\d+)?", word):
@@ -140,6 +140,6 @@ async def _inspect(opened: Opened, name: str | None, user: str) -> dict[str, Any
 
 
 async def asked(opened: Opened, verb: str, args: Mapping[str, Any], hear: Hear | None = None) -> dict[str, Any]:
-    """One thing asked at a door that is closed after it."""
+    """Ask one thing at a door, close the door, and return the result."""
     async with opened as way:
         return await way.call(verb, args, hear)

@@ -61,7 +61,7 @@ def _ready(called: Called, found: Mapping[str, Any]) -> int:
 
 
 def status_text(found: Mapping[str, Any], now: datetime) -> str:
-    """The screen; what an older or newer server does not tell is left out."""
+    """Write the screen; what an older or newer server does not tell is left out."""
     lines = [*_standing(found, now), *_running(found.get("running", ()), now)]
     if found.get("genesis"):
         lines.insert(0, f"genesis  {in_words(found['genesis'])}")
@@ -135,7 +135,7 @@ def _running(running: Any, now: datetime) -> Iterator[str]:
 
 
 def _who(running: Mapping[str, Any]) -> str:
-    """Who is at work on it; nobody before it is routed."""
+    """Name the personas at work; none before the mission is routed."""
     return who({"personas": running.get("personas") or (), "effort": running.get("effort")})
 
 
@@ -144,7 +144,7 @@ def _since(moment: str | None, now: datetime) -> str:
 
 
 def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
-    """What was spent since the image was made, how long it took, and how it went for each persona."""
+    """Tell what was spent since the image was made, the time it took, and how it went for each persona."""
     if not counters:
         return
     count = {name: counters.get(name, 0) for name in ("calls", "from_journal", "embeds", "wasted", "revised", "busy")}
@@ -159,7 +159,7 @@ def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _methods(counters: Mapping[str, Any]) -> Iterator[str]:
-    """What became of intents: methods installed and retired, what the guardian said, repairs, kills, mutants."""
+    """Tell what came of intents: methods installed and retired, verdicts, repairs, kills, mutants."""
     verdicts, kills = counters.get("verdicts") or {}, sum((counters.get("kills") or {}).values())
     if not (verdicts or kills or counters.get("installs")):
         return

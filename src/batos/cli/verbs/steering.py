@@ -23,7 +23,7 @@ _LINE: Final = 60
 @click.argument("mission", shell_complete=mission_ids)
 @reaching
 def cancel(called: Called, mission: str) -> int:
-    """Cancel a MISSION, at once if it runs; `last` is your newest. What it paid for stays paid."""
+    """Cancel a MISSION, at once if it runs; `last` is your newest. Its paid calls stay paid."""
     return _steered(called, "cancel", mission)
 
 

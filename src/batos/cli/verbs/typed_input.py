@@ -1,4 +1,4 @@
-"""What a person types or a pipe brings, a message at a time: edited and remembered on a terminal, a line elsewhere."""
+"""The source of messages, one at a time: edited and remembered on a terminal, a line of a pipe elsewhere."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Watcher:
         self._seen: dict[str, int] = {}
 
     def begin(self, lines: list[dict[str, Any]]) -> None:
-        """What there was before."""
+        """Tell the missions that were there before."""
         if self._console.as_json:
             self._console.event("missions", {"missions": lines})
             return
@@ -67,7 +67,7 @@ class Watcher:
             self._line(line["at"], line["id"], f"{line['status']}: {line['text']}")
 
     def hear(self, notice: Mapping[str, Any]) -> None:
-        """A notice of a mission."""
+        """Tell a notice of a mission."""
         mission, number = str(notice["mission"]), int(notice["seq"])
         lost = number - self._seen.get(mission, number - 1) - 1
         if notice["event"] == "mission.status" and notice["status"] in _OVER:
@@ -89,7 +89,7 @@ class Watcher:
 
 
 def _told(notice: Mapping[str, Any]) -> str:
-    """What a person is told of a notice; nothing of those that say the same again."""
+    """Write a notice for a person; nothing for a notice that says the same again."""
     event = notice["event"]
     if event == "mission.status":
         reason = notice.get("reason")

@@ -30,18 +30,20 @@ class Address:
         return f"tcp://{self.host}:{self.port or '*'}"
 
     def at(self, port: int) -> Address:
-        """The same with the port that it got."""
+        """Return the same address with the port that it got."""
         return Address(self.host, port, self.loopback, self.everywhere)
 
     @property
     def near(self) -> str:
-        """How this machine itself reaches it."""
+        """Return the endpoint by which this machine itself reaches the address."""
         own = "[::1]" if self.host.startswith("[") else "127.0.0.1"
         return f"tcp://{own if self.everywhere else self.host}:{self.port}"
 
 
 def listening(text: str, field: str) -> Address:
-    """Where to listen: an IP address of this machine, `localhost` or `*`; ConfigError names `field` for anything else.
+    """Read an address to listen at: an IP address of this machine, `localhost` or `*`.
+
+    Raises: ConfigError: it is none of these; the error names `field`.
 
     >>> str(listening("tcp://localhost:7717", "bind")), listening("tcp://[::1]:7717", "bind").loopback
     ('tcp://127.0.0.1:7717', True)
@@ -58,7 +60,7 @@ def listening(text: str, field: str) -> Address:
 
 
 def reaching(text: str, field: str) -> Address:
-    """Where a server is reached: an IP address or a name; ConfigError names `field` for anything else."""
+    """Read a server's address, an IP address or a name. Raises: ConfigError: it is neither; the error names `field`."""
     host, port = _parts(text, field)
     if not port:
         raise _wrong(text, field, "a server is reached at one port")

@@ -1,4 +1,4 @@
-"""One connection to a server: opened with its handshake awaited, read until it is lost, closed without a wait."""
+"""A connection to a server: opened with its handshake awaited, read until it is lost, closed without a wait."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PASSING = (NoServer, _CutOff)
 
 
 class Connection:
-    """A socket that is connected once. It never reconnects by itself: what was asked over it would stay unanswered."""
+    """A socket that is connected once and never reconnects by itself: its requests would stay unanswered."""
 
     def __init__(self, context: zmq.asyncio.Context, kind: int, endpoint: str, credentials: Credentials) -> None:
         self.endpoint = endpoint
@@ -49,7 +49,7 @@ class Connection:
         seconds: float,
         setup: Callable[[zmq.asyncio.Socket], None] = lambda socket: None,
     ) -> Connection:
-        """A connection whose server has let it in. NoServer: nothing answers; Unauthorised: it does not know us."""
+        """Open a connection. Raises: NoServer: nothing answers. Unauthorised: the server does not know us."""
         connection = cls(context, kind, endpoint, credentials)
         try:
             setup(connection._socket)
@@ -92,11 +92,11 @@ class Connection:
             pass
 
     async def receive(self) -> list[bytes]:
-        """The next message."""
+        """Wait for the next message."""
         return await self._socket.recv_multipart()
 
     def rest(self) -> list[list[bytes]]:
-        """The messages that had come before it was lost."""
+        """Return the messages that had come before the connection was lost."""
         found: list[list[bytes]] = []
         with suppress(zmq.ZMQError):
             while True:
@@ -115,7 +115,7 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed here."""
+        """Say if the connection was closed here."""
         return bool(self._socket.closed)
 
     def close(self) -> None:

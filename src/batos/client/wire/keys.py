@@ -1,4 +1,4 @@
-"""Who may speak to a home's server: its token for this machine, keys for every other client."""
+"""The keys of a home's server: a token for this machine, a pair of keys for every other client."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client shows: the token, or a pair of keys and the key that the server has to prove."""
+    """The proof of a client: the token, or a pair of keys and the key that the server has to prove."""
 
     token: str = ""
     pair: Pair | None = None
@@ -56,7 +56,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """What a client elsewhere needs, in one file: where the server is, its public key, the client's own pair."""
+    """The file of a client elsewhere: where the server is, its public key, the client's own pair."""
 
     name: str
     endpoint: str
@@ -66,11 +66,11 @@ class KeyFile:
 
     @property
     def credentials(self) -> Credentials:
-        """What the client shows."""
+        """Return the credentials of the client."""
         return Credentials(pair=Pair(self.public, self.secret), server=self.server)
 
     def text(self) -> str:
-        """The file."""
+        """Write the file as text."""
         return json.dumps({"batos": "key", "v": 1, **asdict(self)}, indent=2) + "\n"
 
 
@@ -100,7 +100,7 @@ class Keyring:
     # -- the token
 
     def token(self) -> str:
-        """The token, made now if there was none."""
+        """Return the token; make one if there is none."""
         path = self._home / "token"
         if not path.exists():
             private_files.write(path, _new_token(), new=True)  # another process may be quicker: then its is the token
@@ -110,26 +110,26 @@ class Keyring:
         return found or self.renew_token()
 
     def renew_token(self) -> str:
-        """Another token from now on."""
+        """Replace the token and return the new one."""
         private_files.write(self._home / "token", _new_token())
         return self.token()
 
     def is_token(self, given: bytes) -> bool:
-        """Whether this is the token, in a time that does not tell how near it came."""
+        """Say if a text is the token, in a time that does not tell how near it came."""
         return hmac.compare_digest(given, self.token().encode())
 
     def stamp(self) -> object:
-        """Another value whenever the token or a key may have changed."""
+        """Return a value that differs whenever the token or a key may have changed."""
         return tuple(_changed(path) for path in (self._home / "token", self._folder, self._clients))
 
     # -- keys
 
     def server(self) -> Pair:
-        """The server's pair."""
+        """Return the server's pair."""
         return self._pair("server")
 
     def own(self) -> Pair:
-        """The pair of this home's own clients."""
+        """Return the pair of this home's own clients."""
         return self._pair(OWN)
 
     def _pair(self, name: str) -> Pair:
@@ -150,7 +150,7 @@ class Keyring:
         return pair
 
     def clients(self) -> list[ClientKey]:
-        """The clients that have a key, by name; not this home itself."""
+        """List the clients that have a key, by name; not this home itself."""
         return sorted(self._read(), key=lambda client: client.name)
 
     def _read(self) -> Iterator[ClientKey]:
@@ -177,14 +177,14 @@ class Keyring:
         return KeyFile(name, endpoint, server.public, pair.public, pair.secret)
 
     def revoke(self, name: str) -> None:
-        """Nobody comes in by this key from now on; NotFound."""
+        """Revoke a key: nobody comes in by it from now on. Raises: NotFound: there is no such key."""
         path = self._clients / f"{name}.json"
         if not _NAME.fullmatch(name) or not path.is_file():
             raise NotFound(f"there is no key {name[:80]!r}", field="name", remedy="`batos keys` lists them.")
         path.unlink()
 
     def owner(self, public: bytes) -> str | None:
-        """Whose public key (32 bytes) this is; None: nobody's."""
+        """Find the client of a public key (32 bytes); None: it is nobody's."""
         given = z85.encode(public)
         found = None
         own = ClientKey(OWN, self.own().public, "")
@@ -219,7 +219,7 @@ def _text(path: Path) -> str:
 
 
 def read_key_file(path: Path) -> KeyFile:
-    """A client's key file; ConfigError where it is none."""
+    """Read a client's key file. Raises: ConfigError: it is none."""
     try:
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict) or found.pop("batos", None) != "key" or found.pop("v", None) != 1:

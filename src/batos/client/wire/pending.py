@@ -14,11 +14,11 @@ Acknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 def _nobody(*_told: Any) -> None:
-    """Who asks need not listen."""
+    """Do nothing with an event: a caller need not listen."""
 
 
 class Call:
-    """A request and who waits for it. What its listeners raise is told to the one who waits."""
+    """A request and its caller. An error of a listener is raised for that caller."""
 
     def __init__(self, data: bytes, hear: Hear | None, acknowledged: Acknowledged | None) -> None:
         self.data = data
@@ -30,7 +30,7 @@ class Call:
         self._lost = False
 
     def take(self, reply: Mapping[str, Any]) -> None:
-        """A reply to it."""
+        """Take in a reply to the request."""
         if self.done.done():
             return
         try:
@@ -60,12 +60,12 @@ class Call:
         self._hear(event, keys)
 
     def lost(self, endpoint: str) -> None:
-        """The server is gone."""
+        """Tell the listener that the server is gone."""
         self._lost = True
         self._say("connection.lost", endpoint)
 
     def restored(self, endpoint: str) -> None:
-        """It is back, and this is asked again: what was streamed does not go on where it broke off."""
+        """Tell the listener that the server is back and the request asked again: its stream begins anew."""
         if self._lost:
             self._lost = False
             self._say("connection.restored", endpoint)
@@ -82,12 +82,12 @@ class Call:
             self.done.set_exception(error)
 
     def fail(self, error: BatosError) -> None:
-        """Nothing more will come."""
+        """End the call with an error: nothing more will come."""
         if not self.done.done():
             self.done.set_exception(error)
 
     def leave(self) -> None:
-        """Nobody waits any more."""
+        """End a call that nobody waits for any more."""
         if self.done.done() and not self.done.cancelled():
             self.done.exception()  # it was told, or nobody was there to be told
         self.done.cancel()

@@ -25,7 +25,7 @@ class Place:
 
 
 def of_home(home: Path) -> Place:
-    """The home's own server; NoServer: none runs."""
+    """Return the place of the home's own server. Raises: NoServer: none runs."""
     running = server_file.running(home)
     if running is None:
         raise NoServer(f"no server runs for the home {home}")
@@ -38,7 +38,10 @@ def of_home(home: Path) -> Place:
 
 
 def named(server: str, home: Path) -> Place:
-    """What the setting `server` names: tcp://HOST:PORT on this machine, or a key file. ConfigError: neither."""
+    """Return the place that the setting `server` names: tcp://HOST:PORT on this machine, or a key file.
+
+    Raises: ConfigError: the setting is neither.
+    """
     if not server.startswith("tcp://"):
         file = read_key_file(Path(server).expanduser())
         return Place(str(reaching(file.endpoint, "server")), "", file.credentials, None)

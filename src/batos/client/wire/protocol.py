@@ -30,7 +30,7 @@ Kind: TypeAlias = Literal["ack", "event", "result", "error"]
 
 
 class Request(Shape):
-    """What a client sends."""
+    """A message of a client."""
 
     v: Literal[1] = Field(description="The version of the protocol.")
     id: str = Field(min_length=1, max_length=128, description="The client's name for this request; replies carry it.")
@@ -39,7 +39,7 @@ class Request(Shape):
 
 
 class Reply(Shape):
-    """What comes back: any number of `ack` and `event`, then one `result` or `error`."""
+    """A message to a client: any number of `ack` and `event`, then one `result` or `error`."""
 
     v: Literal[1] = Field(description="The version of the protocol.")
     id: str | None = Field(description="The request's; null where it could not be read.")
@@ -56,7 +56,7 @@ class Reply(Shape):
 
 
 class Notice(Shape):
-    """What watchers are sent: the second frame, after the topic."""
+    """A message to watchers: the second frame, after the topic."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -74,7 +74,7 @@ S = TypeVar("S", bound=Shape)
 
 
 def parsed(data: bytes) -> Any:
-    """The JSON of a message; raises ProtocolError for what is too long, too deep, has too many values or is none."""
+    """Parse the JSON of a message. Raises: ProtocolError: it is too long, too deep, has too many values, or is none."""
     if len(data) > MESSAGE_BYTES:
         raise ProtocolError(
             f"the message has {len(data)} bytes, at most {MESSAGE_BYTES} are taken",
@@ -95,7 +95,7 @@ def parsed(data: bytes) -> Any:
 
 
 def _values(data: bytes) -> int:
-    """How many values a message has about, not counting the signs inside its texts (every odd part between quotes)."""
+    """Estimate the values of a message, not counting the signs inside its texts (every odd part between quotes)."""
     outside = b"".join(data.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     return sum(map(outside.count, (b"[", b"{", b",")))
 
@@ -118,13 +118,13 @@ def _too_deep() -> ProtocolError:
 
 
 def request_id(value: Any) -> str | None:
-    """The id of what may be no valid request, so that its sender can be told so."""
+    """Return the id of what may be no valid request, so that its sender can be told so."""
     found = value.get("id") if isinstance(value, dict) else None
     return found if isinstance(found, str) and 0 < len(found) <= 128 else None
 
 
 def read_request(value: Any) -> Request:
-    """Parsed JSON as a request; raises ProtocolError naming the field."""
+    """Read parsed JSON as a request. Raises: ProtocolError: a field is wrong; the error names it."""
     if not isinstance(value, dict):
         raise ProtocolError("a request is a JSON object")
     if "v" in value and (type(value["v"]) is not int or value["v"] != VERSION):
@@ -135,7 +135,7 @@ def read_request(value: Any) -> Request:
 
 
 def read_args(verb: str, args: Mapping[str, Any]) -> Shape:
-    """What a verb was given; raises ProtocolError naming the verb or the field."""
+    """Read the arguments of a verb. Raises: ProtocolError: there is no such verb or field; the error names it."""
     if verb not in ARGS:
         near = difflib.get_close_matches(verb[:_SHOWN], ARGS, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -155,7 +155,7 @@ def _valid(shape: type[S], value: Mapping[str, Any], under: str = "") -> S:
 
 
 def encoded(value: Mapping[str, Any]) -> bytes:
-    """A message as it goes over the wire; what is no Unicode text becomes question marks."""
+    """Return a message as it goes over the wire; what is no Unicode text becomes question marks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace")
 
 
@@ -176,7 +176,7 @@ _KINDS: Final = {
 
 
 def error_of(told: Mapping[str, Any]) -> BatosError:
-    """The error that a server told, rebuilt by its code: what `as_dict` says of it is what was told."""
+    """Rebuild the error that a server told, by its code: its `as_dict` is what was told."""
     code, message = str(told.get("code", "error")), str(told.get("message", ""))
     kind = _KINDS.get(code)
     if kind is None:

@@ -48,7 +48,7 @@ def remove(home: Path, note: Note) -> None:
 
 
 def read(home: Path) -> Note | None:
-    """What is noted; None where there is no note, or none that can be understood."""
+    """Read the server's note; None where there is none, or none that can be understood."""
     try:
         found = json.loads(private_files.read(home / NAME))
     except (OSError, ValueError, RecursionError):
@@ -71,7 +71,7 @@ def _sound(note: Note) -> bool:
 
 
 def _guarded(address: str, by: str) -> bool:
-    """Whether this is how a server guards such an address: the token goes to no other machine."""
+    """Say if a server guards such an address so: the token goes to no other machine."""
     try:
         return by == "curve" or (by == "plain" and reaching(address, "server").loopback)
     except ConfigError:
@@ -79,7 +79,7 @@ def _guarded(address: str, by: str) -> bool:
 
 
 def running(home: Path) -> Note | None:
-    """The home's server, if it runs; a note that an ended process left is ignored, and the log says so."""
+    """Return the note of the home's server, if it runs; log one that an ended process left, and ignore it."""
     note = read(home)
     if note is None:
         return None
@@ -91,7 +91,7 @@ def running(home: Path) -> Note | None:
 
 
 def born(pid: int) -> str | None:
-    """When a process was born, by the kernel's count ("" where it does not tell); None where there is no such one."""
+    """Return when a process was born, by the kernel's count ("": it does not tell); None: there is no process."""
     if pid <= 0:
         return None
     with suppress(OSError, ValueError, IndexError):

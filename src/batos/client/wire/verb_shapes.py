@@ -1,4 +1,4 @@
-"""What every verb of the protocol takes: one shape a verb, held to strictly."""
+"""The arguments of every verb of the protocol: one shape a verb, held to strictly."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 
 
 class Shape(BaseModel):
-    """What every message holds to: nothing is converted, nothing is left over."""
+    """The rule of every message: nothing is converted, nothing is left over."""
 
     # Each is built when its verb is first called: a command calls two or three of all these.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, defer_build=True)
 
 
 class OfMission(Shape):
-    """One mission."""
+    """A mission by its id."""
 
     mission: _Name = Field(
         description="Its id or the beginning of it; `last`: the user's newest, `last-1`: the one before."
@@ -193,7 +193,7 @@ class MethodList(Shape):
 
 
 class OfMethod(Shape):
-    """One slot that has a method, or had one."""
+    """A slot that has a method, or had one."""
 
     method: str = Field(min_length=1, max_length=256, description="OBJECT.SELECTOR, split at the last dot.")
 
@@ -220,7 +220,7 @@ class MethodRollback(OfMethod):
 
 
 class MethodRedefine(OfMethod):
-    """Make a new revision of a method: of a wish, of a source, or of both. It is audited and tried like any other."""
+    """Make a new revision of a method: of a wish, of a source, or of both; audited and tried like any other."""
 
     wish: str | None = Field(default=None, min_length=1, max_length=WISH_LIMIT, description="What it is to do now.")
     source: str | None = Field(default=None, min_length=1, max_length=SOURCE_LIMIT, description="Its text.")

@@ -1,4 +1,4 @@
-"""Which adapter a persona thinks with from now on: found by name, held against its base, remembered by the image."""
+"""The choice of an adapter: found by name, held against its base, remembered by the image for a persona."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
 
 
 def standing(settings: Settings) -> Codex:
-    """The codex as the next genesis finds it."""
+    """Return the codex as the next genesis finds it."""
     return codices.standing(settings.home / "codex")[0].sound()
 
 
 def persona_named(named: str) -> str:
-    """A persona by its name in any case; NotFound with what comes near."""
+    """Find a persona by its name in any case. Raises: NotFound: there is none; the remedy names a near one."""
     if named.upper() in PILLARS:
         return named.upper()
     near = difflib.get_close_matches(named.upper(), PILLARS, 1)
@@ -52,7 +52,7 @@ def persona_named(named: str) -> str:
 
 
 def chosen(shelf: Shelf, persona: str, name: str) -> Adapter:
-    """An adapter by its name; raises AdapterError for one with faults, NotFound with what comes near."""
+    """Find an adapter by its name. Raises: AdapterError: it has faults. NotFound: there is none."""
     adapter = shelf.find(persona, name)
     if adapter is not None:
         return adapter
@@ -63,7 +63,7 @@ def chosen(shelf: Shelf, persona: str, name: str) -> Adapter:
 
 
 def unknown(shelf: Shelf, persona: str, name: str) -> NotFound:
-    """That a persona has no such adapter, and what it has."""
+    """Make the error that says which adapters a persona has instead."""
     known = [each.name for each in shelf.of(persona)]
     near = difflib.get_close_matches(name, known, 1)
     remedy = f"There are: {', '.join(known)}." if known else f"Put one into adapters/{persona.lower()}/NAME/."

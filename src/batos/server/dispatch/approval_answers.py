@@ -1,4 +1,4 @@
-"""What a person is asked about methods, through every door: approved one by one or by pattern, rejected."""
+"""Approvals through every door: methods approved one by one or by pattern, or rejected."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def reject(uvm: UVM, given: Reject) -> dict[str, Any]:
 
 
 def _said(answer: Answer, word: str) -> bool:
-    """Whether it is what was just said."""
+    """Say if an answer is the one that was just given."""
     return answer.changed and answer.word == word
 
 

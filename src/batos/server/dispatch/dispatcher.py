@@ -51,7 +51,7 @@ _SHARED: Final = frozenset({"genesis.step", "vram.sample", "vram.spill"})
 
 
 class _Told:
-    """Who asked for a mission, and what is passed on to them until they leave."""
+    """The client that asked for a mission, and the events that are passed on until that client leaves."""
 
     def __init__(self, hear: Hear, acknowledge: Acknowledge, *, follow: bool) -> None:
         self.follow = follow
@@ -63,12 +63,15 @@ class _Told:
         self._entered: dict[str, Mapping[str, Any]] = {}
 
     def listen(self, events: Events) -> None:
-        """From here on hear what becomes of a mission whose id is not known yet."""
+        """Listen from here on for events of a mission whose id is not known yet."""
         if self.follow and not self._gone:
             self._unsubscribe = events.subscribe(self._told)
 
     def accepted(self, mission: str) -> None:
-        """It is durable; events of it, and those that concern every mission, are passed on from here on."""
+        """Acknowledge the mission, which is durable now.
+
+        From here on its events are passed on, and those that concern every mission.
+        """
         if not self._gone:
             self._mission = mission
             self._acknowledge({"mission": mission})
@@ -106,10 +109,10 @@ class _Told:
 
 
 class Dispatcher:
-    """Does what requests ask. One for all doors, so that each verb means the same through every one of them."""
+    """Does what requests ask. All doors share one dispatcher, so that each verb means the same through every door."""
 
     def __init__(self, uvm: UVM, uploads: Uploads, *, works: bool = True) -> None:
-        """`works`: what is submitted is begun at once; else only what its asker follows is."""
+        """Make a dispatcher over a UVM. `works`: it begins every mission at once; else only those that are followed."""
         self.uvm = uvm
         self.uploads = uploads
         self._works = works

@@ -1,4 +1,4 @@
-"""What a client that came in by a key of its own may do: ask and read as one user, and not govern the home."""
+"""The rights of a client that came in by a key of its own: to ask and read as one user, not to govern the home."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ Verb: TypeAlias = Callable[[Any, Hear, object], Awaitable[dict[str, Any]]]
 
 
 class Whole(Protocol):
-    """How a door changes the image: to the end, also when who asked is gone."""
+    """The way in which a door changes the image: to the end, also when the client is gone."""
 
     async def __call__(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What it answers."""
+        """Do the work to its end and return its result."""
         ...
 
 
@@ -54,12 +54,12 @@ async def roll_back(uvm: UVM, given: MethodRollback) -> dict[str, Any]:
 
 
 async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
-    """A new revision of a wish, a source or both; the method as `method_show` has it.
+    """Make a new revision of a wish, a source or both; return the method as `method_show` has it.
 
-    A person's own source is installed at once. What a model wrote for a wish is installed, asked about or refused as
-    the setting `install` says; of an object that was made from documents it is always asked about. ApprovalNeeded: it
-    waits for an answer. Refused: by the setting. NotFound: no such slot.
-    GenerationFailed, CovenantViolation: nothing acceptable came of it; the method is what it was.
+    A person's own source is installed at once. A source that a model wrote for a wish is installed, asked about or
+    refused as the setting `install` says; of an object that was made from documents it is always asked about. Raises:
+    ApprovalNeeded: the revision waits for an answer. Refused: the setting forbids it. NotFound: there is no such slot.
+    GenerationFailed, CovenantViolation: nothing acceptable came of it; the method is as it was.
     """
     written, policy = given.source is None, uvm.settings.install
     if written and (given.wish is None or given.checks is not None):

@@ -34,7 +34,7 @@ FILES = 256
 
 @dataclass(slots=True)
 class _Spooled:
-    """One file as far as it has come."""
+    """A file as far as it has come."""
 
     path: Path
     touched: float
@@ -128,7 +128,7 @@ class Uploads:
         return self._files[name]
 
     def _compare(self, name: str, spooled: _Spooled, offset: int, piece: bytes) -> None:
-        """A piece that came before may come again; another one in its place ends the upload."""
+        """Compare a piece that came before with what is there; end the upload where it differs."""
         with spooled.path.open("rb") as file:
             file.seek(offset)
             there = file.read(len(piece))

@@ -24,7 +24,7 @@ _log = structlog.get_logger("batos")
 class Gate:
     """Answers libzmq's question for every handshake: PLAIN by the home's token, CURVE by the home's keys.
 
-    It must run before a guarded socket is bound: libzmq lets CURVE clients in where nobody answers.
+    Start the gate before a guarded socket is bound: libzmq lets CURVE clients in where nobody answers.
     """
 
     def __init__(self, context: zmq.asyncio.Context, keyring: Keyring) -> None:
@@ -70,7 +70,7 @@ class Gate:
         return "curve"
 
     def _user(self, request: list[bytes]) -> str | None:
-        """Who asks to come in, by a name of its token or key; None: nobody who is known."""
+        """Return the name of a client by its token or key; None for one that is not known."""
         mechanism, shown = request[5], request[6:]
         if mechanism == b"PLAIN" and len(shown) == 2:
             known = self._keyring.is_token(shown[1]) and shown[0] == USERNAME.encode()
@@ -82,17 +82,17 @@ class Gate:
         return None
 
     def admits(self, user: str) -> bool:
-        """Whether who came in by this token or key would come in now."""
+        """Say if a client who came in by this token or key would come in now."""
         return user in self._all()
 
     def shut_out(self) -> frozenset[str]:
-        """Who has come in and would not come in now; each is told once."""
+        """Return the clients that have come in and would not come in now; each is returned once."""
         gone = frozenset(self._inside - self._all())
         self._inside -= gone
         return gone
 
     def _all(self) -> frozenset[str]:
-        """All that would come in now, by the names that their tokens and keys have here."""
+        """Return all that would come in now, by the names that their tokens and keys have here."""
         stamp = self._keyring.stamp()
         if stamp != self._seen:
             self._seen, self._admitted = stamp, self._known()
@@ -105,5 +105,5 @@ class Gate:
 
 
 def _id(kind: str, secret: bytes) -> str:
-    """A name for a token or key that does not give it away, and is another one when that is renewed."""
+    """Name a token or key in a way that does not give it away; a renewed one has another name."""
     return f"{kind} {hashlib.sha256(secret).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""What watchers are told: every event but the tokens, numbered, each mission's under a topic of its own."""
+"""The bulletin: every event but the tokens, numbered, sent to watchers under its mission's topic."""
 
 from __future__ import annotations
 

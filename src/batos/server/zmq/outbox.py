@@ -1,4 +1,4 @@
-"""What goes out to one peer: sent at once if it can be, else kept in bounds, so that a slow reader holds nobody up."""
+"""The messages to one peer: sent at once if they can be, else kept in bounds, so that a slow reader stops nobody."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ class Outbox:
 
     @property
     def stuck(self) -> bool:
-        """Whether something waits."""
+        """Say if a message waits."""
         return bool(self._waiting)
 
     @property
     def full(self) -> bool:
-        """Whether no event has room, however short it is."""
+        """Say if no event has room, however short."""
         return not self._spare(0)
 
     @property
     def held(self) -> int:
-        """Bytes that wait."""
+        """Count the bytes that wait."""
         return self._bytes
 
     def room(self, size: int) -> bool:
-        """Whether an end of so many bytes may wait, if it has to."""
+        """Say if the end of a request, with so many bytes, may wait if it has to."""
         return not self._waiting or self._bytes + size <= BYTES
 
     def _spare(self, size: int) -> bool:
@@ -62,7 +62,7 @@ class Outbox:
     def put(self, frames: list[bytes], left: Callable[[], None] | None = None) -> Outcome:
         """Send, or keep where there is room ("full": it waits or is lost); `left` is called when it has gone out.
 
-        What has a `left` is an end: it is kept whatever the room, and its sender sees to it that it is small.
+        A message with a `left` is the end of a request: it is kept whatever the room, and its sender keeps it small.
         """
         outcome: Outcome = "full" if self._waiting else self._send(frames)
         if outcome == "sent":

@@ -37,7 +37,7 @@ _FRAMES, _PASSED_OVER = 4, 100
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the server takes at most; times in seconds, sizes in bytes."""
+    """The most that the server takes; times in seconds, sizes in bytes."""
 
     #: Requests under way, of one peer and of all; beyond it they are told `busy`.
     peer: int = 64
@@ -82,12 +82,12 @@ class Server:
 
     @property
     def under_way(self) -> int:
-        """How many requests are under way."""
+        """Count the requests that are under way."""
         return self._under_way
 
     @property
     def held(self) -> int:
-        """How many bytes wait for slow readers."""
+        """Count the bytes that wait for slow readers."""
         return sum(peer.outbox.held for peer in self._peers.values())
 
     @asynccontextmanager
@@ -160,7 +160,7 @@ class Server:
                 await asyncio.sleep(0)
 
     async def _message(self) -> list[zmq.Frame]:
-        """The next message. libzmq bounds no number of frames: those beyond what a request has are passed over."""
+        """Receive the next message. libzmq bounds no number of frames: those beyond a request's own are passed over."""
         frames: list[zmq.Frame] = [await self._router.recv(copy=False)]
         over, more = 0, frames[0].more
         while more:
@@ -193,7 +193,7 @@ class Server:
             self._put(peer, told, _nothing if kept else None)
 
     def _objection(self, talk: Talk, rest: Sequence[zmq.Frame]) -> BatosError | None:
-        """Why a request is not even looked at, if so."""
+        """Find a reason to refuse a request before it is looked at; None if there is none."""
         limits, peer = self._limits, talk.peer
         if not self._gate.admits(peer.user):
             return Unauthorised("this client's token or key is no longer known")
@@ -222,7 +222,7 @@ class Server:
         talk.task = asyncio.create_task(self._answer(talk, data))
 
     def _left(self, talk: Talk) -> None:
-        """Its end has gone out, or nobody is there to hear it."""
+        """Give back the room of a request whose end has gone out, or whose peer has vanished."""
         peer = talk.peer
         if peer.talks.pop(f"#{id(talk)}", None) is None:
             return
@@ -275,7 +275,7 @@ class Server:
             self._put(talk.peer, frames)
 
     def _on_loop(self, told: Callable[..., None]) -> Callable[..., None]:
-        """The same, to be called from any thread: sockets are the loop's alone."""
+        """Wrap a callback so that any thread may call it: sockets are the loop's alone."""
         loop = asyncio.get_running_loop()
 
         def tell(*args: Any) -> None:
@@ -299,7 +299,7 @@ class Server:
             self._stuck.add(peer.identity)
 
     def _forget(self, peer: Peer) -> None:
-        """A peer that has vanished: what it followed is told nobody; the missions go on."""
+        """Forget a peer that has vanished: its missions go on, and their events are told to nobody."""
         if self._peers.get(peer.identity) is peer:
             del self._peers[peer.identity]
         self._stuck.discard(peer.identity)
@@ -336,7 +336,7 @@ class Server:
             before = now
 
     async def _watch_keys(self, bulletin: Bulletin) -> None:
-        """Where a key was revoked, end what its client follows, and let watchers in anew."""
+        """End the requests of clients whose key was revoked, and let watchers in anew; again and again."""
         while True:
             await asyncio.sleep(self._limits.revoked)
             gone = self._gate.shut_out()
@@ -348,7 +348,7 @@ class Server:
 
 
 async def _kept_up(loop: Coroutine[Any, Any, None]) -> None:
-    """A loop that never ends by itself; what ends it nevertheless is no secret."""
+    """Run a loop that never ends by itself; log what ends it nevertheless."""
     try:
         await loop
     except Exception as error:
@@ -357,7 +357,7 @@ async def _kept_up(loop: Coroutine[Any, Any, None]) -> None:
 
 
 def _waits(talk: Talk) -> bool:
-    """Whether somebody waits for it who can be told that it is still under way."""
+    """Say if a client waits for a request who can be told that it is still under way."""
     return talk.name is not None and not (talk.single or talk.ending or talk.peer.outbox.stuck)
 
 

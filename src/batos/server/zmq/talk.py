@@ -1,4 +1,4 @@
-"""One request under way: its numbered replies, and the peer that they go to."""
+"""A request under way: its numbered replies, and the peer that they go to."""
 
 from __future__ import annotations
 
@@ -38,27 +38,30 @@ class Talk:
     _seq: int = 0
 
     def reply(self, kind: Kind, **fields: Any) -> dict[str, Any]:
-        """The next reply; it has the next number, whether it reaches the peer or not."""
+        """Make the next reply; it takes the next number, even if it never reaches the peer."""
         self._seq += 1
         return {"v": VERSION, "id": self.name, "kind": kind, "seq": self._seq, "attempt": self.attempt, **fields}
 
     def frames(self, data: bytes) -> list[bytes]:
-        """An encoded reply as it goes over the wire after the peer's identity."""
+        """Return an encoded reply as it goes over the wire after the peer's identity."""
         return [b"", data] if self.delimited else [data]
 
     def say(self, kind: Kind, **fields: Any) -> list[bytes]:
-        """The next reply, as it goes over the wire."""
+        """Make the next reply and return its frames."""
         return self.frames(encoded(self.reply(kind, **fields)))
 
     def fitting(self, data: bytes, spare: int) -> list[bytes]:
-        """The last reply; where a reader so slow has no room for it, or all have not, a short one that says so."""
+        """Return the frames of the last reply; a short one that says so where a slow reader leaves no room for it."""
         if not self.peer.outbox.room(len(data)) or (self.peer.outbox.stuck and len(data) > spare):
             lost = Busy("the reply was lost: this client reads too slowly", remedy="Ask for it: `show` or `wait`.")
             return self.say("error", error=lost.as_dict())
         return self.frames(data)
 
     def heard(self, event: str, keys: Mapping[str, Any]) -> list[bytes] | None:
-        """An event as a reply; `attempt` follows the mission's. None: its peer takes none, or has no room for it."""
+        """Make a reply of an event and return its frames; None: the peer takes no events, or has no room.
+
+        The `attempt` of later replies follows the mission's.
+        """
         attempt = keys.get("attempt")
         if event == "mission.status" and isinstance(attempt, int):
             self.attempt = max(1, attempt)
@@ -68,6 +71,6 @@ class Talk:
         return self.say("event", event=event, data=dict(keys))
 
     def acknowledged(self, told: Mapping[str, Any]) -> list[bytes]:
-        """An acknowledgement as a reply; it may say at which attempt a mission is."""
+        """Make a reply of an acknowledgement, which may name a mission's attempt, and return its frames."""
         self.attempt = max(1, int(told.get("attempt", 1)))
         return self.say("ack", data=dict(told))
