@@ -29,8 +29,8 @@ from typing import Any, TypeAlias
 from batos.brief import as_file
 from batos.config import Settings
 from batos.uvm import UVM, open_uvm
+from ollama_emulator.emulator import Emulator, Options
 from ollama_emulator.machine.pacing import Prefixes
-from ollama_emulator.serve import Emulator, Options
 from report import Goal, report
 
 Tokens: TypeAlias = tuple[bytes, ...]

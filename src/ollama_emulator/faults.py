@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.speech.authoring.authors import AUTHORS
 
 _ANSWERS = ("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions")

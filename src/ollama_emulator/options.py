@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.go.json import duration
-from ollama_emulator.http.messages import HttpLimits
+from ollama_emulator.http.incoming import HttpLimits
 from ollama_emulator.speech.authoring.authors import AUTHORS, GOOD
 
 DEFAULT_PORT = 11434

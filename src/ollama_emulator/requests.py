@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import keep_alive, quote
 from ollama_emulator.go.scan import EMPTY, GoError, exact, plain, quick
 from ollama_emulator.go.types import (

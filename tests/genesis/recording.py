@@ -22,7 +22,7 @@ from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
 from batos.inference.ollama.bridge import Bridge
 from batos.uvm import Seams, open_uvm
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from batos.events import Events
 from batos.genesis import register
 from batos.inference.ollama.bridge import Bridge
 from batos.uvm import UVM, open_uvm
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 #: The exemplars of one persona, the first of them as a group.
 _MANY_EXEMPLARS = re.compile(r"(^exemplars = \[\n(?:    .*\n){22})(?:    .*\n)+\]", re.MULTILINE)

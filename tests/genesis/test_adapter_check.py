@@ -23,7 +23,7 @@ from batos.genesis.daemon_listing import Listed, look
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
 from batos.inference.ollama.bridge import Bridge, ChatRequest
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 

@@ -21,7 +21,7 @@ from batos.image import roots
 from batos.image.roots import connection_of
 from batos.inference.ollama.bridge import Bridge
 from batos.uvm import open_uvm
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 
 async def test_a_changed_codex_acts_at_the_next_mission(stage: Stage) -> None:

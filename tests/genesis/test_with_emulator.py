@@ -12,7 +12,7 @@ from batos.errors import OllamaError, OllamaUnreachable
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import Progress, carry_out
 from batos.inference.ollama.bridge import Bridge
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 
 @pytest.fixture

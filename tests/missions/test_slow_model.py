@@ -11,7 +11,7 @@ from batos.config import Settings
 from batos.conversations import summaries
 from batos.events import Events
 from batos.uvm import open_uvm
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 #: Tokens a second.
 SLOW = 5.0

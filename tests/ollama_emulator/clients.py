@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from ollama_emulator.clocks import Clock
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 CHAT_MODEL = "llama3.2:3b"
 EMBEDDER = "all-minilm:latest"

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from batos.cli.verbs.stand_in import emulator
-from ollama_emulator import command, errors
+from ollama_emulator import command, emulator_errors
 from ollama_emulator.options import Options
 
 
@@ -72,9 +72,9 @@ def test_a_port_that_is_taken_is_an_error_of_the_tree() -> None:
 
 def test_every_error_is_in_the_tree() -> None:
     """The errors module holds one root, and every other error of it descends from that."""
-    found = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)]
+    found = [each for each in vars(emulator_errors).values() if isinstance(each, type) and issubclass(each, Exception)]
     assert len(found) > 1
-    assert all(issubclass(each, errors.EmulatorError) for each in found)
+    assert all(issubclass(each, emulator_errors.EmulatorError) for each in found)
 
 
 def _own(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -13,10 +13,10 @@ import pytest
 from tests.ollama_emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start
 
 from ollama_emulator.clocks import ManualClock
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator import Emulator, Options
+from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.faults import KINDS, FaultList, InjectedFault
 from ollama_emulator.pulling.registry import RegistryEntry, read
-from ollama_emulator.serve import Emulator, Options
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "emulator.md"
 

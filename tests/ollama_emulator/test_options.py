@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.options import FOR_EVER, DaemonSettings, Options
 
 SECOND = 10**9

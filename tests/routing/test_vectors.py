@@ -11,7 +11,7 @@ import pytest
 from batos.errors import OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, Embedding
 from batos.routing.vectors import HEAD, TAIL, Embedder, Unembedded, clipped
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 MODEL = "all-minilm:latest"
 

@@ -9,11 +9,11 @@ from time import perf_counter_ns
 from typing import Any
 
 from ollama_emulator.daemon import INJECTED, EmulatedDaemon, Lines, stream
-from ollama_emulator.errors import ApiError, Cut
+from ollama_emulator.emulator_errors import ApiError, Cut
 from ollama_emulator.faults import InjectedFault
 from ollama_emulator.go import json as gojson
 from ollama_emulator.go.json import encode
-from ollama_emulator.http.messages import Answer, HttpRequest
+from ollama_emulator.http.incoming import Answer, HttpRequest
 from ollama_emulator.library import model_tags
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine.pacing import Pace

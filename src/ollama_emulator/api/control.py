@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from ollama_emulator.daemon import EmulatedDaemon, reply
-from ollama_emulator.errors import ApiError, OptionError
-from ollama_emulator.http.messages import Answer, HttpRequest
+from ollama_emulator.emulator_errors import ApiError, OptionError
+from ollama_emulator.http.incoming import Answer, HttpRequest
 
 
 async def fault(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:

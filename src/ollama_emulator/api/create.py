@@ -12,11 +12,11 @@ from ollama_emulator.api import importing
 from ollama_emulator.api.importing import Files, ImportedLayer
 from ollama_emulator.api.pull import pulling
 from ollama_emulator.daemon import EmulatedDaemon, Lines, said
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import layer_text, quote
 from ollama_emulator.go.scan import GoError
 from ollama_emulator.go.types import STRINGS, decode
-from ollama_emulator.library import adapters, store
+from ollama_emulator.library import adapter_layers, store
 from ollama_emulator.library.cards import Card
 from ollama_emulator.library.model_tags import INVALID, Name, Reference, parse, refer
 from ollama_emulator.library.store import Layer
@@ -61,7 +61,7 @@ class Making:
     def append(self, media: str, data: bytes) -> None:
         """A layer of its own."""
         blob, fresh = self.daemon.store.put(data)
-        note = adapters.noted(blob.digest, fresh)
+        note = adapter_layers.noted(blob.digest, fresh)
         self.parts.append(ImportedLayer(Layer(media, blob.digest, blob.size, note=note), data=data))
 
     def remove(self, media: str) -> None:
@@ -76,7 +76,7 @@ def check(daemon: EmulatedDaemon, fields: Fields) -> Making:
     """The checks of the request itself; ApiError 400."""
     for given in ("files", "draft_files"):
         for path, digest in fields.get(given, {}).items():
-            if not adapters.valid_path(path):
+            if not adapter_layers.valid_path(path):
                 raise ApiError(400, "file path must be relative")
             _present(digest)
     if fields.get("draft_quantize") and not fields.get("draft_files"):
@@ -170,7 +170,7 @@ async def _from(making: Making, source: Reference) -> Lines:
     for key in _INHERITED:
         making.config[key] = making.config.get(key) or manifest.config.get(key)
     for layer in manifest.layers:
-        note = adapters.noted(layer.digest, fresh=False)
+        note = adapter_layers.noted(layer.digest, fresh=False)
         card = daemon.store.card(layer.digest) if layer.media in (store.MODEL, store.ADAPTER, store.PROJECTOR) else None
         making.parts.append(
             ImportedLayer(Layer(layer.media, layer.digest, layer.size, manifest.name.display, note), card)

@@ -9,9 +9,9 @@ from time import perf_counter_ns
 from typing import Any
 
 from ollama_emulator.daemon import EmulatedDaemon, reply, written
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go import json as gojson
-from ollama_emulator.http.messages import Answer, HttpRequest
+from ollama_emulator.http.incoming import Answer, HttpRequest
 from ollama_emulator.library import model_tags
 from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.models import Model

@@ -13,9 +13,9 @@ from typing import IO, Any
 from model_files import gguf, safetensors
 from model_files.bounded import NotWeights
 from ollama_emulator.daemon import Lines, said
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import layer_text
-from ollama_emulator.library import adapters, cards, rewriting, store
+from ollama_emulator.library import adapter_layers, cards, rewriting, store
 from ollama_emulator.library.cards import NOT_GGUF, Card
 from ollama_emulator.library.store import Blob, Layer, Store, digest_in
 from ollama_emulator.templating import templates
@@ -90,7 +90,7 @@ async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: 
             if base is None:
                 raise ApiError(400, "no base model was found")
             yield [said("converting adapter")]
-            parts.append(ImportedLayer(await adapters.convert(stored, staged, base)))
+            parts.append(ImportedLayer(await adapter_layers.convert(stored, staged, base)))
         else:
             yield [said("converting model")]
             parts.append(_converted(stored, files, staged))
@@ -111,7 +111,7 @@ async def layers(stored: Store, files: Files, parts: list[ImportedLayer], base: 
 
 def _staged(files: Files) -> dict[str, str]:
     try:
-        return adapters.staged(files.given)
+        return adapter_layers.staged(files.given)
     except ApiError as fault:
         raise ApiError(400 if "path" in fault.text else files.status, fault.text) from None
 
@@ -154,7 +154,7 @@ def _parsed(stored: Store, files: Files, path: str) -> ImportedLayer:
     size = stored.blobs[digest].size
     beside = media == store.ADAPTER and not files.adapter
     return ImportedLayer(
-        Layer(media, digest, size, path, adapters.noted(digest, fresh=False)), card, upload=True, beside=beside
+        Layer(media, digest, size, path, adapter_layers.noted(digest, fresh=False)), card, upload=True, beside=beside
     )
 
 
@@ -169,7 +169,7 @@ def _detect(stored: Store, part: ImportedLayer, parts: list[ImportedLayer]) -> N
     parts.append(ImportedLayer(Layer(store.TEMPLATE, blob.digest, blob.size, note=note), data=text.encode()))
     if parameters:
         blob, fresh = stored.put(data := layer_text(parameters))
-        note = adapters.noted(blob.digest, fresh)
+        note = adapter_layers.noted(blob.digest, fresh)
         parts.append(ImportedLayer(Layer(store.PARAMS, blob.digest, blob.size, note=note), data=data))
 
 
@@ -193,7 +193,9 @@ def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> Import
     digest = store.digest_of(json.dumps(sorted(staged.items())).encode())
     card = Card(info, parameters, "F16")
     size = stored.put_card(digest, 2 * parameters, card).size
-    return ImportedLayer(Layer(store.MODEL, digest, size, note=adapters.noted(digest, fresh=True)), card, upload=True)
+    return ImportedLayer(
+        Layer(store.MODEL, digest, size, note=adapter_layers.noted(digest, fresh=True)), card, upload=True
+    )
 
 
 def _json(stored: Store, files: Files, staged: Mapping[str, str], path: str) -> dict[str, Any]:
@@ -275,5 +277,5 @@ async def _written(stored: Store, blob: Blob, make: Callable[[Path, IO[bytes]], 
 
 
 def _replace(stored: Store, part: ImportedLayer, made: Blob, fresh: bool) -> None:
-    part.layer = Layer(part.layer.media, made.digest, made.size, note=adapters.noted(made.digest, fresh))
+    part.layer = Layer(part.layer.media, made.digest, made.size, note=adapter_layers.noted(made.digest, fresh))
     part.card = stored.card(made.digest)

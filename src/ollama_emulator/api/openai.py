@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import unquote
 
-from ollama_emulator.api import answering, catalogue, embeds, openai_asking
+from ollama_emulator.api import answering, embeds, listing, openai_asking
 from ollama_emulator.api.openai_saying import (
     EVENTS,
     ChatStream,
@@ -22,8 +22,8 @@ from ollama_emulator.api.openai_saying import (
     whole,
 )
 from ollama_emulator.daemon import EmulatedDaemon
-from ollama_emulator.errors import ApiError
-from ollama_emulator.http.messages import Answer, HttpRequest
+from ollama_emulator.emulator_errors import ApiError
+from ollama_emulator.http.incoming import Answer, HttpRequest
 from ollama_emulator.library import model_tags, models
 from ollama_emulator.replies import HttpReply, HttpStream
 from ollama_emulator.requests import read
@@ -52,7 +52,7 @@ async def retrieved(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 async def _shown(daemon: EmulatedDaemon, request: HttpRequest, model: str) -> Mapping[str, Any]:
     request.body = json.dumps({"name": model}).encode()
-    answer = await catalogue.show(daemon, request)
+    answer = await listing.show(daemon, request)
     assert isinstance(answer, HttpReply)
     found: dict[str, Any] = json.loads(answer.body)
     return found

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import encode
 from ollama_emulator.replies import BARE_JSON, JSON, HttpReply, HttpStream
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from ollama_emulator.daemon import EmulatedDaemon, Lines, line, said
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import layer_text
 from ollama_emulator.library import cards, store
 from ollama_emulator.library.model_tags import Name

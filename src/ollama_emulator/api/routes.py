@@ -10,10 +10,10 @@ from html import escape
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import quote, unquote
 
-from ollama_emulator.api import answering, catalogue, control, embeds, openai
+from ollama_emulator.api import answering, control, embeds, listing, openai
 from ollama_emulator.daemon import EmulatedDaemon, refusal
-from ollama_emulator.errors import ApiError
-from ollama_emulator.http.messages import Answer, HttpRequest, plain
+from ollama_emulator.emulator_errors import ApiError
+from ollama_emulator.http.incoming import Answer, HttpRequest, plain
 from ollama_emulator.remembering import short
 from ollama_emulator.replies import HttpReply
 
@@ -51,14 +51,14 @@ async def _root(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 _ROUTES: dict[str, dict[str, Handler]] = {
     "/": {"GET": _root, "HEAD": _root},
-    "/api/version": {"GET": catalogue.version, "HEAD": catalogue.version},
-    "/api/tags": {"GET": catalogue.tags, "HEAD": catalogue.tags},
-    "/api/ps": {"GET": catalogue.ps},
-    "/api/show": {"POST": catalogue.show},
-    "/api/pull": {"POST": catalogue.pull},
-    "/api/create": {"POST": catalogue.create},
-    "/api/copy": {"POST": catalogue.copy},
-    "/api/delete": {"DELETE": catalogue.delete},
+    "/api/version": {"GET": listing.version, "HEAD": listing.version},
+    "/api/tags": {"GET": listing.tags, "HEAD": listing.tags},
+    "/api/ps": {"GET": listing.ps},
+    "/api/show": {"POST": listing.show},
+    "/api/pull": {"POST": listing.pull},
+    "/api/create": {"POST": listing.create},
+    "/api/copy": {"POST": listing.copy},
+    "/api/delete": {"DELETE": listing.delete},
     "/api/chat": {"POST": answering.chat},
     "/api/generate": {"POST": answering.generate},
     "/api/embed": {"POST": embeds.embed},
@@ -69,7 +69,7 @@ _ROUTES: dict[str, dict[str, Handler]] = {
     "/v1/models": {"GET": openai.listed},
 }
 _MODEL: dict[str, Handler] = {"GET": openai.retrieved}
-_BLOBS: dict[str, Handler] = {"HEAD": catalogue.blob, "POST": catalogue.blob}
+_BLOBS: dict[str, Handler] = {"HEAD": listing.blob, "POST": listing.blob}
 _UNQUOTED = "/:@!$&'()*+,;=~"
 _METHODS = ("HEAD", "GET", "POST", "DELETE")
 _CONTROL: dict[str, dict[str, Handler]] = {

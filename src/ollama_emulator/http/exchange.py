@@ -10,9 +10,9 @@ from functools import lru_cache
 from time import time
 from typing import TYPE_CHECKING
 
-from ollama_emulator.errors import Cut
-from ollama_emulator.http.connection import GoConnection
-from ollama_emulator.http.messages import Answer, Handler, HttpLimits, HttpRequest
+from ollama_emulator.emulator_errors import Cut
+from ollama_emulator.http.go_connection import GoConnection
+from ollama_emulator.http.incoming import Answer, Handler, HttpLimits, HttpRequest
 from ollama_emulator.replies import HttpReply, HttpStream
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import quote
 
 HOST = "registry.ollama.ai"

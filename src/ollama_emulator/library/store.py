@@ -16,7 +16,7 @@ from typing import IO, Any, TypeVar
 
 from model_files import gguf
 from model_files.bounded import NotWeights
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import encode
 from ollama_emulator.library import cards
 from ollama_emulator.library.cards import Card

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine import memory
 from ollama_emulator.machine.memory import Footprint

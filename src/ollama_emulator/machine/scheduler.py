@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from ollama_emulator.clocks import Clock
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import stamp
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine import memory

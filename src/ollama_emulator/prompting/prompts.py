@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, cycle, islice
 from typing import Any
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.faults import InjectedFault
 from ollama_emulator.go import json as gojson
 from ollama_emulator.library.models import Model
@@ -16,7 +16,7 @@ from ollama_emulator.machine.runners import Ask
 from ollama_emulator.prompting import rendering, sampling
 from ollama_emulator.prompting.rendering import Prompt, Read
 from ollama_emulator.requests import Fields
-from ollama_emulator.schemas import grammars, instances, schema
+from ollama_emulator.schemas import compiled_schema, grammars, instances
 from ollama_emulator.speech import language, sources, tokens
 from ollama_emulator.speech.authoring import authors, gadgets, orders
 from ollama_emulator.speech.authoring.authors import AuthorReply, Roster
@@ -80,9 +80,9 @@ def _grammatical(form: Mapping[str, Any], *, native: bool) -> None:
     try:
         grammars.check(form, native=native)
     except RecursionError:
-        raise schema.excessive("schema nested so deep") from None
+        raise compiled_schema.excessive("schema nested so deep") from None
     except (AttributeError, TypeError) as fault:
-        raise schema.unfit(fault) from None
+        raise compiled_schema.unfit(fault) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerP
     model, fault = ask.model, manner.fault
     form = None if _thinks_on(ask.model, fields, prompt, manner) else wanted_format(fields)
     if prompt.images:
-        raise schema.refuse(_NO_IMAGES)
+        raise compiled_schema.refuse(_NO_IMAGES)
     options = sampling.merged(model.parameters, fields.get("options", {}))
     if not prompt.native:  # the runner's own chat looks at the schema first
         sampling.within_limits(options)
@@ -212,9 +212,9 @@ def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: boo
     try:
         return instances.Drawing(form, source, sorted_keys).draw(form)
     except RecursionError:
-        raise schema.excessive("values of a schema without end") from None
+        raise compiled_schema.excessive("values of a schema without end") from None
     except (AttributeError, TypeError, ValueError, OverflowError) as fault:
-        raise schema.unfit(fault) from None
+        raise compiled_schema.unfit(fault) from None
 
 
 def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str, Any], ...]:

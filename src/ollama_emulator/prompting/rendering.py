@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.faults import InjectedFault
 from ollama_emulator.go.go_values import marshalled
 from ollama_emulator.go.lex import Malformed
@@ -16,7 +16,7 @@ from ollama_emulator.machine.runners import Ask
 from ollama_emulator.prompting import sampling
 from ollama_emulator.prompting.scripts import Script
 from ollama_emulator.requests import Fields
-from ollama_emulator.schemas import schema
+from ollama_emulator.schemas import compiled_schema
 from ollama_emulator.templating import templates
 from ollama_emulator.templating.chattemplate import CHATML
 from ollama_emulator.templating.templates import Message, Values
@@ -139,7 +139,7 @@ def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: Inje
 def too_long(tokens: int, window: int) -> ApiError:
     """The 400 whose text is itself JSON."""
     text = _EXCEEDS.format(tokens, window)
-    return schema.refuse(text, "exceed_context_size_error", n_prompt_tokens=tokens, n_ctx=window)
+    return compiled_schema.refuse(text, "exceed_context_size_error", n_prompt_tokens=tokens, n_ctx=window)
 
 
 def _cut(ask: Ask, ids: Sequence[int], keep: int, *, adds_bos: bool) -> Sequence[int]:

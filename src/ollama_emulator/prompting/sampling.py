@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ollama_emulator.errors import ApiError
-from ollama_emulator.schemas import schema
+from ollama_emulator.emulator_errors import ApiError
+from ollama_emulator.schemas import compiled_schema
 
 _BEYOND = 2**63  # what does not fit into Go's int becomes the least of them
 _LIMITS = {"num_keep": ("n_keep", -1), "repeat_last_n": ("repeat_last_n", 0)}
@@ -62,4 +62,4 @@ def within_limits(options: Mapping[str, Any]) -> None:
         value = (options.get(name, 0) + 2**31) % 2**32 - 2**31
         if value < least:
             text = f"Value must be between {least} <= value <= {2**31 - 1}, but got {value}"
-            raise schema.refuse(f"Field '{told}': {text}")
+            raise compiled_schema.refuse(f"Field '{told}': {text}")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ollama_emulator.errors import ApiError
-from ollama_emulator.schemas import schema
+from ollama_emulator.emulator_errors import ApiError
+from ollama_emulator.schemas import compiled_schema
 from ollama_emulator.templating import chattemplate
 from ollama_emulator.templating.bounding import NotRendered
 from ollama_emulator.tokenizers.vocabulary import Vocabulary
@@ -42,9 +42,9 @@ class Script:
             return self._rendered(messages, opened=True)
         before, last = messages[:-1], messages[-1]
         if before and before[-1].get("role") == "assistant":
-            raise schema.refuse("Cannot have 2 or more assistant messages at the end of the list.")
+            raise compiled_schema.refuse("Cannot have 2 or more assistant messages at the end of the list.")
         if last.get("tool_calls"):
-            raise schema.refuse("Cannot continue an assistant message that contains tool calls.")
+            raise compiled_schema.refuse("Cannot continue an assistant message that contains tool calls.")
         begun = str(last.get("content") or "")
         written = self._rendered(before, opened=False)
         if not begun and not last.get("tool_name") and not last.get("tool_call_id"):
@@ -62,7 +62,7 @@ class Script:
         try:
             text = chattemplate.render(self.template, [_as_runner(message) for message in messages], given)
         except NotRendered as wrong:
-            raise schema.refuse(_NOT_WRITTEN + str(wrong)) from None
+            raise compiled_schema.refuse(_NOT_WRITTEN + str(wrong)) from None
         return chattemplate.stripped(text, (self.known.adds_bos, self.known.adds_eos), self.bos, self.eos)
 
 

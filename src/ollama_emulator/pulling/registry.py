@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.library.cards import Card
 from ollama_emulator.library.model_tags import HOST, Name, parse
 

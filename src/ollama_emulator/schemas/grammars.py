@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go import json as gojson
 from ollama_emulator.remembering import short
-from ollama_emulator.schemas import schema
-from ollama_emulator.schemas.schema import SchemaRefused
+from ollama_emulator.schemas import compiled_schema
+from ollama_emulator.schemas.compiled_schema import SchemaRefused
 
 _FAILED = "JSON schema conversion failed:\n"
 _COMPLETION = "Field 'json_schema': \"json_schema\": "
@@ -48,12 +48,12 @@ def _check(text: str, native: bool) -> None:
     if found.faults:
         raise _refusal("\n".join(found.faults), native, _FAILED)
     if found.endless:
-        raise schema.refuse(_UNPARSED)
-    schema.bounded(root)
+        raise compiled_schema.refuse(_UNPARSED)
+    compiled_schema.bounded(root)
 
 
 def _refusal(why: str, native: bool, prefix: str) -> ApiError:
-    return schema.refuse((_CHAT if native else _COMPLETION) + prefix + why)
+    return compiled_schema.refuse((_CHAT if native else _COMPLETION) + prefix + why)
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class _Reading:
         if kind is not None and not isinstance(kind, str):
             raise SchemaRefused(path, "type must be a string or an array of strings")
         wide = "properties" in given or given.get("additionalProperties", True) is not True
-        if kind and kind not in schema.TYPES:
+        if kind and kind not in compiled_schema.TYPES:
             raise SchemaRefused(path, f"unrecognized type {kind}")
         if "allOf" in given and (kind == "string" or (not wide and kind in (None, "", "object"))):
             self._alternatives(given["allOf"], f"{path}/allOf", chain)
@@ -105,7 +105,7 @@ class _Reading:
             _bounds(given, path)
 
     def _reference(self, reference: Any, path: str, chain: tuple[str, ...]) -> None:
-        target = schema.target(reference, self.root, path)
+        target = compiled_schema.target(reference, self.root, path)
         if reference in chain:
             self.endless = True
         elif reference not in self._followed:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ollama_emulator.schemas import matching, patterns, schema
+from ollama_emulator.schemas import compiled_schema, matching, patterns
 from ollama_emulator.speech import language
 from ollama_emulator.speech.sources import Sources, cut
 
@@ -47,7 +47,7 @@ class Drawing:
         ApiError 400 when it would be larger or deeper than the emulator makes them.
         """
         self._enter(deep)
-        found = schema.resolved(wanted, self.root)
+        found = compiled_schema.resolved(wanted, self.root)
         if "const" in found:
             return found["const"]
         if found.get("enum"):
@@ -69,9 +69,9 @@ class Drawing:
     def _enter(self, deep: int) -> None:
         self._values += 1
         if deep > _DEEPEST:
-            raise schema.excessive(f"values nested {deep} deep")
+            raise compiled_schema.excessive(f"values nested {deep} deep")
         if self._values > _MOST_VALUES:
-            raise schema.excessive(f"instance of more than {_MOST_VALUES} values")
+            raise compiled_schema.excessive(f"instance of more than {_MOST_VALUES} values")
 
     def _chosen(self, values: list[Any], name: str, at: int) -> Any:
         """A value that the question names, else one by hash; items of one array take them in turn."""
@@ -85,12 +85,12 @@ class Drawing:
         base = {key: value for key, value in found.items() if key != keyword}
         parts = list(found[keyword])
         if deep >= _DEEP:
-            parts.sort(key=lambda part: _weight(schema.resolved(part, self.root)))
+            parts.sort(key=lambda part: _weight(compiled_schema.resolved(part, self.root)))
         drawn: Any = None
         for part in parts:
-            whole = schema.resolved({"allOf": [base, part]}, self.root) if base else part
+            whole = compiled_schema.resolved({"allOf": [base, part]}, self.root) if base else part
             drawn = self.draw(whole, name, at, deep + 1)
-            if schema.fits(drawn, found, self.root):
+            if compiled_schema.fits(drawn, found, self.root):
                 return drawn
         return drawn
 
@@ -119,21 +119,23 @@ class Drawing:
         numbers = [name for name in names if language.plain_name(name).endswith(("document", "source"))]
         if not quotes:
             return {}
-        wanted = schema.resolved(properties.get(quotes[0], {}), self.root)
+        wanted = compiled_schema.resolved(properties.get(quotes[0], {}), self.root)
         allowed = None
         for name in numbers:
-            bounds = schema.resolved(properties.get(name, {}), self.root)
-            allowed = frozenset(block for block in self.sources.blocks if schema.fits(block, bounds, self.root))
+            bounds = compiled_schema.resolved(properties.get(name, {}), self.root)
+            allowed = frozenset(
+                block for block in self.sources.blocks if compiled_schema.fits(block, bounds, self.root)
+            )
         found = language.quotable(self.sources, allowed)
         if not found:
             return {}
         sentence = found[at % len(found)]
         span = cut(sentence.text, wanted.get("maxLength"))
-        if not schema.fits(span, wanted, self.root):
+        if not compiled_schema.fits(span, wanted, self.root):
             return {}
         cited: dict[str, Any] = {quotes[0]: span}
         for name in numbers:
-            if schema.fits(sentence.source, properties.get(name, {}), self.root):
+            if compiled_schema.fits(sentence.source, properties.get(name, {}), self.root):
                 cited[name] = sentence.source
         return cited
 
@@ -142,7 +144,7 @@ class Drawing:
         items = found.get("items", True)
         fewest = int(found.get("minItems", 0))
         if fewest > _MOST_ITEMS:
-            raise schema.excessive(f"array of {fewest:.0f} items")
+            raise compiled_schema.excessive(f"array of {fewest:.0f} items")
         most = found.get("maxItems")
         many = max(fewest, self._length(items, name, deep))
         if items is False:
@@ -154,7 +156,7 @@ class Drawing:
         at = 0
         while len(drawn) < many and at < many * 4 + 64:
             item = self.draw(first[at] if at < len(first) else items, name, at, deep + 1)
-            if not unique or not any(schema.same(item, other) for other in drawn):
+            if not unique or not any(compiled_schema.same(item, other) for other in drawn):
                 drawn.append(item)
             at += 1
         return drawn
@@ -162,7 +164,7 @@ class Drawing:
     def _length(self, items: Any, name: str, deep: int) -> int:
         if deep >= _DEEP or _EMPTY_LISTS.search(language.plain_name(name)):
             return 0
-        inner = schema.resolved(items, self.root)
+        inner = compiled_schema.resolved(items, self.root)
         quotes = any(language.plain_name(key).endswith("quote") for key in inner.get("properties", ()))
         if quotes:
             return min(_MANY, len(self.sources.evidence))
@@ -173,7 +175,7 @@ class Drawing:
         fewest = int(found.get("minLength", 0))
         self._characters += fewest
         if self._characters > _MOST_CHARACTERS:
-            raise schema.excessive(f"instance of more than {_MOST_CHARACTERS} characters")
+            raise compiled_schema.excessive(f"instance of more than {_MOST_CHARACTERS} characters")
         if matching.parsed(found.get("pattern", "")):
             return patterns.match(found["pattern"], self.sources, fewest, longest, at)
         shape = _SHAPES.get(found.get("format", ""))

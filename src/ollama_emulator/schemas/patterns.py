@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ollama_emulator.remembering import short
-from ollama_emulator.schemas import matching, schema
+from ollama_emulator.schemas import compiled_schema, matching
 from ollama_emulator.speech.sources import Sources, cut
 
 LONGEST = 100_000  # characters that are made up for a pattern or a length
@@ -66,7 +66,7 @@ def _write(parsed: Any, extra: int) -> str:
             left -= turns - fewest
             written = _write(inner, 0)
             if len(written) * turns > LONGEST:
-                raise schema.excessive(f"text of {len(written) * turns} characters")
+                raise compiled_schema.excessive(f"text of {len(written) * turns} characters")
             out.append(written * turns)
         else:
             out.append(_one(str(kind), value))

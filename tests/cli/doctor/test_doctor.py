@@ -24,7 +24,7 @@ from batos.genesis.integrity import Finding
 from batos.inference.ollama.bridge import Bridge
 from batos.objects.method import Intent
 from batos.uvm import open_uvm
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "operating.md"
 

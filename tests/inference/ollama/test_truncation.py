@@ -10,7 +10,7 @@ from batos.errors import ContextOverflow
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.chat import ChatRequest
 from batos.inference.ollama.truncation import least_tokens
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 MODEL = "llama3.1:8b-instruct-q4_K_M"
 LONG = ({"role": "user", "content": "The breach was closed with granite. " * 200},)

@@ -15,7 +15,7 @@ from batos.events import NAMES, Events
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
 from batos.inference.vram.placement import LOADED, Bases, Watch, wants_card, where_of
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
 
 WARM = LOADED / 10
 

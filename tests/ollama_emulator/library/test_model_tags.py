@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ollama_emulator.clients import CHAT_MODEL, Client
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.library.model_tags import parse, select, stored
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.ollama_emulator.clients import CHAT_MODEL, Client, Start, until
 
 from ollama_emulator.clocks import ManualClock
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator_errors import OptionError
 
 
 async def _upload(client: Client, data: bytes) -> str:

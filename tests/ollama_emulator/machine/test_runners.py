@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator import Emulator, Options
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine.memory import Footprint
 from ollama_emulator.machine.runners import Ask, ModelRunner
-from ollama_emulator.serve import Emulator, Options
 
 CHAT, EMBEDDER = "llama3.2:3b", "all-minilm"
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ollama_emulator.clocks import ManualClock
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator import Emulator, Options
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.models import Model
 from ollama_emulator.machine.runners import ModelRunner
 from ollama_emulator.machine.scheduler import KILLED, NO_MEMORY, Scheduler, Trouble
 from ollama_emulator.options import FOR_EVER, DaemonSettings
-from ollama_emulator.serve import Emulator, Options
 
 GIB = 1 << 30
 SECOND = 10**9

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.prompting.scripts import Script
 from ollama_emulator.tokenizers.vocabulary import Guessed
 

@@ -17,7 +17,7 @@ from tests.ollama_emulator.clients import Client, Start, until
 from tests.ollama_emulator.recordings import MODELS
 
 from ollama_emulator.clocks import SystemClock
-from ollama_emulator.http.messages import HttpLimits
+from ollama_emulator.http.incoming import HttpLimits
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.store import Layer
 from ollama_emulator.pulling.remote import RemoteModel

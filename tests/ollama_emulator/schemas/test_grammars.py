@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.schemas import grammars
 
 _OBJECT = {"type": "object"}

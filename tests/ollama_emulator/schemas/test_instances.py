@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from tests.ollama_emulator.clients import CHAT_MODEL, Client
 
-from ollama_emulator.schemas import schema
+from ollama_emulator.schemas import compiled_schema
 from ollama_emulator.schemas.instances import Drawing
 from ollama_emulator.speech.sources import gather
 
@@ -154,7 +154,7 @@ def test_an_instance_is_valid(wanted: dict[str, Any], text: str, evidence: bool)
     """Whatever the schema of supported keywords and the prompt, the instance is valid, also in the emulator's eye."""
     drawn = draw(wanted, *((HARBOUR, text) if evidence else (text,)))
     assert valid(drawn, wanted), drawn
-    assert schema.fits(drawn, wanted, wanted)
+    assert compiled_schema.fits(drawn, wanted, wanted)
 
 
 @given(SCHEMAS)
@@ -245,7 +245,7 @@ def test_references_are_followed_and_recursion_ends() -> None:
                   "items": {"$ref": "#/$defs/node"}}}, "required": ["text", "kids"]}},
         "$ref": "#/$defs/node",
     }  # fmt: skip
-    assert schema.fits(draw(tree), tree, tree)
+    assert compiled_schema.fits(draw(tree), tree, tree)
 
 
 _DOUBLED: dict[str, Any] = {f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(24)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from batos.cli.verb_options import run
 from batos.errors import ConfigError
 from ollama_emulator.command import command
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator import serve
+from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.options import Options
-from ollama_emulator.serve import serve
 
 
 def _serve(options: Options) -> int:

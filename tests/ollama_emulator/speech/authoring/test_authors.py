@@ -14,7 +14,7 @@ from tests.ollama_emulator.clients import CHAT_MODEL, Client, Start
 from tests.ollama_emulator.speech.authoring.ordering import FORM, FORM_OF_MANY, GUIDE, MOST, asking, decoded
 from tests.ollama_emulator.speech.authoring.test_orders import API
 
-from ollama_emulator.errors import OptionError
+from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.options import DaemonSettings, Options
 from ollama_emulator.speech.authoring import authors, hostile, orders
 from ollama_emulator.speech.authoring.authors import AUTHORS, Roster, write

@@ -16,9 +16,9 @@ from ollama_emulator.api import routes
 from ollama_emulator.api.pull import install
 from ollama_emulator.clocks import Clock
 from ollama_emulator.daemon import EmulatedDaemon
-from ollama_emulator.errors import ApiError, OptionError
+from ollama_emulator.emulator_errors import ApiError, OptionError
 from ollama_emulator.faults import FaultList
-from ollama_emulator.http.server import HttpServer
+from ollama_emulator.http.http_server import HttpServer
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.store import Store
 from ollama_emulator.machine.scheduler import Scheduler

@@ -16,8 +16,8 @@ import httpx
 import pytest
 from tests.ollama_emulator.clients import until
 
-from ollama_emulator.errors import OptionError
-from ollama_emulator.serve import Emulator, Options
+from ollama_emulator.emulator import Emulator, Options
+from ollama_emulator.emulator_errors import OptionError
 
 _FREE_PORT = ("--port", "0", "--model", "llama3.2:1b")
 

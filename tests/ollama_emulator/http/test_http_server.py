@@ -9,7 +9,7 @@ import json
 import pytest
 from tests.ollama_emulator.clients import CHAT_MODEL, Client, Start, until
 
-from ollama_emulator.http.messages import HttpLimits
+from ollama_emulator.http.incoming import HttpLimits
 
 
 async def _raw(client: Client, data: bytes) -> bytes:

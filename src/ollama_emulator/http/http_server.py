@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from ollama_emulator.http.connection import GoConnection
 from ollama_emulator.http.exchange import BodyRoom, HttpExchange
-from ollama_emulator.http.messages import Handler, HttpLimits, HttpRequest
+from ollama_emulator.http.go_connection import GoConnection
+from ollama_emulator.http.incoming import Handler, HttpLimits, HttpRequest
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope

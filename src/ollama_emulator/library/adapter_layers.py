@@ -9,7 +9,7 @@ from typing import Any
 
 from model_files import safetensors
 from model_files.bounded import NotWeights
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.scan import GoError, exact
 from ollama_emulator.go.types import FLOAT32, GoStruct, Scalar, decode
 from ollama_emulator.library import lora, store

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ollama_emulator.api import create as making
 from ollama_emulator.api import pull as pulls
 from ollama_emulator.daemon import EmulatedDaemon, Lines, reply, said, stream, whole
-from ollama_emulator.errors import ApiError
+from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import quote
-from ollama_emulator.http.messages import Answer, HttpRequest
+from ollama_emulator.http.incoming import Answer, HttpRequest
 from ollama_emulator.library import model_tags, models
 from ollama_emulator.library.model_tags import Name
 from ollama_emulator.library.store import digest_in
