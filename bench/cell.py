@@ -20,9 +20,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from batos.cell.cell import Call, Cell
+from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import Sent, Writes
-from batos.cell.limits import Limits
+from batos.cell.limits import CellLimits
 from batos.cell.program import Program, prepare
 from batos.cell.values import Ref
 from batos.errors import CellKilled
@@ -40,7 +40,7 @@ SWELLS = prepare("def swell(self):\n    x = 'ab'\n    while True:\n        x = x
 RECURS = prepare("def recur(self):\n    def f():\n        return f()\n    return f()\n", SlotUse())
 BAD = (HANGS, FLOODS, SWELLS, RECURS)
 #: Short, so that a hundred bad runs end in a minute; a good one needs a thousandth of it.
-BRIEF = Limits(seconds=0.5, turn_seconds=0.3, wall_seconds=2.0, memory=16 << 20)
+BRIEF = CellLimits(seconds=0.5, turn_seconds=0.3, wall_seconds=2.0, memory=16 << 20)
 
 
 class Answers:
@@ -84,10 +84,10 @@ async def roundtrips(count: int) -> list[float]:
     """Milliseconds of each call, warm."""
     cell, host, found = Cell(2), Answers(), []
     for _ in range(20):
-        await cell.run(TRIVIAL, Call({}), host)
+        await cell.run(TRIVIAL, MethodCall({}), host)
     for _ in range(count):
         began = time.perf_counter()
-        await cell.run(TRIVIAL, Call({}), host)
+        await cell.run(TRIVIAL, MethodCall({}), host)
         found.append((time.perf_counter() - began) * 1000)
     await cell.aclose()
     return found
@@ -110,10 +110,10 @@ async def waiting(count: int) -> float:
         return "reply"
 
     view = {"topic": "rain " * 20}
-    await asyncio.gather(*(cell.run(ASKS, Call(view, [n]), Answers(ready)) for n in range(100)))
+    await asyncio.gather(*(cell.run(ASKS, MethodCall(view, [n]), Answers(ready)) for n in range(100)))
     before = memory()
     host = Answers(infer)
-    runs = [asyncio.create_task(cell.run(ASKS, Call(view, [n]), host)) for n in range(count)]
+    runs = [asyncio.create_task(cell.run(ASKS, MethodCall(view, [n]), host)) for n in range(count)]
     await asked.wait()
     await asyncio.sleep(0.1)
     grown = memory() - before
@@ -128,10 +128,10 @@ async def waiting(count: int) -> float:
 async def trouble(bad: int, good: int) -> tuple[int, int]:
     """(killed with a limit, good runs lost) of bad methods among good ones."""
     cell, host = Cell(2, BRIEF), Answers()
-    await cell.run(TRIVIAL, Call({}), host)
+    await cell.run(TRIVIAL, MethodCall({}), host)
 
     async def healthy() -> bool:
-        return (await cell.run(TRIVIAL, Call({}), host)).result == 1
+        return (await cell.run(TRIVIAL, MethodCall({}), host)).result == 1
 
     ills = [asyncio.create_task(_killed(cell, BAD[n % len(BAD)], host)) for n in range(bad - bad // 5)]
     wells = [asyncio.create_task(healthy()) for _ in range(good)]
@@ -143,7 +143,7 @@ async def trouble(bad: int, good: int) -> tuple[int, int]:
 
 async def _killed(cell: Cell, program: Program, host: Answers) -> bool:
     try:
-        await cell.run(program, Call({}), host)
+        await cell.run(program, MethodCall({}), host)
     except CellKilled:
         return True
     return False
@@ -151,15 +151,15 @@ async def _killed(cell: Cell, program: Program, host: Answers) -> bool:
 
 async def dying(count: int) -> int:
     """How many runs whose process is killed from outside end as killed, a good one after each giving its result."""
-    cell, host, found = Cell(1, Limits(turn_seconds=20, seconds=20, wall_seconds=20)), Answers(), 0
+    cell, host, found = Cell(1, CellLimits(turn_seconds=20, seconds=20, wall_seconds=20)), Answers(), 0
     for _ in range(count):
-        await cell.run(TRIVIAL, Call({}), host)
+        await cell.run(TRIVIAL, MethodCall({}), host)
         (worker,) = workers()
         run = asyncio.create_task(_killed(cell, HANGS, host))
         await asyncio.sleep(0.02)
         os.kill(worker, signal.SIGKILL)
         killed = await run
-        found += killed and (await cell.run(TRIVIAL, Call({}), host)).result == 1
+        found += killed and (await cell.run(TRIVIAL, MethodCall({}), host)).result == 1
     await cell.aclose()
     return found
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batos.cell.cell import Call, Cell
+from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import Raised, Sent, Writes
 from batos.cell.program import Program
 from batos.cell.values import Ref, Value
@@ -78,7 +78,7 @@ class Parent:
         """Call the method, keep what it wrote, and give its result."""
         receiver = self.world.receiver
         view = {name: self._out(value) for name, value in receiver.slots.items()}
-        outcome = await self._cell.run(self._program, Call(view, _texts(list(args)), _texts(dict(kwargs))), self)
+        outcome = await self._cell.run(self._program, MethodCall(view, _texts(list(args)), _texts(dict(kwargs))), self)
         self._keep(outcome.writes)
         self.world.changed = self.world.changed or outcome.writes.marked
         return outcome.result

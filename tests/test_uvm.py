@@ -25,7 +25,7 @@ from batos.errors import (
 )
 from batos.events import Events
 from batos.image import roots
-from batos.inference.ollama.bridge import Answer, ChatRequest, Progress
+from batos.inference.ollama.bridge import Answer, ChatRequest, PullProgress
 from batos.inference.ollama.catalogue import ModelRow
 from batos.testing import ScriptedBridge, scripted_uvm, shipped_models
 from batos.uvm import UVM, Seams, open_uvm
@@ -62,13 +62,13 @@ class WatchedBridge(ScriptedBridge):
         self.pulled: list[str] = []
         self.created: list[str] = []
 
-    async def pull(self, model: str) -> AsyncIterator[Progress]:  # type: ignore[override]  # an iterator is all it is
+    async def pull(self, model: str) -> AsyncIterator[PullProgress]:  # type: ignore[override]  # an iterator is all it is
         """Remembered."""
         self.pulled.append(model)
         async for progress in super().pull(model):
             yield progress
 
-    async def create(self, model: str, **given: Any) -> AsyncIterator[Progress]:  # type: ignore[override]  # the same
+    async def create(self, model: str, **given: Any) -> AsyncIterator[PullProgress]:  # type: ignore[override]  # the same
         """Remembered."""
         self.created.append(model)
         async for progress in super().create(model, **given):

@@ -16,7 +16,7 @@ from batos.config import Settings
 from batos.errors import BatosError, ConfigError, ModelMissing, ModelUnsuitable, OllamaUnreachable
 from batos.events import Events
 from batos.inference.ollama import blobs
-from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelCard, Progress
+from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelCard, PullProgress
 from batos.inference.ollama.catalogue import ModelRow, RunnerRow
 from batos.methods.generation.coder_prompt import HEAD
 from batos.uvm import UVM, Seams, open_uvm
@@ -149,10 +149,10 @@ class ScriptedBridge:
         """The models it was made with, and those created since."""
         return tuple(self.rows.values())
 
-    async def pull(self, model: str) -> AsyncGenerator[Progress, None]:
+    async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
         """It is there at once."""
         self.rows[model] = _row(model)
-        yield Progress("success")
+        yield PullProgress("success")
 
     async def create(
         self,
@@ -163,10 +163,10 @@ class ScriptedBridge:
         parameters: Mapping[str, Any] | None = None,
         adapters: Mapping[str, str] | None = None,
         template: str | None = None,
-    ) -> AsyncGenerator[Progress, None]:
+    ) -> AsyncGenerator[PullProgress, None]:
         """It is there at once."""
         self.rows[model] = _row(model)
-        yield Progress("success")
+        yield PullProgress("success")
 
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
         """Return a bare card of a model that can do what any is named for; ModelMissing."""

@@ -19,14 +19,14 @@ from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
 from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
-from batos.genesis.daemon_listing import Daemon
+from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress
-from batos.genesis.reconcile import Convergence, Footing, GenesisReport
+from batos.genesis.reconcile import Baseline, GenesisReport, Reconciler
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
-from batos.inference.cost import Limits
+from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
 from batos.methods.generation.generator import Jit
@@ -52,7 +52,7 @@ from batos.routing.router import Router
 from batos.routing.vectors import Embedder, listed
 
 
-class Ollama(Daemon, Inference, Protocol):
+class Ollama(GenesisDaemon, Inference, Protocol):
     """What the UVM needs of the bridge."""
 
     async def aclose(self) -> None:
@@ -76,7 +76,7 @@ class Ready:
     """What missions begin with from now on; `number` is that of the check that found it so."""
 
     number: int
-    footing: Footing
+    footing: Baseline
     conductor: Conductor
 
 
@@ -90,7 +90,7 @@ class UVM(Readings):
     bridge: Ollama
     events: Events
     clock: Callable[[], datetime]
-    convergence: Convergence
+    convergence: Reconciler
     lives: Lives
     publisher: Publisher
     approvals: Approvals = field(init=False)
@@ -159,7 +159,7 @@ class UVM(Readings):
             footing = remembered
         return await self._begin_on(number, self.convergence.telling(None), footing)
 
-    async def _begin_on(self, number: int, tell: OnProgress, footing: Footing) -> Ready:
+    async def _begin_on(self, number: int, tell: OnProgress, footing: Baseline) -> Ready:
         """Let missions begin on this footing from now on; `number` is that of the look that found it."""
         before = self._ready
         self.digests.update(footing.digests)
@@ -171,7 +171,7 @@ class UVM(Readings):
             self._ready = Ready(number, footing, await self._make_conductor(footing, tell))
         return self._ready
 
-    async def _make_conductor(self, footing: Footing, tell: OnProgress) -> Conductor:
+    async def _make_conductor(self, footing: Baseline, tell: OnProgress) -> Conductor:
         limits = self.settings
         return Conductor(
             image=self.image,
@@ -179,7 +179,7 @@ class UVM(Readings):
             publisher=self.publisher,
             bridge=self.bridge,
             router=await self._router(footing, tell),
-            limits=Limits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
+            limits=SpendingLimits(limits.mission_calls, limits.mission_tokens, limits.mission_seconds),
             events=self.events,
             clock=self.clock,
             digests=self.digests,
@@ -187,11 +187,11 @@ class UVM(Readings):
             craft=self.crafts.craft,
         )
 
-    async def _router(self, footing: Footing, tell: OnProgress) -> Router:
+    async def _router(self, footing: Baseline, tell: OnProgress) -> Router:
         lessons = [Lesson(each.name, each.triggers, each.exemplars) for each in footing.codex.personas.values()]
         return await routers.made(self.image, lessons, self._embedder(footing), tell)
 
-    def _embedder(self, footing: Footing) -> Embedder | None:
+    def _embedder(self, footing: Baseline) -> Embedder | None:
         """The codex's embedder, if the daemon has it."""
         return listed(self.bridge, footing.codex.profile(self.settings.profile).embedder, footing.digests)
 
@@ -340,7 +340,7 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         await image.prepare()
         journal = Journal(image.journal_db, image.journal_writer)
         auditing = Auditing(integrity.audit, settings, image, daemon, seams.clock)
-        convergence = Convergence(settings, image, daemon, events, seams.clock, auditing)
+        convergence = Reconciler(settings, image, daemon, events, seams.clock, auditing)
         rules = Rules(settings.method_control, settings.method_active, settings.method_uses)
         lives = Lives(image, events, seams.clock, rules)
         publisher = Publisher(image.writer, {**APPLIERS, "method": lives.fold}, seams.clock)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 from typing import Any
 
-from batos.cell.cell import Call, Cell, Outcome
+from batos.cell.cell import Cell, MethodCall, Outcome
 from batos.cell.host import Raised, Sent, Writes
 from batos.cell.program import Program, prepare
 from batos.cell.values import Ref
@@ -80,15 +80,15 @@ class Answers:
         return [each.selector for each in self.asked]
 
 
-async def outcome(cell: Cell, program: Program, call: Call | None = None, host: Answers | None = None) -> Outcome:
+async def outcome(cell: Cell, program: Program, call: MethodCall | None = None, host: Answers | None = None) -> Outcome:
     """What a program comes to."""
-    return await cell.run(program, call or Call({}), host or Answers())
+    return await cell.run(program, call or MethodCall({}), host or Answers())
 
 
 async def result(cell: Cell, source: str, *args: Any, view: Mapping[str, Any] | None = None, slots: str = "") -> Any:
     """The result of a method that reads the slots of the view and has nobody to send to."""
     names = uses(reads=" ".join(view or ()) + " " + slots)
-    return (await outcome(cell, method(source, names), Call(view or {}, args))).result
+    return (await outcome(cell, method(source, names), MethodCall(view or {}, args))).result
 
 
 async def soon() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.cell.hosting import Answers, method, outcome, result, uses
 
-from batos.cell.cell import Call, Cell
+from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import Raised, Sent
 from batos.cell.values import Ref
 from batos.errors import CovenantViolation, MethodFailed
@@ -18,7 +18,7 @@ from batos.errors import CovenantViolation, MethodFailed
 async def test_a_method_computes(cell: Cell) -> None:
     """Arguments go in by position and name, the result comes out."""
     program = method("def add(self, a, b=2, *rest, c):\n    return [a + b + c, list(rest)]")
-    assert (await outcome(cell, program, Call({}, [1, 5, 7], {"c": 3}))).result == [9, [7]]
+    assert (await outcome(cell, program, MethodCall({}, [1, 5, 7], {"c": 3}))).result == [9, [7]]
 
 
 async def test_writes_come_back_when_they_are_marked(cell: Cell) -> None:
@@ -36,7 +36,7 @@ async def test_writes_come_back_when_they_are_marked(cell: Cell) -> None:
         uses("same", "count same", "items", "draft"),
     )
     view: dict[str, Any] = {"count": 1, "items": ["a"], "same": {"k": 1}, "draft": "old", "other": "not named"}
-    found = await outcome(cell, program, Call(view))
+    found = await outcome(cell, program, MethodCall(view))
     assert found.writes.values == {"count": 2, "items": ["a", "x"]}
     assert found.writes.deleted == {"draft"}
     assert found.writes.marked
@@ -47,23 +47,23 @@ async def test_an_unmarked_write_fails_the_run(cell: Cell, marker: str) -> None:
     """Without `self._p_changed = True` nothing is kept, and the slot is named."""
     program = method(f"def change(self):\n    self.count += 1\n    {marker}\n", uses("", "count"))
     with pytest.raises(CovenantViolation, match="count") as raised:
-        await outcome(cell, program, Call({"count": 1}))
+        await outcome(cell, program, MethodCall({"count": 1}))
     assert raised.value.faults[0]["rule"] == "covenant"
 
 
 async def test_a_write_of_the_same_value_needs_no_marker(cell: Cell) -> None:
     """What differs is told by value and type: writing what was there is no change, True for 1 is one."""
     program = method("def change(self, value):\n    self.count = value\n", uses("", "count"))
-    assert not (await outcome(cell, program, Call({"count": 1}, [1]))).writes
+    assert not (await outcome(cell, program, MethodCall({"count": 1}, [1]))).writes
     with pytest.raises(CovenantViolation):
-        await outcome(cell, program, Call({"count": 1}, [True]))
+        await outcome(cell, program, MethodCall({"count": 1}, [True]))
 
 
 async def test_a_slot_that_the_audit_does_not_list_ends_the_run(cell: Cell) -> None:
     """An alias of the receiver writes no slot that is not read back."""
     program = method("def change(self):\n    me = self\n    me.count = 2\n    self._p_changed = True\n")
     with pytest.raises(MethodFailed, match="does not list: count"):
-        await outcome(cell, program, Call({"count": 1}))
+        await outcome(cell, program, MethodCall({"count": 1}))
 
 
 async def test_setattr_reaches_listed_slots_alone(cell: Cell) -> None:
@@ -74,9 +74,9 @@ async def test_setattr_reaches_listed_slots_alone(cell: Cell) -> None:
             self._p_changed = True
         """
     program = method(source, uses("", "count"))
-    assert (await outcome(cell, program, Call({"count": 1}, ["count"]))).writes.values == {"count": 2}
+    assert (await outcome(cell, program, MethodCall({"count": 1}, ["count"]))).writes.values == {"count": 2}
     with pytest.raises(MethodFailed, match="could not list"):
-        await outcome(cell, program, Call({"count": 1}, ["other"]))
+        await outcome(cell, program, MethodCall({"count": 1}, ["other"]))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ async def test_nothing_leaks_between_calls(cell: Cell) -> None:
         program = method(source)
         for item in ("a", "b", "c"):
             try:
-                assert (await outcome(cell, program, Call({}, [item]))).result == [item]
+                assert (await outcome(cell, program, MethodCall({}, [item]))).result == [item]
             except MethodFailed:  # a module of the interpreter cannot be written to
                 assert "json" in source
 
@@ -174,7 +174,7 @@ async def test_arguments_must_be_plain(cell: Cell) -> None:
     wrongs: tuple[Any, ...] = ({1: 2}, [object()], float("inf"), "\ud800", "x" * 2_000_000)
     for wrong in wrongs:
         with pytest.raises(MethodFailed):
-            await outcome(cell, program, Call({}, [wrong]))
+            await outcome(cell, program, MethodCall({}, [wrong]))
 
 
 async def test_messages_go_to_the_host_with_plain_data(cell: Cell) -> None:
@@ -188,7 +188,7 @@ async def test_messages_go_to_the_host_with_plain_data(cell: Cell) -> None:
         uses("oracle"),
     )
     host = Answers({"1.consult": "rain", "log_": None})
-    assert (await outcome(cell, program, Call({"oracle": Ref(1)}, ["sky"]), host)).result == ["rain", None]
+    assert (await outcome(cell, program, MethodCall({"oracle": Ref(1)}, ["sky"]), host)).result == ["rain", None]
     assert [(each.to, each.args, each.kwargs) for each in host.asked] == [
         (Ref(1), ["sky"], {"mood": "calm"}),
         (None, ["info", {"n": [1, 2]}], {}),
@@ -209,13 +209,13 @@ async def test_another_object_is_a_mark(cell: Cell) -> None:
         uses("", "", "friends"),
     )
     host = Answers({"log_": None}, {(1, "name"): "al", (2, "name"): "bo"})
-    found = await outcome(cell, program, Call({"friends": [Ref(1), Ref(2)]}), host)
+    found = await outcome(cell, program, MethodCall({"friends": [Ref(1), Ref(2)]}), host)
     assert host.asked[0].args == [["al", "bo", "al"], True]
     assert found.result == Ref(2)
     assert found.writes.values == {"friends": [Ref(1), Ref(2), Ref(1)]}
     wrong = method("def tell(self):\n    self.log_(self.friend)", uses("friend"))
     with pytest.raises(MethodFailed, match="only plain data can be sent"):
-        await outcome(cell, wrong, Call({"friend": Ref(1)}), host)
+        await outcome(cell, wrong, MethodCall({"friend": Ref(1)}), host)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ async def test_pending_writes_go_along_and_the_view_is_refreshed(cell: Cell) -> 
         uses("count", "count", "items"),
     )
     host = Answers({"step": Sent(None, {"count": 6, "items": ["theirs"]})})
-    found = await outcome(cell, program, Call({"count": 1, "items": []}), host)
+    found = await outcome(cell, program, MethodCall({"count": 1, "items": []}), host)
     assert host.asked[0].pending.values == {"count": 5}
     assert host.asked[0].pending.marked
     assert found.result == 6
@@ -326,7 +326,7 @@ async def test_a_refresh_does_not_undo_what_was_written_meanwhile(cell: Cell) ->
             return self.count
         """
     host = Answers({"step_": Sent(None, {"count": 1})})
-    found = await outcome(cell, method(source, uses("count", "count")), Call({"count": 1}), host)
+    found = await outcome(cell, method(source, uses("count", "count")), MethodCall({"count": 1}), host)
     assert found.result == 9
     assert found.writes.values == {"count": 9}
 
@@ -349,9 +349,9 @@ async def test_the_clock_stands_still_and_chance_is_seeded(cell: Cell) -> None:
         return "y"
 
     program = method(source)
-    call = Call({}, seed="a", now=now)
+    call = MethodCall({}, seed="a", now=now)
     first, second = [await outcome(cell, program, call, Answers({"infer_": each})) for each in ("y", slow)]
-    other = await outcome(cell, program, Call({}, seed="b", now=now), Answers({"infer_": "y"}))
+    other = await outcome(cell, program, MethodCall({}, seed="b", now=now), Answers({"infer_": "y"}))
     assert first.result == second.result != other.result
     assert isinstance(first.result, list)
     assert first.result[2] == "2026-01-02T03:04:05"

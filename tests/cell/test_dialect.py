@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cell.hosting import Answers, method, outcome
 
-from batos.cell.cell import Call, Cell
+from batos.cell.cell import Cell, MethodCall
 from batos.cell.program import prepare
 from batos.guardian import dialect
 from batos.guardian.audit import audit
@@ -219,7 +219,7 @@ async def test_every_form_is_accepted_and_runs(cell: Cell, source: str, expected
     verdict = audit(text)
     assert verdict.faults == ()
     host = Answers({"several_": [4, 5], "infer_": "so"})
-    call = Call({"gone": 1, "found": 0} if verdict.slots.writes else {}, [[1, 2, 3]])
+    call = MethodCall({"gone": 1, "found": 0} if verdict.slots.writes else {}, [[1, 2, 3]])
     assert (await outcome(cell, prepare(text, verdict.slots, "give_"), call, host)).result == expected
 
 

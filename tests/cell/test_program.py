@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.cell.hosting import Answers, Uses, method, outcome, result, uses
 
-from batos.cell.cell import Call, Cell
+from batos.cell.cell import Cell, MethodCall
 from batos.cell.program import LONGEST, prepare
 from batos.errors import MethodFailed
 
@@ -141,7 +141,7 @@ async def test_a_deleted_slot_is_gone_for_the_method_too(cell: Cell) -> None:
             return found
         """
     program = method(source, uses("", "title", "", "draft note"))
-    found = await outcome(cell, program, Call({"draft": "d", "title": "t", "note": "n"}))
+    found = await outcome(cell, program, MethodCall({"draft": "d", "title": "t", "note": "n"}))
     assert found.result == [False, None, "absent", "twice"]
     assert found.writes.deleted == {"draft", "note"}
     assert found.writes.values == {"title": "new"}
@@ -197,7 +197,7 @@ async def test_awaiting_a_value_is_no_error(cell: Cell) -> None:
 async def test_helpers_stand_beside_the_method(cell: Cell) -> None:
     """Functions and constants of the source may be used; the method is the named one, or the last."""
     source = "FACTOR = 3\ndef len(x):\n    return x * FACTOR\ndef give(self, x):\n    return len(x)\n"
-    assert (await outcome(cell, method(source), Call({}, [2]))).result == 6
+    assert (await outcome(cell, method(source), MethodCall({}, [2]))).result == 6
     assert method(source, selector="give").selector == "give"
     with pytest.raises(MethodFailed, match="defines no method absent"):
         method(source, selector="absent")
@@ -251,5 +251,5 @@ async def test_a_set_makes_a_simple_method_run_in_its_long_form(cell: Cell) -> N
         "    self._p_changed = True\n    return 1",
         uses("", "seen"),
     )
-    found = await outcome(cell, program, Call({}, [["a", "b"]]))
+    found = await outcome(cell, program, MethodCall({}, [["a", "b"]]))
     assert (found.result, found.writes.values) == (1, {"seen": ["a"]})

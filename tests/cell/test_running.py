@@ -9,9 +9,9 @@ import pytest
 from tests.cell.hosting import Answers, method, outcome, soon, uses
 from tests.cell.memory import resident_mb
 
-from batos.cell.cell import Call, Cell
+from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import Sent, Writes
-from batos.cell.limits import Limits
+from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Ref
 from batos.errors import CellKilled
@@ -30,7 +30,7 @@ class Nested:
         self.reached = max(self.reached, at)
         if at == self.depth:
             return Sent(0)
-        return Sent((await self.cell.run(self.program, Call({}, [at + 1]), self)).result)
+        return Sent((await self.cell.run(self.program, MethodCall({}, [at + 1]), self)).result)
 
     async def read(self, of: Ref, slot: str) -> Sent:
         raise NotImplementedError
@@ -47,7 +47,7 @@ async def test_messages_50_deep_need_two_workers(cell: Cell, source: str) -> Non
     """Each run waits for the next, and none has a worker while it does."""
     program = method(source)
     host = Nested(cell, program, 50)
-    found = await cell.run(program, Call({}, [1]), host)
+    found = await cell.run(program, MethodCall({}, [1]), host)
     assert found.result == 50 == host.reached
 
 
@@ -55,11 +55,11 @@ async def test_runs_within_runs_are_bounded() -> None:
     """A method that sends itself to itself is stopped by the depth, and by the messages of all runs together."""
     seen: list[Any] = []
     events = Events(lambda name, keys: seen.append((name, keys["limit"])))
-    for limits, limit in ((Limits(nesting=10), "nesting"), (Limits(nested_messages=7), "messages")):
+    for limits, limit in ((CellLimits(nesting=10), "nesting"), (CellLimits(nested_messages=7), "messages")):
         cell = Cell(2, limits, events)
         program = method(DEEPER["sync"])
         with pytest.raises(CellKilled) as raised:
-            await cell.run(program, Call({}, [1]), Nested(cell, program, 1000))
+            await cell.run(program, MethodCall({}, [1]), Nested(cell, program, 1000))
         assert raised.value.limit == limit
         await cell.aclose()
     assert {("cell.kill", "nesting"), ("cell.kill", "messages")} == set(seen)
@@ -88,9 +88,9 @@ async def test_a_thousand_methods_wait_with_a_pool_of_two(cell: Cell) -> None:
     host = Answers({"infer_": lambda prompt, system: infer(prompt)})
     view = {"topic": "rain " * 20}
     free = Answers({"infer_": "warm"})
-    await asyncio.gather(*(outcome(cell, program, Call(view, [n]), free) for n in range(50)))
+    await asyncio.gather(*(outcome(cell, program, MethodCall(view, [n]), free) for n in range(50)))
     before = resident_mb()
-    runs = [asyncio.create_task(outcome(cell, program, Call(view, [n]), host)) for n in range(1000)]
+    runs = [asyncio.create_task(outcome(cell, program, MethodCall(view, [n]), host)) for n in range(1000)]
     await all_asked.wait()
     await asyncio.sleep(0.05)
     grown = resident_mb() - before
@@ -157,7 +157,7 @@ async def test_answers_come_in_any_order(cell: Cell) -> None:
 
 async def test_waiting_is_not_the_methods_time() -> None:
     """A method may wait longer than it may run."""
-    cell = Cell(1, Limits(seconds=0.4, turn_seconds=0.4))
+    cell = Cell(1, CellLimits(seconds=0.4, turn_seconds=0.4))
     gate = asyncio.Event()
 
     async def infer() -> int:
@@ -212,7 +212,7 @@ async def test_state_survives_a_suspension(cell: Cell) -> None:
 
     host = Answers({"infer_": infer}, {(1, "name"): "al"})
     program = method(source, uses("friend", "", "items"))
-    found = await outcome(cell, program, Call({"items": [], "friend": Ref(1)}), host)
+    found = await outcome(cell, program, MethodCall({"items": [], "friend": Ref(1)}), host)
     assert found.result == [True, True, "al"]
     assert found.writes.values == {"items": ["before", "after"]}
 

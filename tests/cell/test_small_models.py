@@ -13,7 +13,7 @@ from tests.cell.hosting import Answers
 from tests.cell.small import Sample, samples
 from tests.guardian.tables import table
 
-from batos.cell.cell import Call, Cell
+from batos.cell.cell import Cell, MethodCall
 from batos.cell.program import prepare
 from batos.guardian.audit import Context, audit
 
@@ -42,7 +42,7 @@ async def fault_of(cell: Cell, sample: Sample) -> str:
         return "; ".join(map(str, verdict.faults))
     program = prepare(sample.source, verdict.slots, sample.selector)
     host = Answers({"infer_": replies(sample.replies), "log_": None})
-    outcome = await cell.run(program, Call(sample.slots, sample.args), host)
+    outcome = await cell.run(program, MethodCall(sample.slots, sample.args), host)
     after = {**sample.slots, **outcome.writes.values}
     if outcome.result != sample.expected or after != sample.after:
         return f"gives {outcome.result!r} and {after}"

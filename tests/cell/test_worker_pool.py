@@ -14,13 +14,13 @@ import pytest
 from tests.cell.hosting import Answers, method, outcome, soon
 from tests.cell.memory import children
 
-from batos.cell.cell import Call, Cell
-from batos.cell.limits import Limits
+from batos.cell.cell import Cell, MethodCall
+from batos.cell.limits import CellLimits
 from batos.cell.worker_pool import interpreter
 from batos.errors import CellKilled, CellMissing, MethodFailed
 from batos.events import Events
 
-QUICK = Limits(seconds=0.3, turn_seconds=0.2, wall_seconds=1.0, memory=16 << 20)
+QUICK = CellLimits(seconds=0.3, turn_seconds=0.2, wall_seconds=1.0, memory=16 << 20)
 GOOD = method("def good(self, n):\n    return n + 1")
 BAD = {
     "time": "def bad(self):\n    while True:\n        pass",
@@ -36,13 +36,13 @@ async def test_a_limit_kills_the_run_and_its_worker(limit: str, source: str) -> 
     """The error and the event name the limit, and the next run is served by a process that never met this one."""
     seen: list[Any] = []
     cell = Cell(1, QUICK, Events(lambda name, keys: seen.append((name, keys["selector"], keys["limit"]))))
-    assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+    assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     before = set(children())
     with pytest.raises(CellKilled) as raised:
         await outcome(cell, method(source), host=Answers({"log_": None}))
     assert raised.value.limit == limit
     assert seen == [("cell.kill", "bad", limit)]
-    assert (await outcome(cell, GOOD, Call({}, [2]))).result == 3
+    assert (await outcome(cell, GOOD, MethodCall({}, [2]))).result == 3
     if limit != "messages":  # counted by the kernel, between two turns of a worker that has been given back since
         assert not before & set(children())
     await cell.aclose()
@@ -73,9 +73,9 @@ def _running_worker(before: set[int]) -> int:
 @pytest.mark.parametrize(("blow", "limit"), [(signal.SIGKILL, "died"), (signal.SIGSTOP, "hang")])
 async def test_a_worker_that_dies_or_hangs_is_replaced(blow: signal.Signals, limit: str) -> None:
     """A process that is killed from outside, or stops in its tracks, fails its run alone."""
-    cell = Cell(1, Limits(seconds=20, turn_seconds=20, wall_seconds=0.5))
+    cell = Cell(1, CellLimits(seconds=20, turn_seconds=20, wall_seconds=0.5))
     before = set(children())
-    assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+    assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     worker = _running_worker(before)
     run = asyncio.create_task(outcome(cell, method(BAD["time"])))
     await asyncio.sleep(0.1)
@@ -83,7 +83,7 @@ async def test_a_worker_that_dies_or_hangs_is_replaced(blow: signal.Signals, lim
     with pytest.raises(CellKilled) as raised:
         await run
     assert raised.value.limit == limit
-    assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+    assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     assert worker not in children()
     await cell.aclose()
 
@@ -93,7 +93,7 @@ async def test_a_worker_that_dies_while_its_run_waits_is_a_death_like_any() -> N
     seen: list[Any] = []
     cell = Cell(1, events=Events(lambda name, keys: seen.append((name, keys["limit"]))))
     before = set(children())
-    assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+    assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     worker = _running_worker(before)
 
     async def blow() -> None:
@@ -103,7 +103,7 @@ async def test_a_worker_that_dies_while_its_run_waits_is_a_death_like_any() -> N
     with pytest.raises(CellKilled) as raised:
         await outcome(cell, method("def waits(self):\n    return self.blow_()"), host=Answers({"blow_": blow}))
     assert (raised.value.limit, seen) == ("died", [("cell.kill", "died")])
-    assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+    assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     await cell.aclose()
 
 
@@ -111,10 +111,10 @@ async def test_a_worker_that_died_idle_is_not_missed() -> None:
     """Whoever comes next gets another."""
     cell = Cell(1)
     before = set(children())
-    assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+    assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     os.kill(_running_worker(before), signal.SIGKILL)
     await asyncio.sleep(0.05)
-    assert (await outcome(cell, GOOD, Call({}, [2]))).result == 3
+    assert (await outcome(cell, GOOD, MethodCall({}, [2]))).result == 3
     await cell.aclose()
 
 
@@ -125,7 +125,7 @@ async def test_bad_methods_cost_the_good_nothing() -> None:
     runs: list[asyncio.Task[Any]] = []
     for n in range(60):
         program = bad[n // 4 % 5] if n % 4 == 0 else GOOD
-        arguments = Call({}, [] if n % 4 == 0 else [n])
+        arguments = MethodCall({}, [] if n % 4 == 0 else [n])
         runs.append(asyncio.create_task(outcome(cell, program, arguments, Answers({"log_": None}))))
     found = await asyncio.gather(*runs, return_exceptions=True)
     for n, each in enumerate(found):
@@ -139,12 +139,12 @@ async def test_bad_methods_cost_the_good_nothing() -> None:
 
 async def test_a_cancelled_run_loses_no_worker() -> None:
     """Cancelled while it computes, while it waits, and before it begins; the only worker serves on."""
-    cell = Cell(1, Limits(turn_seconds=20, seconds=20, wall_seconds=20))
+    cell = Cell(1, CellLimits(turn_seconds=20, seconds=20, wall_seconds=20))
     never = asyncio.Event()
     waits = method("async def ask(self):\n    return await self.infer_()")
     for _ in range(3):
         busy = asyncio.create_task(outcome(cell, method(BAD["time"])))
-        queued = asyncio.create_task(outcome(cell, GOOD, Call({}, [1])))
+        queued = asyncio.create_task(outcome(cell, GOOD, MethodCall({}, [1])))
         await asyncio.sleep(0.05)
         queued.cancel()
         busy.cancel()
@@ -157,7 +157,7 @@ async def test_a_cancelled_run_loses_no_worker() -> None:
         assert queued.cancelled()
         assert waiting.cancelled()
     async with asyncio.timeout(10):
-        assert (await outcome(cell, GOOD, Call({}, [1]))).result == 2
+        assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     await cell.aclose()
 
 
@@ -174,7 +174,7 @@ async def test_nothing_is_started_before_the_first_run(tmp_path: Path) -> None:
     await soon()
     assert not loaded
     assert set(children()) == before
-    await outcome(cell, GOOD, Call({}, [1]))
+    await outcome(cell, GOOD, MethodCall({}, [1]))
     assert loaded == ["loaded"]
     await cell.aclose()
     assert set(children()) == before
@@ -184,9 +184,9 @@ async def test_nothing_is_started_before_the_first_run(tmp_path: Path) -> None:
 async def test_a_closed_cell_runs_nothing() -> None:
     """Runs after the end, and those that were still queued, are told so."""
     cell = Cell(1, QUICK)
-    await outcome(cell, GOOD, Call({}, [1]))
+    await outcome(cell, GOOD, MethodCall({}, [1]))
     busy = asyncio.create_task(outcome(cell, method(BAD["time"])))
-    queued = asyncio.create_task(outcome(cell, GOOD, Call({}, [1])))
+    queued = asyncio.create_task(outcome(cell, GOOD, MethodCall({}, [1])))
     await asyncio.sleep(0.05)
     await cell.aclose()
     with pytest.raises(CellMissing):
@@ -194,7 +194,7 @@ async def test_a_closed_cell_runs_nothing() -> None:
     with pytest.raises(MethodFailed):
         await busy
     with pytest.raises(CellMissing, match="closed"):
-        await outcome(cell, GOOD, Call({}, [1]))
+        await outcome(cell, GOOD, MethodCall({}, [1]))
 
 
 def _no_bindings() -> ModuleType:
@@ -204,7 +204,7 @@ def _no_bindings() -> ModuleType:
 async def test_without_the_bindings_nothing_runs() -> None:
     """No fallback: the run fails with the remedy."""
     with pytest.raises(CellMissing, match="cannot be loaded"):
-        await outcome(Cell(1, load=_no_bindings), GOOD, Call({}, [1]))
+        await outcome(Cell(1, load=_no_bindings), GOOD, MethodCall({}, [1]))
 
 
 @pytest.mark.parametrize("text", [None, "", "#!/bin/sh\nexit 3\n", "#!/bin/sh\necho no\n"])
@@ -214,8 +214,8 @@ async def test_without_a_working_binary_nothing_runs(tmp_path: Path, text: str |
     if text is not None:
         binary.write_text(text, encoding="utf-8")
         binary.chmod(binary.stat().st_mode | (stat.S_IXUSR if text else 0))
-    cell = Cell(1, Limits(wall_seconds=1.0), binary=binary)
+    cell = Cell(1, CellLimits(wall_seconds=1.0), binary=binary)
     for _ in range(2):
         with pytest.raises(CellMissing):
-            await outcome(cell, GOOD, Call({}, [1]))
+            await outcome(cell, GOOD, MethodCall({}, [1]))
     await cell.aclose()

@@ -9,10 +9,10 @@ from tests.genesis.conftest import Edit
 from batos.codex import codex as codices
 from batos.codex import differences
 from batos.codex.codex import Codex
-from batos.codex.differences import Change, Summary, owners, unified
+from batos.codex.differences import Change, CodexDifferences, owners, unified
 
 
-def compared(codex: Codex, folder: Path, was: str = "default", now: str = "default") -> Summary:
+def compared(codex: Codex, folder: Path, was: str = "default", now: str = "default") -> CodexDifferences:
     """The shipped codex against what the folder has become."""
     return differences.summary(codex, codices.load(folder), was, now)
 
@@ -20,7 +20,7 @@ def compared(codex: Codex, folder: Path, was: str = "default", now: str = "defau
 def test_nothing_differs(codex: Codex, folder: Path, edit: Edit) -> None:
     """A comment changes no key, and nothing comes of it."""
     edit("robin.toml", "[options]", "# a remark\n[options]")
-    assert compared(codex, folder) == Summary()
+    assert compared(codex, folder) == CodexDifferences()
 
 
 def test_each_kind_of_change(codex: Codex, folder: Path, edit: Edit) -> None:

@@ -10,10 +10,10 @@ from tests.genesis.conftest import Edit
 from batos.codex import codex as codices
 from batos.codex import origins
 from batos.codex.codex import Codex
-from batos.codex.origins import Row, plain
+from batos.codex.origins import CodexRow, plain
 
 
-def laid(folder: Path, profile: str = "default") -> dict[str, Row]:
+def laid(folder: Path, profile: str = "default") -> dict[str, CodexRow]:
     """The rows of a codex by full name."""
     found, absent = codices.standing(folder)
     shipped = codices.parse(codices.shipped()).codex

@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.codex.lines import KeyLines
-from batos.codex.reader import Source
+from batos.codex.reader import TomlSource
 
 
 @given(st.text(alphabet="ab=[]\"'#\n.\\ ", max_size=60))
 def test_any_text_is_read(text: str) -> None:
     """Whatever is written, reading gives values or a fault with a line; nothing else is raised."""
-    source = Source("x.toml", text)
+    source = TomlSource("x.toml", text)
     assert all(fault.line is not None and fault.line >= 1 for fault in source.faults)
 
 
 def test_syntax_faults_have_a_line() -> None:
     """What is not TOML is told with its line."""
-    source = Source("x.toml", 'a = 1\nb = "no end\nc = 2\n')
+    source = TomlSource("x.toml", 'a = 1\nb = "no end\nc = 2\n')
     (fault,) = source.faults
     assert (fault.file, fault.line) == ("x.toml", 2)
     assert fault.remedy
@@ -27,14 +27,14 @@ def test_syntax_faults_have_a_line() -> None:
 
 def test_unclosed_text_at_the_end() -> None:
     """A fault that TOML sees only at the end of the file is told with the last line."""
-    source = Source("x.toml", 'a = 1\nb = """never closed\n\n')
+    source = TomlSource("x.toml", 'a = 1\nb = """never closed\n\n')
     assert source.faults[0].line == 2
     assert "never closed" in source.faults[0].message
 
 
 def test_types_are_checked() -> None:
     """Each way of taking a key refuses what is of another type, and says what it must be."""
-    source = Source("x.toml", 'text = 1\nflag = "yes"\ntexts = [1]\ntable = 2\ntables = {}\n')
+    source = TomlSource("x.toml", 'text = 1\nflag = "yes"\ntexts = [1]\ntable = 2\ntables = {}\n')
     top = source.top
     assert (top.text("text"), top.flag("flag", default=True), top.texts("texts")) == ("", True, ())
     assert top.table("table").names() == ()
@@ -46,7 +46,7 @@ def test_types_are_checked() -> None:
 
 def test_line_of_a_list_element() -> None:
     """A fault about one element of a list points at that element's line."""
-    source = Source("x.toml", 'words = [\n  "a",\n  "b",\n]\n')
+    source = TomlSource("x.toml", 'words = [\n  "a",\n  "b",\n]\n')
     source.top.fault("words", "b is wrong", "Remove it.", 1)
     assert source.faults[0].line == 3
 
@@ -70,14 +70,14 @@ def test_line_of_a_list_element() -> None:
 )
 def test_what_no_codex_has_is_refused(text: str, line: int) -> None:
     """Nesting, numbers and keys that would break what reads them are faults with a line, and are told at once."""
-    source = Source("x.toml", text)
+    source = TomlSource("x.toml", text)
     assert [fault.line for fault in source.faults] == [line]
     assert source.faults[0].remedy
 
 
 def test_what_a_codex_may_have_is_read() -> None:
     """The greatest number of TOML, dots in texts, and a few levels of lists are no faults."""
-    source = Source("x.toml", f"a = {2**63 - 1}\nb = '{'x.' * 99}'\nc.d.e = [[[[1.5e300]]]]\n# {'y.' * 99}\n")
+    source = TomlSource("x.toml", f"a = {2**63 - 1}\nb = '{'x.' * 99}'\nc.d.e = [[[[1.5e300]]]]\n# {'y.' * 99}\n")
     assert source.faults == []
     assert source.values["c"] == {"d": {"e": [[[[1.5e300]]]]}}
 

@@ -21,7 +21,7 @@ from batos.codex.codex import Codex
 from batos.errors import ModelMissing, OllamaError, RequestRejected, StreamCut
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import ChatRequest
-from batos.inference.ollama.catalogue import ModelCard, ModelRow, Progress, RunnerRow
+from batos.inference.ollama.catalogue import ModelCard, ModelRow, PullProgress, RunnerRow
 
 Edit = Callable[[str, str, str], int]
 
@@ -90,21 +90,21 @@ class HandDaemon:
         self.asked.append("list")
         return list(self.rows.values())
 
-    async def pull(self, model: str) -> AsyncGenerator[Progress, None]:
+    async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
         self.asked.append(f"pull {model}")
-        yield Progress("pulling manifest")
+        yield PullProgress("pulling manifest")
         if model in self.refused:
             raise self.refused[model]
         if model not in self.registry:
             raise RequestRejected("pull model manifest: file does not exist")
         size = self.registry[model]
-        yield Progress("pulling 0a0b", f"sha256:{model}", size, size // 2)
+        yield PullProgress("pulling 0a0b", f"sha256:{model}", size, size // 2)
         if self.cuts.get(model, 0):
             self.cuts[model] -= 1
             raise StreamCut("the stream ended")
-        yield Progress("pulling 0a0b", f"sha256:{model}", size, size)
+        yield PullProgress("pulling 0a0b", f"sha256:{model}", size, size)
         self.has(model, size)
-        yield Progress("success")
+        yield PullProgress("success")
 
     async def create(
         self,
@@ -114,18 +114,18 @@ class HandDaemon:
         system: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         adapters: Mapping[str, str] | None = None,
-    ) -> AsyncGenerator[Progress, None]:
+    ) -> AsyncGenerator[PullProgress, None]:
         self.asked.append(f"create {model}")
         if model in self.refused:
             raise self.refused[model]
         if model_names.with_tag(from_) not in self.rows:
             raise ModelMissing(from_)
         assert set((adapters or {}).values()) <= self.blobs, "a file that was not uploaded"
-        yield Progress("writing manifest")
+        yield PullProgress("writing manifest")
         if not self.forgets:
             self.has(model, self.rows[model_names.with_tag(from_)].size)
             self.made_of[model] = (from_, system, dict(parameters or {}))
-        yield Progress("success")
+        yield PullProgress("success")
 
     async def ps(self) -> Sequence[RunnerRow]:
         self.asked.append("ps")

@@ -18,7 +18,7 @@ from batos.codex.codex import Codex
 from batos.errors import AdapterError
 from batos.genesis import adapter_check
 from batos.genesis.adapters.folder import discover, in_use
-from batos.genesis.adapters.inventory import Adapter, Fault, Shelf
+from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInventory
 from batos.genesis.daemon_listing import Listed, look
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
@@ -41,7 +41,7 @@ class Here:
         """Put a file of the recordings into the folder."""
         gguf_adapter(self.folder / persona / as_, (MODELS / f"{name}.gguf").read_bytes())
 
-    async def planned(self, shelf: Shelf | None = None) -> Plan:
+    async def planned(self, shelf: AdapterInventory | None = None) -> Plan:
         return await plan(self.codex, "default", self.bridge, shelf or discover(self.folder))
 
     async def fused(self, todo: Plan) -> Plan:
@@ -182,8 +182,8 @@ async def test_a_daemon_that_takes_no_adapters_is_sent_none(here: Here, version:
     assert here.asked(before) == []
 
 
-def fault(name: str, what: str) -> Fault:
-    return Fault("ROBIN", name, what, f"Mend {name}.", f"{name}.gguf")
+def fault(name: str, what: str) -> AdapterFault:
+    return AdapterFault("ROBIN", name, what, f"Mend {name}.", f"{name}.gguf")
 
 
 def test_a_refusal_tells_everything() -> None:
@@ -196,7 +196,7 @@ def test_a_refusal_tells_everything() -> None:
     assert error.exit_code == 2
 
 
-def shelf_of(folder: Path, *places: str) -> Shelf:
+def shelf_of(folder: Path, *places: str) -> AdapterInventory:
     for place in places:
         gguf_adapter(folder / "adapters" / place)
     return discover(folder / "adapters")
@@ -244,7 +244,7 @@ def test_the_audit_hears_what_is_wrong(tmp_path: Path, codex: Codex) -> None:
 
 def test_nothing_is_said_where_nothing_is(codex: Codex) -> None:
     """Without adapters there are no findings about them."""
-    assert adapter_check.findings(Shelf(), {"ROBIN": None}, {}, codex) == []
+    assert adapter_check.findings(AdapterInventory(), {"ROBIN": None}, {}, codex) == []
 
 
 def test_the_same_adapter_for_all_costs_nothing(tmp_path: Path, codex: Codex) -> None:

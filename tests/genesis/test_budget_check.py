@@ -19,7 +19,7 @@ from batos.config import Settings
 from batos.errors import BudgetExceeded
 from batos.genesis import budget_check
 from batos.genesis.plan import Plan, plan
-from batos.genesis.provision import Progress
+from batos.genesis.provision import StepProgress
 from batos.inference.ollama.catalogue import ModelCard
 from batos.inference.vram.budget import GIB, STEP
 
@@ -144,16 +144,16 @@ async def test_a_pull_is_heeded(
     """What alone is more than is usable is refused when its size is told; not where only a part is wanted there."""
     if layers is not None:
         _set_layers(folder, layers)
-    told: list[Progress] = []
+    told: list[StepProgress] = []
     empty = HandDaemon()
     codex = await asyncio.to_thread(codices.load, folder)
     hear = budget_check.heeding(await plan(codex, "default", empty), settings(tmp_path, **given), told.append)
-    hear(Progress("pull all-minilm:latest", "pulling 0a0b", 1, 90 * GIB))
+    hear(StepProgress("pull all-minilm:latest", "pulling 0a0b", 1, 90 * GIB))
     if fits:
-        hear(Progress(f"pull {BASE}", "pulling 0a0b", 1, total))
+        hear(StepProgress(f"pull {BASE}", "pulling 0a0b", 1, total))
     else:
         with pytest.raises(BudgetExceeded, match="needs more than") as raised:
-            hear(Progress(f"pull {BASE}", "pulling 0a0b", 1, total))
+            hear(StepProgress(f"pull {BASE}", "pulling 0a0b", 1, total))
         assert f'profile = "small" ({SMALL}, to be pulled first)' in raised.value.remedy
     assert len(told) == 2
 

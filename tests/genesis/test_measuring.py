@@ -15,12 +15,12 @@ from batos.codex import model_names
 from batos.codex.codex import Codex
 from batos.errors import OllamaUnreachable
 from batos.genesis import measures, measuring
-from batos.genesis.adapters.inventory import Shelf
+from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.daemon_listing import look
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan, compare
-from batos.genesis.provision import Progress
-from batos.genesis.register import Known
+from batos.genesis.provision import StepProgress
+from batos.genesis.register import GenesisRecord
 from batos.image import roots
 from batos.inference.ollama.catalogue import ModelCard
 from batos.minds.context_building import ratio_of
@@ -44,12 +44,12 @@ async def planned(codex: Codex, daemon: HandDaemon, *models: str) -> Plan:
     """What is to be done where the daemon has these models."""
     for model in models:
         daemon.has(model_names.with_tag(model), 1_000)
-    return compare(codex, "default", await look(daemon), Shelf(), {}, Known())
+    return compare(codex, "default", await look(daemon), AdapterInventory(), {}, GenesisRecord())
 
 
 async def taken(plan: Plan, daemon: HandDaemon, known: dict[str, Measure] | None = None) -> tuple[Any, list[str]]:
     """What is measured, and what was told."""
-    told: list[Progress] = []
+    told: list[StepProgress] = []
     found = await measuring.take(plan, daemon, known or {}, told.append)
     return found, [f"{each.step}: {each.status}" for each in told]
 

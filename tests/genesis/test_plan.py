@@ -14,9 +14,9 @@ from tests.genesis.conftest import Edit, HandDaemon
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
 from batos.errors import OllamaUnfit
-from batos.genesis.adapters.inventory import Adapter, Shelf
+from batos.genesis.adapters.inventory import Adapter, AdapterInventory
 from batos.genesis.plan import Plan, plan, pruned
-from batos.genesis.register import Known, made_of
+from batos.genesis.register import GenesisRecord, made_of
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 
@@ -27,15 +27,15 @@ WISE = Adapter("ROBIN", "wise", "gguf", {"adapter.gguf": Path("wise.gguf")}, {"a
                8, 16.0, "llama", None, size=1_024)  # fmt: skip
 
 
-def remembering(found: Plan) -> Known:
+def remembering(found: Plan) -> GenesisRecord:
     """What an image knows that wrote down everything the daemon lists of this plan."""
     made = {name: made_of(recipe, row, "then") for name, recipe in found.recipes.items()
             if (row := found.listed.row(name)) is not None}  # fmt: skip
     labels = {adapter.label: adapter.digest for adapter in found.shelf.adapters}
-    return Known(found.codex.digest, found.profile, True, made, found.models, labels)
+    return GenesisRecord(found.codex.digest, found.profile, True, made, found.models, labels)
 
 
-async def complete(codex: Codex, daemon: HandDaemon, shelf: Shelf = Shelf()) -> Plan:  # noqa: B008  # a frozen value
+async def complete(codex: Codex, daemon: HandDaemon, shelf: AdapterInventory = AdapterInventory()) -> Plan:  # noqa: B008  # a frozen value
     """The daemon has everything that is wanted; the plan that says so."""
     daemon.has(BASE)
     daemon.has("all-minilm")
@@ -188,11 +188,11 @@ async def test_image_that_knows_everything(codex: Codex, daemon: HandDaemon) -> 
 async def test_image_that_knows_nothing(codex: Codex, daemon: HandDaemon) -> None:
     """Models that somebody else made under our names are made again, and the image is to be written."""
     await complete(codex, daemon)
-    found = await plan(codex, "default", daemon, known=Known())
+    found = await plan(codex, "default", daemon, known=GenesisRecord())
     assert [step.kind for step in found.steps] == ["create"] * 4 + ["graph"]
     assert "this image did not make it for ROBIN" in found.steps[0].reason
     assert found.steps[-1].reason == "nothing is in it yet"
-    found = await plan(codex, "default", daemon, known=Known(codex_digest=codex.digest))
+    found = await plan(codex, "default", daemon, known=GenesisRecord(codex_digest=codex.digest))
     assert found.steps[-1].reason == "its root is not complete and it does not know the personas' models"
 
 
@@ -247,7 +247,7 @@ async def test_base_that_was_renewed_and_deleted(codex: Codex, daemon: HandDaemo
 async def test_adapters_are_models_of_their_own(codex: Codex, daemon: HandDaemon) -> None:
     """Each adapter is sent once and makes a model beside the persona's plain one; the first is what it thinks with."""
     daemon.has(BASE)
-    found = await plan(codex, "default", daemon, Shelf((WARM, WISE)))
+    found = await plan(codex, "default", daemon, AdapterInventory((WARM, WISE)))
     uploads = [(step.name, step.size) for step in found.of_kind("upload")]
     assert uploads == [("robin/warm", 4_096), ("robin/wise", 1_024)]
     families = [step.label.partition(":")[0] for step in found.of_kind("create")]
@@ -261,18 +261,18 @@ async def test_adapters_are_models_of_their_own(codex: Codex, daemon: HandDaemon
 async def test_chosen_adapter(codex: Codex, daemon: HandDaemon, choice: str, family: str) -> None:
     """A persona thinks with the adapter that was chosen for it, or with its plain base; all are made all the same."""
     daemon.has(BASE)
-    found = await plan(codex, "default", daemon, Shelf((WARM, WISE)), {"ROBIN": choice})
+    found = await plan(codex, "default", daemon, AdapterInventory((WARM, WISE)), {"ROBIN": choice})
     assert found.models["ROBIN"].partition(":")[0] == family
     assert len(found.recipes) == 6
 
 
 async def test_adapter_of_another_content(codex: Codex, daemon: HandDaemon) -> None:
     """Another content under the same name is another model; the old one is stale, as is that of an adapter gone."""
-    before = await complete(codex, daemon, Shelf((WARM, WISE)))
+    before = await complete(codex, daemon, AdapterInventory((WARM, WISE)))
     known = remembering(before)
     other = Adapter(**{**{name: getattr(WARM, name) for name in Adapter.__slots__},
                        "digests": {"adapter.gguf": f"sha256:{'c' * 64}"}})  # fmt: skip
-    found = await plan(codex, "default", daemon, Shelf((other,)), known=known)
+    found = await plan(codex, "default", daemon, AdapterInventory((other,)), known=known)
     assert [step.kind for step in found.steps] == ["upload", "create", "graph"]
     assert "adapter is not what the model of ROBIN with the adapter warm was made of" in found.steps[1].reason
     assert set(found.stale) == {before.models["ROBIN"], *(name for name in before.recipes if "wise" in name)}

@@ -25,16 +25,16 @@ from batos.errors import (
 )
 from batos.genesis import advice
 from batos.genesis.adapters.folder import discover
-from batos.genesis.plan import Plan, Step, plan
-from batos.genesis.provision import PULL_ATTEMPTS, Progress, carry_out
-from batos.inference.ollama.catalogue import Progress as Said
+from batos.genesis.plan import Plan, PlanStep, plan
+from batos.genesis.provision import PULL_ATTEMPTS, StepProgress, carry_out
+from batos.inference.ollama.catalogue import PullProgress as Said
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 
 
-async def run(codex: Codex, daemon: HandDaemon) -> list[Progress]:
+async def run(codex: Codex, daemon: HandDaemon) -> list[StepProgress]:
     """Plan and carry out; the progress that was told."""
-    told: list[Progress] = []
+    told: list[StepProgress] = []
     after = await carry_out(await plan(codex, "default", daemon), daemon, told.append)
     assert after.satisfied
     return told
@@ -48,7 +48,7 @@ async def test_from_nothing(codex: Codex, daemon: HandDaemon) -> None:
     base, system, parameters = next(iter(made.values()))
     assert (base, system) == (BASE, codex.personas["ROBIN"].system)
     assert parameters == {"num_ctx": 4096, "num_predict": 1024, "temperature": 0.8, "top_p": 0.9}
-    assert Progress(f"pull {BASE}", "pulling 0a0b", 2450, 4900) in told
+    assert StepProgress(f"pull {BASE}", "pulling 0a0b", 2450, 4900) in told
 
 
 async def test_second_run_sends_nothing(codex: Codex, daemon: HandDaemon) -> None:
@@ -100,7 +100,7 @@ async def test_a_refusal_stops_all_pulls(codex: Codex) -> None:
             yield Said("pulling 0a0b", "sha256:0a0b", 4_900, 1)
             await asyncio.sleep(60)
 
-    def refuse(progress: Progress) -> None:
+    def refuse(progress: StepProgress) -> None:
         if progress.step == f"pull {BASE}" and progress.total:
             raise Refused("too large")
 
@@ -185,7 +185,7 @@ async def test_a_pull_whose_lines_tell_nothing_new_stands_still(codex: Codex) ->
     """The daemon goes on sending lines while no byte comes: after the patience the pull is cut and taken up again."""
     daemon = Scripted([Said("pulling manifest"), *[layer(1_000)] * 100], None)
     todo = await plan(codex, "default", daemon)
-    told: list[Progress] = []
+    told: list[StepProgress] = []
     await carry_out(todo, daemon, told.append, patience=0.1)
     assert any("stopped (Ollama gave nothing for 0.1 s" in each.status for each in told)
     assert daemon.asked.count(f"pull {BASE}") == 2
@@ -298,7 +298,7 @@ async def test_an_adapter_that_vanishes_is_told(codex: Codex, daemon: HandDaemon
 )
 def test_remedies_of_a_pull(codex: Codex, error: OllamaError, remedy: str) -> None:
     """Each failure of a pull names the step and says what to do about that very failure."""
-    told = advice.of_pull(error, Step("pull", BASE, ""), codex, "default")
+    told = advice.of_pull(error, PlanStep("pull", BASE, ""), codex, "default")
     assert str(told).startswith(f"pull {BASE}: ")
     assert remedy in told.remedy
 

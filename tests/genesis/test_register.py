@@ -12,16 +12,16 @@ from ZODB.Connection import Connection
 from batos.codex.codex import Codex
 from batos.genesis import graph, register
 from batos.genesis.modelfile import Recipe
-from batos.genesis.register import Known, Made
+from batos.genesis.register import GenesisRecord, MadeModel
 from batos.image import roots
 from batos.image.roots import Root, root_of
 from batos.inference.ollama.catalogue import ModelRow
 
-MADE = Made("ROBIN", "d" * 64, "llama3.1:8b", "b" * 64, "e" * 64, None, "monday")
+MADE = MadeModel("ROBIN", "d" * 64, "llama3.1:8b", "b" * 64, "e" * 64, None, "monday")
 
 digests = st.text("0123456789abcdef", min_size=64, max_size=64)
 entries = st.builds(
-    Made,
+    MadeModel,
     persona=st.sampled_from(["ROBIN", "BRICK"]),
     digest=digests,
     base=st.just("llama3.1:8b"),
@@ -39,7 +39,7 @@ def rooted() -> Root:
 
 
 @given(first=ledgers, second=ledgers)
-def test_what_is_written_is_known(first: dict[str, Made], second: dict[str, Made]) -> None:
+def test_what_is_written_is_known(first: dict[str, MadeModel], second: dict[str, MadeModel]) -> None:
     """After any two writings the second is known, whole; written again it changes nothing."""
     root = rooted()
     register.record(root, first)
@@ -74,7 +74,7 @@ def test_what_an_older_version_wrote_is_not_known() -> None:
 
 def test_an_image_before_its_genesis(connection: Connection) -> None:
     """It knows nothing, and reading it writes nothing."""
-    assert register.known(root_of(connection)) == Known()
+    assert register.known(root_of(connection)) == GenesisRecord()
     assert register.last_audit(root_of(connection)) is None
     assert not connection._registered_objects
 
@@ -99,5 +99,5 @@ def test_of_a_recipe() -> None:
 
 def test_trusting() -> None:
     """What this very run has made is believed beside what was known."""
-    known = Known(models={"a": MADE}).trusting({"b": MADE})
+    known = GenesisRecord(models={"a": MADE}).trusting({"b": MADE})
     assert known.models == {"a": MADE, "b": MADE}

@@ -10,7 +10,7 @@ import pytest
 from batos.codex.codex import Codex
 from batos.errors import OllamaError, OllamaUnreachable
 from batos.genesis.plan import Plan, plan
-from batos.genesis.provision import Progress, carry_out
+from batos.genesis.provision import StepProgress, carry_out
 from batos.inference.ollama.bridge import Bridge
 from ollama_emulator.emulator import Emulator, Options
 
@@ -23,7 +23,7 @@ async def emulator() -> AsyncIterator[tuple[Emulator, Bridge]]:
         yield emulated, bridge
 
 
-async def run(codex: Codex, bridge: Bridge, told: list[Progress] | None = None) -> Plan:
+async def run(codex: Codex, bridge: Bridge, told: list[StepProgress] | None = None) -> Plan:
     """Plan and carry out once."""
     return await carry_out(await plan(codex, "default", bridge), bridge, (told if told is not None else []).append)
 
@@ -31,7 +31,7 @@ async def run(codex: Codex, bridge: Bridge, told: list[Progress] | None = None) 
 async def test_from_nothing(codex: Codex, emulator: tuple[Emulator, Bridge]) -> None:
     """An empty daemon is given the base, the embedder and four models that have their persona's text and parameters."""
     _, bridge = emulator
-    told: list[Progress] = []
+    told: list[StepProgress] = []
     after = await run(codex, bridge, told)
     assert after.satisfied
     assert not after.steps

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from batos.guardian.verdict import UNLISTABLE, Fault, SlotUse, Verdict
+from batos.guardian.verdict import UNLISTABLE, SlotUse, SourceFault, Verdict
 
 
 def verdict(*rules: str) -> Verdict:
-    faults = tuple(Fault(1, 2, rule, "why", "remedy") for rule in rules)
+    faults = tuple(SourceFault(1, 2, rule, "why", "remedy") for rule in rules)
     return Verdict(not faults, faults, "p", "d", "go_", "self", slots=SlotUse(reads=frozenset({"b", "a"})))
 
 
@@ -31,6 +31,6 @@ def test_what_cannot_be_listed_is_said(rule: str) -> None:
 
 def test_a_fault_is_told_in_one_line() -> None:
     """In words a fault names its place, its rule, why, and what to write."""
-    assert str(Fault(3, 4, "name", "it is hidden", "write another")) == (
+    assert str(SourceFault(3, 4, "name", "it is hidden", "write another")) == (
         "line 3, column 4 [name]: it is hidden; write another"
     )

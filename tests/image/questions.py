@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.image.installing import candidate
 
-from batos.image.approvals import Question
+from batos.image.approvals import ApprovalQuestion
 from batos.image.candidates import Candidate
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
@@ -20,6 +20,6 @@ def made(holder: UvmObject | str, selector: str, intent: Intent, source: str, **
     return candidate(holder, selector, intent, source, **{"mutants": {"made": 4, "killed": 3}, **also})
 
 
-def asking(asked: Candidate, mission: str | None = None, name: str = NAME, at: str = AT) -> Question:
+def asking(asked: Candidate, mission: str | None = None, name: str = NAME, at: str = AT) -> ApprovalQuestion:
     """The question about a candidate, open for a week."""
-    return Question(name, asked, at, UNTIL, mission)
+    return ApprovalQuestion(name, asked, at, UNTIL, mission)

@@ -22,7 +22,7 @@ from batos.client.wire.verb_shapes import Approvals
 from batos.errors import NotFound, Refused
 from batos.guardian.policy import SHIPPED
 from batos.image import approvals, methods, roots
-from batos.image.approvals import Answer
+from batos.image.approvals import ApprovalState
 from batos.image.classes import class_factory
 from batos.image.records import Approval, ApprovalWord
 from batos.image.roots import root_of
@@ -63,12 +63,12 @@ def candidate(source: str = SOURCE, selector: str = "say_", **also: Any) -> Any:
     return made("traits_obj", selector, wish() if selector == "say_" else Intent("ask why"), source, **also)
 
 
-def ask(root: Any, source: str = SOURCE, mission: str | None = None, name: str = NAME, at: str = AT) -> Answer:
+def ask(root: Any, source: str = SOURCE, mission: str | None = None, name: str = NAME, at: str = AT) -> ApprovalState:
     """A question about a source for `say_`."""
     return approvals.ask(root, asking(candidate(source), mission, name, at))
 
 
-def approved(root: Any, name: str = NAME, at: str = LATER) -> Answer:
+def approved(root: Any, name: str = NAME, at: str = LATER) -> ApprovalState:
     """A yes, from Ada."""
     found = approvals.approve(root, name, "ada", at)
     assert found is not None

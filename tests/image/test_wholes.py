@@ -120,7 +120,7 @@ def test_one_yes_is_for_all(root: Any) -> None:
     """A person is asked once; who approved it stands in the provenance of each method."""
     made = both(root)
     external = tuple(replace(each, provenance=provenance(trust="external")) for each in made.methods)
-    asked = approvals.ask(root, approvals.Question("a-1", replace(made, methods=external), AT, "2027", "m-1"))
+    asked = approvals.ask(root, approvals.ApprovalQuestion("a-1", replace(made, methods=external), AT, "2027", "m-1"))
     assert (asked.word, asked.object, asked.selector) == ("asked", roots.TOOLS, NAME)
     assert untouched(root)
     answer = approvals.approve(root, "a-1", "ada", AT)
@@ -133,7 +133,7 @@ def test_one_yes_is_for_all(root: Any) -> None:
 
 def test_a_yes_that_comes_too_late_makes_nothing(root: Any) -> None:
     """The API is another by now: what was asked about is outdated."""
-    approvals.ask(root, approvals.Question("a-1", both(root), AT, "2027"))
+    approvals.ask(root, approvals.ApprovalQuestion("a-1", both(root), AT, "2027"))
     tools.declare(root, {NAME: f"{API}\nBoth are quick."}, lambda holder, slot, intent: 0)
     answer = approvals.approve(root, "a-1", "ada", AT)
     assert answer is not None

@@ -17,13 +17,13 @@ from batos.concurrency.commit_thread import CommitThread
 from batos.events import Events
 from batos.image.classes import class_factory
 from batos.image.writer import Writer
-from batos.inference.cost import Limits
+from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal, JournalRoot, Record
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Session, Step
 
 DIGEST = "d" * 64
-PLENTY = Limits(calls=1000, tokens=1_000_000, seconds=600.0)
+PLENTY = SpendingLimits(calls=1000, tokens=1_000_000, seconds=600.0)
 
 
 def asked(question: str = "Why?", **changes: Any) -> ChatRequest:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from tests.inference.rawserver import CLOSE, END, HOLD, Script, Step, chunk, exchanges, recorded, reply
 
 from batos.errors import UsageError
-from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest, Progress
+from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest, PullProgress
 from batos.inference.ollama.chat import checked_model
 
 Kind: TypeAlias = Literal[
@@ -156,7 +156,7 @@ async def meet(exchange: Exchange, bridge: Bridge, file: Path) -> Met:
     return Met(await _CALLS[exchange.kind](exchange, bridge, file))
 
 
-async def _steps(steps: Any) -> list[Progress]:
+async def _steps(steps: Any) -> list[PullProgress]:
     async with aclosing(steps):
         return [step async for step in steps]
 

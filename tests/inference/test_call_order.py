@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from batos.inference.call_order import ALL, Turns, common
+from batos.inference.call_order import ALL, CallOrder, common
 
 texts = some.lists(some.sampled_from(["a", "b", "shared prefix", "shared preface", ""]), min_size=1, max_size=4)
 
@@ -19,7 +19,7 @@ def said(*contents: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": content} for content in contents]
 
 
-async def order(turns: Turns, prompts: Sequence[Sequence[str]]) -> list[int]:
+async def order(turns: CallOrder, prompts: Sequence[Sequence[str]]) -> list[int]:
     """In which order calls that come together have their turns; each lasts until the loop has been round."""
     had: list[int] = []
 
@@ -37,17 +37,17 @@ async def order(turns: Turns, prompts: Sequence[Sequence[str]]) -> list[int]:
 async def test_the_next_is_the_one_that_shares_most_with_the_last() -> None:
     """Calls of two voices that come mixed up are made voice by voice; the first that came begins."""
     prompts = [("all", "robin 1"), ("all", "brick 1"), ("all", "robin 2"), ("all", "brick 2"), ("all", "robin 1, more")]
-    assert await order(Turns(1), prompts) == [0, 4, 2, 1, 3]
+    assert await order(CallOrder(1), prompts) == [0, 4, 2, 1, 3]
 
 
 async def test_among_equals_the_first_that_came_is_next() -> None:
     """Nothing in common with the last, or as much: they go in the order in which they came."""
-    assert await order(Turns(1), [("x",), ("a",), ("b",), ("c",)]) == [0, 1, 2, 3]
+    assert await order(CallOrder(1), [("x",), ("a",), ("b",), ("c",)]) == [0, 1, 2, 3]
 
 
 async def test_many_at_once_nobody_waits() -> None:
     """As many calls as are allowed begin in the order in which they come."""
-    assert await order(Turns(ALL), [(str(number),) for number in range(9)]) == list(range(9))
+    assert await order(CallOrder(ALL), [(str(number),) for number in range(9)]) == list(range(9))
 
 
 @given(prompts=some.lists(texts, max_size=9), many=some.integers(1, 4))
@@ -55,7 +55,7 @@ def test_everybody_has_one_turn_and_no_more_than_allowed_at_once(prompts: list[l
     """Whatever is asked: each call has its turn, never more than `many` at a time, and the same again the next time."""
 
     async def crowd() -> tuple[list[int], int]:
-        turns, had, most = Turns(many), [], 0
+        turns, had, most = CallOrder(many), [], 0
 
         async def call(number: int) -> None:
             nonlocal most
@@ -83,7 +83,7 @@ def test_who_gives_up_leaves_no_turn_behind(cancelled: set[int], failing: set[in
     """Calls that are cancelled while they wait or while they last, or fail, keep nobody else from a turn."""
 
     async def crowd() -> None:
-        turns, had = Turns(many), []
+        turns, had = CallOrder(many), []
 
         async def call(number: int) -> None:
             async with turns.turn(said(str(number))):
@@ -106,7 +106,7 @@ def test_who_gives_up_leaves_no_turn_behind(cancelled: set[int], failing: set[in
 
 async def test_a_call_that_is_cancelled_as_its_turn_comes_hands_it_on() -> None:
     """The turn was given and the task cancelled in the same round of the loop: the next has it."""
-    turns, had = Turns(1), []
+    turns, had = CallOrder(1), []
 
     async def call(name: str) -> None:
         async with turns.turn(said(name)):

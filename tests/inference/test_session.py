@@ -14,8 +14,8 @@ from tests.inference.counted import DIGEST, CountedBridge, Desk, asked, desk, id
 from batos.errors import BatosError, ContextOverflow, ModelMissing, OllamaBusy, Refused, RunnerDied, TimedOut
 from batos.events import Events
 from batos.image.transactions import snapshot
-from batos.inference.call_order import Turns
-from batos.inference.cost import Limits
+from batos.inference.call_order import CallOrder
+from batos.inference.cost import SpendingLimits
 from batos.inference.journal import MISSIONS
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session
@@ -74,11 +74,11 @@ async def test_another_path_is_another_call() -> None:
 @pytest.mark.parametrize(
     ("limits", "field"),
     [
-        (Limits(calls=2, tokens=10**6, seconds=60.0), "budget.calls"),
-        (Limits(calls=99, tokens=28, seconds=60.0), "budget.tokens"),
+        (SpendingLimits(calls=2, tokens=10**6, seconds=60.0), "budget.calls"),
+        (SpendingLimits(calls=99, tokens=28, seconds=60.0), "budget.tokens"),
     ],
 )
-async def test_a_budget_that_is_spent_refuses(limits: Limits, field: str) -> None:
+async def test_a_budget_that_is_spent_refuses(limits: SpendingLimits, field: str) -> None:
     """After two calls of 14 tokens the third is refused and names what is spent; what was paid is still served."""
     async with desk() as at:
         session = at.session(CountedBridge(), limits=limits)
@@ -99,14 +99,16 @@ async def test_what_certainly_cannot_be_paid_or_held_is_not_sent() -> None:
     async with desk() as at:
         bridge, roomy = CountedBridge(), {"num_ctx": 1280, "num_predict": 64}
         with pytest.raises(Refused, match="at least 1015 tokens") as refused:
-            await at.session(bridge, limits=Limits(9, 1000, 60.0)).think(asked("w" * 20_000, options=roomy), step())
+            await at.session(bridge, limits=SpendingLimits(9, 1000, 60.0)).think(
+                asked("w" * 20_000, options=roomy), step()
+            )
         assert refused.value.field == "budget.tokens"
         with pytest.raises(ContextOverflow, match="at least 1015 tokens") as over:
             await at.session(bridge).think(asked("w" * 20_000, options={"num_ctx": 1014, "num_predict": 64}), step())
         assert over.value.window == 1014
         assert not bridge.begun
         assert at.records() == []
-        await at.session(bridge, limits=Limits(9, 1015, 60.0)).think(asked("w" * 20_000, options=roomy), step())
+        await at.session(bridge, limits=SpendingLimits(9, 1015, 60.0)).think(asked("w" * 20_000, options=roomy), step())
         assert sum(bridge.begun.values()) == 1
 
 
@@ -115,7 +117,7 @@ async def test_a_mission_whose_time_is_over_makes_no_call() -> None:
     now = [0.0]
     async with desk() as at:
         bridge = CountedBridge()
-        session = at.session(bridge, limits=Limits(9, 9_999, 30.0), ticks=lambda: now[0])
+        session = at.session(bridge, limits=SpendingLimits(9, 9_999, 30.0), ticks=lambda: now[0])
         await session.think(asked("1"), step())
         now[0] = 30.0
         with pytest.raises(TimedOut, match="30 seconds") as over:
@@ -128,7 +130,7 @@ async def test_a_call_is_stopped_when_the_time_is_over() -> None:
     """A call under way ends with the mission's time; what came of it is kept."""
     async with desk() as at:
         bridge = CountedBridge(gate=asyncio.Event())
-        session = at.session(bridge, limits=Limits(9, 9_999, 0.05))
+        session = at.session(bridge, limits=SpendingLimits(9, 9_999, 0.05))
         with pytest.raises(TimedOut):
             await session.think(asked(), step())
         (record,) = at.records()
@@ -448,7 +450,7 @@ async def test_calls_take_turns_as_the_session_is_told() -> None:
     """With one turn the second call is sent when the first is answered and kept; what the journal has needs none."""
     async with desk() as at:
         bridge = CountedBridge(gate=asyncio.Event())
-        session = at.session(bridge, turns=Turns(1))
+        session = at.session(bridge, turns=CallOrder(1))
         both = [asyncio.create_task(session.think(asked(each), step(each))) for each in ("1", "2")]
         await until(lambda: sum(bridge.begun.values()) == 1)
         for _ in range(20):
@@ -466,7 +468,7 @@ async def test_a_call_whose_turn_comes_too_late_is_not_made() -> None:
     """While it waited another spent the budget: it is refused and costs nothing."""
     async with desk() as at:
         bridge = CountedBridge()
-        session = at.session(bridge, turns=Turns(1), limits=Limits(1, 9_999, 60.0))
+        session = at.session(bridge, turns=CallOrder(1), limits=SpendingLimits(1, 9_999, 60.0))
         first, second = await asyncio.gather(
             *(session.think(asked(each), step(each)) for each in ("1", "2")), return_exceptions=True
         )

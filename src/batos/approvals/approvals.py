@@ -17,7 +17,7 @@ from batos.concurrency.alarms import Alarms
 from batos.errors import BatosError, Refused
 from batos.events import Events
 from batos.image import approvals
-from batos.image.approvals import Answer, Question
+from batos.image.approvals import ApprovalQuestion, ApprovalState
 from batos.image.candidates import Candidate
 from batos.image.ids import approval_id, iso
 from batos.image.image import LivingImage
@@ -39,7 +39,7 @@ class Answered:
     of them.
     """
 
-    answers: tuple[Answer, ...]
+    answers: tuple[ApprovalState, ...]
     woken: tuple[str, ...]
 
 
@@ -96,7 +96,7 @@ class Approvals:
         object.
         """
         now = self._clock()
-        question = Question(approval_id(now), candidate, iso(now), iso(now + self._period), mission)
+        question = ApprovalQuestion(approval_id(now), candidate, iso(now), iso(now + self._period), mission)
         answer = await self._image.writer.apply(lambda root: approvals.ask(root, question))
         if answer.changed:
             self._alarms.set(answer.name, answer.until)
@@ -164,7 +164,7 @@ class Approvals:
                 if approvals.named(root, name) is None:
                     raise no_such(name)
 
-    async def _answer(self, changes: Sequence[Callable[[Any], Answer | None]]) -> Answered:
+    async def _answer(self, changes: Sequence[Callable[[Any], ApprovalState | None]]) -> Answered:
         """Write answers down, tell them, and wake who waited; done to its end also when who answers is gone."""
         given = await asyncio.gather(*(self._image.writer.apply(change) for change in changes))
         answers = tuple(answer for answer in given if answer is not None)
@@ -183,7 +183,7 @@ class Approvals:
                 await self._settle(answer)
         return Answered(answers, tuple(woken))
 
-    async def _settle(self, answer: Answer) -> None:
+    async def _settle(self, answer: ApprovalState) -> None:
         try:
             await self.settle(answer.object, answer.selector)
         except BatosError as error:  # it is installed all the same, and the next one settles this too
@@ -202,7 +202,7 @@ class Approvals:
             _log.warning("approval.unsettled", approval=name, reason=str(error))
 
 
-def _id_of(answer: Answer) -> str:
+def _id_of(answer: ApprovalState) -> str:
     if answer.word in ("asked", "approved"):
         return answer.name
     raise why_not(answer)

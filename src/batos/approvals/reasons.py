@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from batos.errors import ApprovalNeeded, GenerationFailed, NotFound, Refused
-from batos.image.approvals import Answer
+from batos.image.approvals import ApprovalState
 
 
 def needed(names: Sequence[str], what: str) -> ApprovalNeeded:
@@ -28,7 +28,7 @@ def joined(reasons: Sequence[ApprovalNeeded]) -> ApprovalNeeded:
     return reasons[0] if len(set(names)) == 1 else needed(names, f"what {len(set(names))} parts were to run")
 
 
-def why_not(answer: Answer) -> GenerationFailed:
+def why_not(answer: ApprovalState) -> GenerationFailed:
     """Return the error with which a part fails whose method may not run."""
     what = f"the method that was made for {answer.object}.{answer.selector}"
     if answer.word == "rejected":
@@ -42,7 +42,7 @@ def why_not(answer: Answer) -> GenerationFailed:
     )
 
 
-def refusal(answer: Answer) -> Refused:
+def refusal(answer: ApprovalState) -> Refused:
     """Return the error for an answer that came too late."""
     said = {
         "approved": f"was approved by {answer.by} and is installed as revision {answer.revision}",

@@ -9,17 +9,17 @@ from pathlib import Path
 from types import ModuleType
 
 from batos.cell.host import Host, Writes
-from batos.cell.limits import Limits
+from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.running import Run
 from batos.cell.values import Value
-from batos.cell.worker_pool import Workers, interpreter
+from batos.cell.worker_pool import WorkerPool, interpreter
 from batos.errors import CellKilled, CovenantViolation
 from batos.events import Events
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MethodCall:
     """A call of a method: the slots of the receiver that it names, the arguments, and the values of clock and random
     seed.
     """
@@ -51,17 +51,17 @@ class Cell:
     def __init__(
         self,
         workers: int = 2,
-        limits: Limits | None = None,
+        limits: CellLimits | None = None,
         events: Events | None = None,
         *,
         binary: Path | None = None,
         load: Callable[[], ModuleType] = interpreter,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or CellLimits()
         self._events = events or Events()
-        self._workers = Workers(workers, self._limits, binary=binary, load=load)
+        self._workers = WorkerPool(workers, self._limits, binary=binary, load=load)
 
-    async def run(self, program: Program, call: Call, host: Host) -> Outcome:
+    async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
         """Run a method: MethodFailed when it raises or gives no plain data, CovenantViolation when it wrote without
         the marker, CellKilled over a limit, CellMissing without an interpreter; whatever `host` raises.
         """

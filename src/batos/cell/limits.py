@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CellLimits:
     """Bounds of one run. Time is that of the method itself: what it waits for (a message, inference) is not counted."""
 
     memory: int = 64 << 20  # bytes of the interpreter's heap ("memory")

@@ -12,7 +12,7 @@ from batos.cell.library.reading import SERVED, library
 from batos.cell.lowering.decimals import lower_decimals
 from batos.cell.lowering.generators import lower_generators
 from batos.cell.lowering.lowered_names import MARKER, OURS, Names, refused, slot_allowed, survey
-from batos.cell.lowering.statements import Statements
+from batos.cell.lowering.statements import StatementLowering
 from batos.cell.lowering.waiting import LATER, lower_waiting
 from batos.cell.prelude import BUILTINS, Around, epilogue, prelude, short
 from batos.errors import MethodFailed
@@ -96,7 +96,7 @@ def _prepared(source: str, reads: frozenset[str], changes: frozenset[str], selec
         method = _method(tree, selector)
         name, is_async = method.name, isinstance(method, ast.AsyncFunctionDef)
         method.name = OURS + "method"
-        statements = Statements(names, method.args.args[0].arg, SERVED)
+        statements = StatementLowering(names, method.args.args[0].arg, SERVED)
         tree = lower_decimals(tree, names)
         tree = lower_generators(tree) if names.yields else tree
         tree = lower_waiting(tree, names) if names.awaits else tree
@@ -176,7 +176,7 @@ def _blocks(node: ast.AST, part: str) -> list[ast.AST]:
 
 
 def _around(
-    tree: ast.Module, names: Names, statements: Statements, *, view: frozenset[str], changes: frozenset[str]
+    tree: ast.Module, names: Names, statements: StatementLowering, *, view: frozenset[str], changes: frozenset[str]
 ) -> Around:
     attributes = frozenset(node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute))
     later = frozenset(each.removeprefix(LATER) for each in attributes if each.startswith(LATER))

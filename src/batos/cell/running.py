@@ -10,23 +10,23 @@ from typing import Any, Final
 
 from batos.cell.dumps import Dump
 from batos.cell.host import Host, Sent, Writes
-from batos.cell.limits import Limits
+from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Value
-from batos.cell.worker_pool import Workers
-from batos.cell.worker_turns import Asked, Turn, Turns, opening, pending
+from batos.cell.worker_pool import WorkerPool
+from batos.cell.worker_turns import HostCall, WorkerTurn, WorkerTurns, opening, pending
 from batos.errors import CellKilled, MethodFailed
 
 
 @dataclass(slots=True)
-class _Line:
+class _CallQueue:
     """A run and the runs that its messages bring about: how deep this one is, and what all of them have sent."""
 
     depth: int = 0
     sent: list[int] = field(default_factory=lambda: [0])
 
 
-_LINE: ContextVar[_Line] = ContextVar("batos_cell_line")
+_LINE: ContextVar[_CallQueue] = ContextVar("batos_cell_line")
 
 #: Turns of the event loop that an answer may take while the worker is kept for it: dumping costs more than that.
 _PATIENCE: Final = 6
@@ -36,7 +36,7 @@ class Run:
     """A method under way. After `go` its attributes say what came of it."""
 
     def __init__(
-        self, workers: Workers, program: Program, limits: Limits, host: Host, policy: Mapping[str, Any]
+        self, workers: WorkerPool, program: Program, limits: CellLimits, host: Host, policy: Mapping[str, Any]
     ) -> None:
         self._workers = workers
         self._program = program
@@ -44,8 +44,8 @@ class Run:
         self._host = host
         self._policy = policy
         self._view: Mapping[str, Value] = {}  # what the receiver was when last looked at
-        self._line = _Line()
-        self._turns: Turns | None = None  # while a worker is held
+        self._line = _CallQueue()
+        self._turns: WorkerTurns | None = None  # while a worker is held
         self._tasks: dict[int, asyncio.Task[Sent]] = {}
         self.result: Value = None
         self.writes = Writes()
@@ -58,7 +58,7 @@ class Run:
         """Run to the end."""
         self._view = {name: value for name, value in view.items() if name in self._program.view}
         above = _LINE.get(None)
-        self._line = _Line(above.depth + 1, above.sent) if above is not None else _Line()
+        self._line = _CallQueue(above.depth + 1, above.sent) if above is not None else _CallQueue()
         if self._line.depth > self._limits.nesting:
             raise CellKilled(f"{self._program.selector} is {self._line.depth} messages deep", "nesting")
         token = _LINE.set(self._line)  # what the host does for this run, it does in this context
@@ -73,12 +73,12 @@ class Run:
         self.result = turn.result
         self.writes = pending(turn.slots, turn.marked, self._view, self._program)
 
-    async def _begin(self, args: list[Value], kwargs: dict[str, Value]) -> Turn:
+    async def _begin(self, args: list[Value], kwargs: dict[str, Value]) -> WorkerTurn:
         turns = await self._take()
         view, program, limits = self._view, self._program, self._limits
         return self._count(await self._work(turns, lambda: turns.start(opening(program, view, args, kwargs, limits))))
 
-    async def _on(self, turn: Turn) -> Turn:
+    async def _on(self, turn: WorkerTurn) -> WorkerTurn:
         """Ask the host what the method asked, and go on with what has been answered."""
         for asked in turn.asked:
             self._tasks[asked.number] = asyncio.create_task(self._ask(asked))
@@ -112,7 +112,7 @@ class Run:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         return dump
 
-    async def _ask(self, asked: Asked) -> Sent:
+    async def _ask(self, asked: HostCall) -> Sent:
         if asked.reads and asked.to is not None:
             return await self._host.read(asked.to, asked.selector)
         writes = pending(asked.slots, asked.marked, self._view, self._program)
@@ -131,7 +131,7 @@ class Run:
             raise MethodFailed(f"{', '.join(sorted(lost))} went while {self._program.selector} waited")
         self._view = fresh
 
-    def _count(self, turn: Turn) -> Turn:
+    def _count(self, turn: WorkerTurn) -> WorkerTurn:
         self.seconds += turn.seconds
         self.cpu += turn.cpu
         self.printed += turn.printed
@@ -148,12 +148,12 @@ class Run:
             raise CellKilled(f"{self._program.selector} printed more than {self._limits.output} characters", "output")
         return turn
 
-    async def _take(self) -> Turns:
+    async def _take(self) -> WorkerTurns:
         worker = await self._workers.take(self._policy)
-        self._turns = Turns(worker, self._program, self._limits, self._limits.messages - self.sends)
+        self._turns = WorkerTurns(worker, self._program, self._limits, self._limits.messages - self.sends)
         return self._turns
 
-    async def _work(self, turns: Turns, function: Any) -> Any:
+    async def _work(self, turns: WorkerTurns, function: Any) -> Any:
         """Run a function in the worker. If it fails the worker goes back to the pool and this run has none."""
         self._turns = None
         found = await self._workers.work(turns.worker, function)

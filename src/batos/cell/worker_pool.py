@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from batos.cell.dumps import Dumps
-from batos.cell.limits import Limits
+from batos.cell.limits import CellLimits
 from batos.errors import CellKilled, CellMissing
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def interpreter() -> ModuleType:
 class Worker:
     """A worker process lent to one run for one or more turns. Its work is done in threads."""
 
-    def __init__(self, pool: monty.Monty, kinds: ModuleType, limits: Limits, policy: Mapping[str, Any]) -> None:
+    def __init__(self, pool: monty.Monty, kinds: ModuleType, limits: CellLimits, policy: Mapping[str, Any]) -> None:
         self.kinds = kinds
         self.session: monty.MontySession
         self.collected: monty.CollectString = kinds.CollectString(limits.output)
@@ -105,7 +105,7 @@ def _policy(policy: Mapping[str, Any]) -> monty.OSPolicy:
     return cast("monty.OSPolicy", dict(policy))
 
 
-def _limits(limits: Limits) -> monty.ResourceLimits:
+def _limits(limits: CellLimits) -> monty.ResourceLimits:
     return {
         "max_memory": limits.memory,
         "max_feed_duration_secs": limits.seconds,
@@ -117,13 +117,13 @@ def _limits(limits: Limits) -> monty.ResourceLimits:
     }
 
 
-class Workers:
+class WorkerPool:
     """At most `count` processes, started when the first is needed. All methods are for the event loop."""
 
     def __init__(
         self,
         count: int,
-        limits: Limits,
+        limits: CellLimits,
         *,
         binary: Path | None = None,
         load: Callable[[], ModuleType] = interpreter,

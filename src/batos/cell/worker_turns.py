@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from batos.cell.dumps import Dump, Dumps
 from batos.cell.host import Sent, Writes
-from batos.cell.limits import Limits
+from batos.cell.limits import CellLimits
 from batos.cell.lowering.lowered_names import selector_allowed, slot_allowed
 from batos.cell.prelude import LATER_CALL, NOW, READ, SELF
 from batos.cell.program import Code, Program
@@ -35,7 +35,7 @@ class _NotPlainYet(MethodFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HostCall:
     """A call of the host: a message, or a read of another object (then the selector is the slot's name)."""
 
     number: int  # of the call in the interpreter
@@ -50,10 +50,10 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Turn:
+class WorkerTurn:
     """The result of a turn: done with a result, or waiting for the call `now`, or for any call in `pending`."""
 
-    asked: list[Asked] = field(default_factory=list)  # new in this turn
+    asked: list[HostCall] = field(default_factory=list)  # new in this turn
     now: int | None = None
     pending: frozenset[int] = frozenset()
     done: bool = False
@@ -66,17 +66,17 @@ class Turn:
 
 
 @dataclass(slots=True)
-class Turns:
+class WorkerTurns:
     """The turns of one run in one worker; every method runs in a thread."""
 
     worker: Worker
     program: Program
-    limits: Limits
+    limits: CellLimits
     room: int  # messages that it may still send
     _snapshot: Any = None
     _lines: tuple[int, ...] = ()
 
-    def start(self, text: str) -> Turn:
+    def start(self, text: str) -> WorkerTurn:
         """Begin the method; `text` is its view and arguments (see `opening`)."""
         short = None if _marks(text) else self.program.short
         if short is not None:
@@ -86,7 +86,7 @@ class Turns:
                 self.worker.leave()
         return self._begin(self.program.code, text)
 
-    def _begin(self, code: Code, text: str) -> Turn:
+    def _begin(self, code: Code, text: str) -> WorkerTurn:
         self.worker.enter()
         session = self.worker.session
         self._lines = code.lines
@@ -95,14 +95,14 @@ class Turns:
         collected = self.worker.collected
         return self._turn(lambda: session.feed_start(code.text, inputs=inputs, print_callback=collected))
 
-    def load(self, dump: Dump, answers: Mapping[int, Sent], now: int | None) -> Turn:
+    def load(self, dump: Dump, answers: Mapping[int, Sent], now: int | None) -> WorkerTurn:
         """Go on from a dump, in a process of any kind of past."""
         self.worker.enter()
         session, collected = self.worker.session, self.worker.collected
         self._snapshot = self._living(lambda: session.load_snapshot(dump.whole, print_callback=collected))
         return self.answer(answers, now)
 
-    def answer(self, answers: Mapping[int, Sent], now: int | None) -> Turn:
+    def answer(self, answers: Mapping[int, Sent], now: int | None) -> WorkerTurn:
         """Go on with the answers that have come."""
         results = {number: self._settled(sent) for number, sent in answers.items()}
         snapshot = self._snapshot
@@ -135,8 +135,8 @@ class Turns:
         refs = "true" if _marks(value) or _marks(slots) else "false"
         return {"return_value": f'{{"v":{value},"s":{slots},"r":{refs}}}'}
 
-    def _turn(self, go: Callable[[], Any]) -> Turn:
-        turn = Turn()
+    def _turn(self, go: Callable[[], Any]) -> WorkerTurn:
+        turn = WorkerTurn()
         began, before = time.perf_counter(), self.worker.cpu()
         try:
             snapshot = go()
@@ -154,7 +154,7 @@ class Turns:
             self.worker.leave()
         return turn
 
-    def _stopped(self, turn: Turn, snapshot: Any) -> bool:
+    def _stopped(self, turn: WorkerTurn, snapshot: Any) -> bool:
         kinds = self.worker.kinds
         if isinstance(snapshot, kinds.MontyComplete):
             turn.done = True
@@ -167,7 +167,7 @@ class Turns:
             return False
         return True
 
-    def _on(self, turn: Turn, snapshot: Any) -> Any:
+    def _on(self, turn: WorkerTurn, snapshot: Any) -> Any:
         """Answer what the kernel need not be asked: a message to be answered later, or what does not exist."""
         kinds = self.worker.kinds
         if isinstance(snapshot, kinds.NameLookupSnapshot):
@@ -183,7 +183,7 @@ class Turns:
         name = said(str(snapshot.function_name))
         return snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
 
-    def _asked(self, snapshot: Any) -> Asked:
+    def _asked(self, snapshot: Any) -> HostCall:
         self.room -= 1
         if self.room < 0:
             raise CellKilled(f"{self.program.selector} sent more than {self.limits.messages} messages", "messages")
@@ -193,7 +193,7 @@ class Turns:
             found = [*found, [], {}, {}, False, []] if type(found) is list and len(found) == 2 else None
         return self._checked(found, snapshot, reads)
 
-    def _checked(self, found: object, snapshot: Any, reads: bool) -> Asked:
+    def _checked(self, found: object, snapshot: Any, reads: bool) -> HostCall:
         """Check a call of the host and return it. Nothing in it is trusted: the method's own code may have made it.
 
         Raises: MethodFailed: no method can send such a call.
@@ -208,7 +208,7 @@ class Turns:
         if has_refs(args) or has_refs(kwargs):
             raise MethodFailed(f"an argument of {name} is or holds an object: only plain data can be sent")
         self._names(slots, extra)
-        return Asked(
+        return HostCall(
             number=snapshot.call_id,
             later=snapshot.function_name == LATER_CALL,
             reads=reads,
@@ -229,7 +229,7 @@ class Turns:
         if _holds_self(dict(slots)):
             raise MethodFailed(f"{self.program.selector} keeps its receiver in a slot: only plain data and others")
 
-    def _finish(self, turn: Turn, output: object) -> None:
+    def _finish(self, turn: WorkerTurn, output: object) -> None:
         selector = self.program.selector
         match decode(output, f"the result of {selector}", self.limits.bytes * 2):
             case [result, dict(slots), bool(marked), list(extra)]:
@@ -278,7 +278,7 @@ _LIMITS: Final = (
 )
 
 
-def _limit(text: str, limits: Limits) -> str:
+def _limit(text: str, limits: CellLimits) -> str:
     """Return the name of the limit that an error is about, "" if the error is the method's own."""
     limit = next((name for name, pattern in _LIMITS if pattern.search(text)), "")
     return "output" if limit == "memory" and f"> {limits.output} bytes" in text else limit
@@ -290,7 +290,7 @@ def said(text: str) -> str:
     return text if len(text) <= _MESSAGE else text[:_MESSAGE] + "..."
 
 
-def opening(program: Program, view: Mapping[str, Value], args: Value, kwargs: Value, limits: Limits) -> str:
+def opening(program: Program, view: Mapping[str, Value], args: Value, kwargs: Value, limits: CellLimits) -> str:
     """Return the input of a method as JSON text: the slots of the view that it names, and its arguments."""
     slots = {name: value for name, value in view.items() if name in program.view}
     texts = (

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from batos.codex.reader import Table
+from batos.codex.reader import TomlTable
 from batos.guardian.policy import SHIPPED
 from batos.image import roots
 
@@ -73,7 +73,7 @@ def api_of(text: str) -> tuple[tuple[Declared, ...], tuple[tuple[str, str], ...]
     return tuple(methods), (*faults, *_between([selector for selector, _, _ in found]))
 
 
-def read(table: Table) -> AbsentObject:
+def read(table: TomlTable) -> AbsentObject:
     """Read an entry of `[[objects]]`. Faults are added to its file."""
     absent = AbsentObject(table.text("name"), table.text("api"))
     if absent.name and not (_NAME.fullmatch(absent.name) and "__" not in absent.name):

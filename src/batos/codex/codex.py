@@ -14,7 +14,7 @@ from typing import Any
 from batos import private_files
 from batos.codex import absent, files, meta_prompts, model_names, model_options, rules, when
 from batos.codex.absent import AbsentObject
-from batos.codex.reader import Source, Table, meant
+from batos.codex.reader import TomlSource, TomlTable, meant
 from batos.errors import CodexError, UsageError
 
 MIND = "mind.toml"
@@ -132,12 +132,12 @@ class Codex:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CodexReading:
     """The result of reading a codex: the codex, or every fault by file and line; `sources` are the files by name."""
 
     codex: Codex | None
     faults: tuple[CodexError, ...]
-    sources: Mapping[str, Source] = field(repr=False)
+    sources: Mapping[str, TomlSource] = field(repr=False)
 
     def sound(self) -> Codex:
         """Return the codex.
@@ -157,12 +157,12 @@ def load(folder: Path) -> Codex:
     return read(folder).sound()
 
 
-def read(folder: Path) -> Reading:
+def read(folder: Path) -> CodexReading:
     """Read the codex of a folder, every file of it, and tell every fault of all."""
     return parse(*files.texts(folder, _file_names()), folder)
 
 
-def standing(folder: Path) -> tuple[Reading, frozenset[str]]:
+def standing(folder: Path) -> tuple[CodexReading, frozenset[str]]:
     """Read the codex as the next genesis will find it, and change nothing: a missing file has the shipped text.
 
     The second value holds the names of the missing files.
@@ -174,10 +174,10 @@ def standing(folder: Path) -> tuple[Reading, frozenset[str]]:
     return parse({**{name: ours[name] for name in absent}, **texts}, faults, folder), absent
 
 
-def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: Path = Path()) -> Reading:
+def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: Path = Path()) -> CodexReading:
     """Read the codex that texts by file name are; `faults` were found before, `folder` is where the files are."""
     sources = {
-        name: Source(str(folder / name), text, rules.homes(in_mind=name == MIND)) for name, text in texts.items()
+        name: TomlSource(str(folder / name), text, rules.homes(in_mind=name == MIND)) for name, text in texts.items()
     }
     sound = {name: source for name, source in sources.items() if source.sound}
     mind = _Mind.read(sound[MIND].top) if MIND in sound else None
@@ -185,8 +185,8 @@ def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: P
     _refuse_between(mind, personas, sound)
     found = _ordered(faults, sources)
     if found or mind is None or len(personas) < len(PILLARS):
-        return Reading(None, found, MappingProxyType(sources))
-    return Reading(mind.codex(personas, texts, sources), (), MappingProxyType(sources))
+        return CodexReading(None, found, MappingProxyType(sources))
+    return CodexReading(mind.codex(personas, texts, sources), (), MappingProxyType(sources))
 
 
 def shipped() -> dict[str, str]:
@@ -216,7 +216,7 @@ def _file_names() -> tuple[str, ...]:
     return (MIND, *_PERSONA_FILES.values())
 
 
-def _ordered(faults: Iterable[CodexError], sources: Mapping[str, Source]) -> tuple[CodexError, ...]:
+def _ordered(faults: Iterable[CodexError], sources: Mapping[str, TomlSource]) -> tuple[CodexError, ...]:
     """Return every fault once, by file and line."""
     found = {fault.message: fault for fault in (*faults, *(each for one in sources.values() for each in one.faults))}
     order = {name: place for place, name in enumerate(_file_names())}
@@ -236,7 +236,7 @@ class _Mind:
     objects: tuple[AbsentObject, ...]
 
     @classmethod
-    def read(cls, table: Table) -> _Mind:
+    def read(cls, table: TomlTable) -> _Mind:
         """Read the values of mind.toml. Faults are added to its file."""
         model = _model(table, "default_model") or ""
         coder = _model(table, "coder", default=model) or model
@@ -254,7 +254,9 @@ class _Mind:
         table.close()
         return mind
 
-    def codex(self, personas: Mapping[str, Persona], texts: Mapping[str, str], sources: Mapping[str, Source]) -> Codex:
+    def codex(
+        self, personas: Mapping[str, Persona], texts: Mapping[str, str], sources: Mapping[str, TomlSource]
+    ) -> Codex:
         """Return the codex of this mind and its personas."""
         values = {name: getattr(self, name) for name in self.__slots__}
         return Codex(
@@ -265,7 +267,7 @@ class _Mind:
         )
 
 
-def _profile(table: Table, name: str, default: Profile) -> Profile:
+def _profile(table: TomlTable, name: str, default: Profile) -> Profile:
     model = _model(table, "model", default=default.model) or ""
     profile = Profile(
         name=name,
@@ -280,7 +282,7 @@ def _profile(table: Table, name: str, default: Profile) -> Profile:
     return profile
 
 
-def _model(table: Table, key: str, default: str | None = None) -> str | None:
+def _model(table: TomlTable, key: str, default: str | None = None) -> str | None:
     if key not in table and default is not None:
         return table.text(key, default=default)
     name = table.text(key)
@@ -290,7 +292,7 @@ def _model(table: Table, key: str, default: str | None = None) -> str | None:
     return name or None
 
 
-def _persona(name: str, table: Table) -> Persona:
+def _persona(name: str, table: TomlTable) -> Persona:
     persona = Persona(
         name=name,
         core_identity=table.text("core_identity"),
@@ -310,7 +312,7 @@ def _persona(name: str, table: Table) -> Persona:
     return persona
 
 
-def _intent(table: Table, suffix: str) -> IntentText:
+def _intent(table: TomlTable, suffix: str) -> IntentText:
     slot = table.text("slot")
     conditions = when.read(table.table("when"))
     intent = IntentText(
@@ -340,7 +342,7 @@ def _intent(table: Table, suffix: str) -> IntentText:
     return intent
 
 
-def _refuse_slots(persona: Persona, table: Table) -> None:
+def _refuse_slots(persona: Persona, table: TomlTable) -> None:
     declared: dict[str, int | None] = {}
     for group, intents in (("pillars", persona.pillars), ("protocols", persona.protocols)):
         for number, intent in enumerate(intents):
@@ -359,7 +361,7 @@ def _refuse_slots(persona: Persona, table: Table) -> None:
             table.fault("pillars", f"{persona.name} lacks its pillar `{slot}`{hint}", remedy)
 
 
-def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources: Mapping[str, Source]) -> None:
+def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources: Mapping[str, TomlSource]) -> None:
     """Add faults that only two keys together, or two files, show."""
     of = {name: sources[_PERSONA_FILES[name]] for name in personas}
     for key, what in (("triggers", "a trigger"), ("exemplars", "an exemplar")):
@@ -368,7 +370,7 @@ def _refuse_between(mind: _Mind | None, personas: Mapping[str, Persona], sources
     judged = {name: each for name, each in personas.items() if not of[name].faulty("options")}
     for profile in mind.profiles.values() if mind is not None and not sources[MIND].faulty("profiles") else ():
         runners = [
-            rules.Runner(
+            rules.PersonaRunner(
                 name,
                 of[name],
                 persona.model or profile.model,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from batos.codex.codex import Codex
-from batos.codex.origins import SHARED, Entry, entries, parameters_of, plain
+from batos.codex.origins import SHARED, CodexEntry, entries, parameters_of, plain
 
 Kind = Literal["added", "changed", "removed"]
 
@@ -30,7 +30,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class CodexDifferences:
     """The differences by key, and their effects at the next mission.
 
     `models` are the personas whose model is made again, `pulls` the models that were not named before. `slots` are the
@@ -64,11 +64,11 @@ def unified(before: Mapping[str, str], after: Mapping[str, str], was: str, now: 
         yield from difflib.unified_diff(old, new, f"{was}/{name}", f"{now}/{name}", lineterm="", n=context)
 
 
-def summary(before: Codex, after: Codex, was: str, now: str) -> Summary:
+def summary(before: Codex, after: Codex, was: str, now: str) -> CodexDifferences:
     """Compare two codices, the first used with the profile `was`, the second with `now`."""
     old = {each.name: each for each in entries(before, was)}
     new = {each.name: each for each in entries(after, now)}
-    return Summary(
+    return CodexDifferences(
         changes=tuple(_changes(old, new)),
         models=tuple(
             name for name in after.personas if parameters_of(before, name, was) != parameters_of(after, name, now)
@@ -80,7 +80,7 @@ def summary(before: Codex, after: Codex, was: str, now: str) -> Summary:
     )
 
 
-def _changes(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> Iterator[Change]:
+def _changes(old: Mapping[str, CodexEntry], new: Mapping[str, CodexEntry]) -> Iterator[Change]:
     for name, entry in new.items():
         if name not in old:
             yield Change(entry.owner, entry.key, "added", after=entry.value)

@@ -6,32 +6,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template
 
-from batos.codex.reader import Table, meant
+from batos.codex.reader import TomlTable, meant
 
 #: Tokens that a byte of prompt costs, before a model has been measured (docs/decisions/0007-first-ratio.md).
 FIRST_RATIO = 0.35
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PromptShape:
     """The places a template may have, and those without which it makes no sense."""
 
     may: tuple[str, ...]
     must: tuple[str, ...]
 
 
-SHAPES: Mapping[str, Shape] = {
-    "decompose": Shape(("count", "pillars"), ("pillars",)),
-    "facet": Shape(("name", "inspiration", "intent", "query"), ("intent", "query")),
-    "weave": Shape(("query", "parts"), ("query", "parts")),
-    "select": Shape(("query", "answers"), ("query", "answers")),
-    "reflex": Shape(("query",), ("query",)),
-    "revise": Shape(("faults",), ("faults",)),
-    "protocol": Shape(("name", "intent", "answer"), ("intent", "answer")),
+SHAPES: Mapping[str, PromptShape] = {
+    "decompose": PromptShape(("count", "pillars"), ("pillars",)),
+    "facet": PromptShape(("name", "inspiration", "intent", "query"), ("intent", "query")),
+    "weave": PromptShape(("query", "parts"), ("query", "parts")),
+    "select": PromptShape(("query", "answers"), ("query", "answers")),
+    "reflex": PromptShape(("query",), ("query",)),
+    "revise": PromptShape(("faults",), ("faults",)),
+    "protocol": PromptShape(("name", "intent", "answer"), ("intent", "answer")),
 }
 
 
-def read(table: Table) -> dict[str, str]:
+def read(table: TomlTable) -> dict[str, str]:
     """Read and check the seven templates of a `prompts` table. Faults are added to its file."""
     found: dict[str, str] = {}
     for name, shape in SHAPES.items():
@@ -56,7 +56,7 @@ def _stray(text: str) -> str:
     return "$"
 
 
-def _check(table: Table, name: str, text: str, shape: Shape) -> None:
+def _check(table: TomlTable, name: str, text: str, shape: PromptShape) -> None:
     template = Template(text)
     if not template.is_valid():
         table.fault(name, f"`{name}` has a `$` that names nothing", "Write `$$` for a dollar sign.", _stray(text))

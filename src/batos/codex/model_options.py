@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batos.codex.reader import Table, meant
+from batos.codex.reader import TomlTable, meant
 
 MODES = ("direct", "reason_field", "two_phase")
 
@@ -70,7 +70,7 @@ KIND_NAMES: Mapping[type, str] = {
 }
 
 
-def read(table: Table) -> dict[str, Any]:
+def read(table: TomlTable) -> dict[str, Any]:
     """Read and check the options of a table. Faults are added to its file."""
     found: dict[str, Any] = {}
     for name in table.names():

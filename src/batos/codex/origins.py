@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from batos.codex import model_options
-from batos.codex.codex import MIND, Codex, IntentText, Reading
+from batos.codex.codex import MIND, Codex, CodexReading, IntentText
 from batos.codex.lines import KeyPath
 
 #: The owner of what all personas share.
@@ -15,7 +15,7 @@ SHARED = "mind"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CodexEntry:
     """A value of a codex with its owner (`mind` or a persona's name), its key, and the places where it may be written.
 
     The strongest place comes first. Each has a file, a path, and the name that people use for it ("" for the key
@@ -34,10 +34,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CodexRow:
     """A value with where it comes from; `edited` is whether the shipped codex says something else there."""
 
-    entry: Entry
+    entry: CodexEntry
     source: str
     edited: bool
 
@@ -46,52 +46,54 @@ class Row:
         return {"key": self.entry.key, "value": plain(self.entry.value), "source": self.source, "edited": self.edited}
 
 
-def rows(found: Reading, shipped: Codex, profile: str, absent: Collection[str] = ()) -> dict[str, list[Row]]:
+def rows(found: CodexReading, shipped: Codex, profile: str, absent: Collection[str] = ()) -> dict[str, list[CodexRow]]:
     """Return every value by its owner. `absent` are missing files, for which the shipped text holds."""
     assert found.codex is not None
     known = {each.name: each.value for each in entries(shipped, profile if profile in shipped.profiles else "default")}
-    laid: dict[str, list[Row]] = {}
+    laid: dict[str, list[CodexRow]] = {}
     for entry in entries(found.codex, profile):
         edited = entry.name not in known or plain(known[entry.name]) != plain(entry.value)
-        laid.setdefault(entry.owner, []).append(Row(entry, _source(entry, found, absent), edited))
+        laid.setdefault(entry.owner, []).append(CodexRow(entry, _source(entry, found, absent), edited))
     return laid
 
 
-def entries(codex: Codex, profile: str) -> Iterator[Entry]:
+def entries(codex: Codex, profile: str) -> Iterator[CodexEntry]:
     """Yield every value of a codex in a profile, in the order of its files."""
     yield from _shared(codex)
     for name, persona in codex.personas.items():
         file = f"{persona.key}.toml"
         for key in ("core_identity", "core_method"):
-            yield Entry(name, key, getattr(persona, key), ((file, (key,), ""),))
-        yield Entry(name, "model", codex.model_for(name, profile), ((file, ("model",), ""), *_models(profile)))
+            yield CodexEntry(name, key, getattr(persona, key), ((file, (key,), ""),))
+        yield CodexEntry(name, "model", codex.model_for(name, profile), ((file, ("model",), ""), *_models(profile)))
         yield from _options(codex, name, profile)
         for key in ("triggers", "exemplars"):
-            yield Entry(name, key, getattr(persona, key), ((file, (key,), ""),))
+            yield CodexEntry(name, key, getattr(persona, key), ((file, (key,), ""),))
         for key, text in persona.prompts.items():
-            yield Entry(name, f"prompts.{key}", text, ((file, ("prompts", key), ""),))
+            yield CodexEntry(name, f"prompts.{key}", text, ((file, ("prompts", key), ""),))
         for group, intents in (("pillars", persona.pillars), ("protocols", persona.protocols)):
             for number, intent in enumerate(intents):
                 yield from _intent(name, file, (group, number), intent)
 
 
-def _shared(codex: Codex) -> Iterator[Entry]:
+def _shared(codex: Codex) -> Iterator[CodexEntry]:
     for key in ("charter", "house_rules", "default_model", "coder", "embedder"):
         places: list[tuple[str, KeyPath, str]] = [(MIND, (key,), "")]
         if key == "coder":
             places.append((MIND, ("default_model",), "default_model"))
-        yield Entry(SHARED, key, getattr(codex, key), tuple(places))
+        yield CodexEntry(SHARED, key, getattr(codex, key), tuple(places))
     for name, profile in codex.profiles.items():
         for key in ("model", "coder", "embedder") if name != "default" else ():
             own = (MIND, ("profiles", name, key), "")
             model = ((MIND, ("profiles", name, "model"), "its model"),) if key == "coder" else ()
             top = "default_model" if key == "model" else key
-            yield Entry(SHARED, f"profiles.{name}.{key}", getattr(profile, key), (own, *model, (MIND, (top,), top)))
+            yield CodexEntry(
+                SHARED, f"profiles.{name}.{key}", getattr(profile, key), (own, *model, (MIND, (top,), top))
+            )
         for key, value in profile.options.items():
             path = ("profiles", name, "options", key)
-            yield Entry(SHARED, f"profiles.{name}.options.{key}", value, ((MIND, path, ""),))
+            yield CodexEntry(SHARED, f"profiles.{name}.options.{key}", value, ((MIND, path, ""),))
     for number, absent in enumerate(codex.objects):
-        yield Entry(SHARED, f"objects.{absent.name}", absent.api, ((MIND, ("objects", number, "api"), ""),))
+        yield CodexEntry(SHARED, f"objects.{absent.name}", absent.api, ((MIND, ("objects", number, "api"), ""),))
 
 
 def _models(profile: str) -> tuple[tuple[str, KeyPath, str], ...]:
@@ -100,25 +102,25 @@ def _models(profile: str) -> tuple[tuple[str, KeyPath, str], ...]:
     return (default,) if profile == "default" else ((MIND, ("profiles", profile, "model"), _called(profile)), default)
 
 
-def _options(codex: Codex, persona: str, profile: str) -> Iterator[Entry]:
+def _options(codex: Codex, persona: str, profile: str) -> Iterator[CodexEntry]:
     file = f"{persona.lower()}.toml"
     for key, value in codex.options_for(persona, profile).items():
         replaced = (MIND, ("profiles", profile, "options", key), _called(profile))
-        yield Entry(persona, f"options.{key}", value, (replaced, (file, ("options", key), "")))
+        yield CodexEntry(persona, f"options.{key}", value, (replaced, (file, ("options", key), "")))
 
 
 def _called(profile: str) -> str:
     return f"the profile {profile}"
 
 
-def _intent(owner: str, file: str, path: tuple[str, int], intent: IntentText) -> Iterator[Entry]:
+def _intent(owner: str, file: str, path: tuple[str, int], intent: IntentText) -> Iterator[CodexEntry]:
     for key in ("name", "inspiration", "intent", "signature", "examples", "may_learn", "when", "makes", "given"):
         value = getattr(intent, key)
         if key not in ("when", "makes", "given") or value:
-            yield Entry(owner, f"{intent.slot}.{key}", value, ((file, (*path, key), ""),))
+            yield CodexEntry(owner, f"{intent.slot}.{key}", value, ((file, (*path, key), ""),))
 
 
-def _source(entry: Entry, found: Reading, absent: Collection[str]) -> str:
+def _source(entry: CodexEntry, found: CodexReading, absent: Collection[str]) -> str:
     for file, path, called in entry.places:
         if _written(found.sources[file].values, path):
             where = f"{file}:{found.sources[file].line(path)}"

@@ -71,7 +71,7 @@ def _sound(text: str) -> tuple[dict[str, Any], KeyLines]:
     return tomllib.loads(text), KeyLines(text)
 
 
-class Source:
+class TomlSource:
     """A TOML file: its values, the lines on which they are written, and the faults found so far.
 
     `homes` gives the right place of words that are keys elsewhere, for the remedy of a misplaced key.
@@ -84,7 +84,7 @@ class Source:
         self.text = text
         self._lines: KeyLines | None = None
         self.values = self._parse()
-        self.top = Table(self, self.values, ())
+        self.top = TomlTable(self, self.values, ())
 
     @property
     def sound(self) -> bool:
@@ -169,10 +169,10 @@ class Source:
         self.faults.append(CodexError(message, file=self.file, line=line, remedy=remedy, field=field))
 
 
-class Table:
+class TomlTable:
     """The keys of one table, taken one by one; what is left when it is closed is unknown."""
 
-    def __init__(self, source: Source, values: Mapping[str, Any], path: KeyPath) -> None:
+    def __init__(self, source: TomlSource, values: Mapping[str, Any], path: KeyPath) -> None:
         self.source = source
         self.path = path
         self._values = values
@@ -236,15 +236,15 @@ class Table:
                 self._refuse_control(key, item, place)
         return tuple(item.strip() for item in value if isinstance(item, str))
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         """Return the table under a key; an empty one if it is absent."""
         value = self.raw(key)
         if value is not None and not isinstance(value, dict):
             self._refuse(key, value, "a table")
             value = None
-        return Table(self.source, value or {}, (*self.path, key))
+        return TomlTable(self.source, value or {}, (*self.path, key))
 
-    def tables(self, key: str) -> tuple[Table, ...]:
+    def tables(self, key: str) -> tuple[TomlTable, ...]:
         """Return the array of tables under a key; an empty one if it is absent."""
         value = self.raw(key)
         if value is None:
@@ -252,7 +252,7 @@ class Table:
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             self._refuse(key, value, f"an array of tables (each begins with [[{key}]])")
             return ()
-        return tuple(Table(self.source, item, (*self.path, key, number)) for number, item in enumerate(value))
+        return tuple(TomlTable(self.source, item, (*self.path, key, number)) for number, item in enumerate(value))
 
     def close(self) -> None:
         """Refuse every key that nothing asked for."""

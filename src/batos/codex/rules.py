@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.codex import meta_prompts, model_names, model_options, when
-from batos.codex.reader import Source, Table
+from batos.codex.reader import TomlSource, TomlTable
 
 _SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -25,23 +25,23 @@ class Phrases:
     """The phrases of one key (`triggers`) of one persona, and the file that they stand in."""
 
     persona: str
-    source: Source
+    source: TomlSource
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class PersonaRunner:
     """A persona's base and complete options in a profile, with the file in which they are written."""
 
     persona: str
-    source: Source
+    source: TomlSource
     base: str
     options: Mapping[str, Any]
 
 
 def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
     """Refuse a phrase that stands for two personas, or twice for one; each fault names both places."""
-    owners: dict[str, tuple[str, Source, int]] = {}
+    owners: dict[str, tuple[str, TomlSource, int]] = {}
     for mine in personas:
         for place, phrase in enumerate(mine.texts):
             owner, source, other = owners.setdefault(when.folded(phrase), (mine.persona, mine.source, place))
@@ -56,11 +56,11 @@ def refuse_shared(personas: Iterable[Phrases], key: str, what: str) -> None:
             mine.source.fault((key, place), message, remedy)
 
 
-def refuse_reloads(runners: Iterable[Runner], profile: str) -> bool:
+def refuse_reloads(runners: Iterable[PersonaRunner], profile: str) -> bool:
     """Refuse different runner options of personas on one base: every switch would reload it. Return True if any was
     refused.
     """
-    first: dict[str, Runner] = {}
+    first: dict[str, PersonaRunner] = {}
     refused = False
     for mine in runners:
         other = first.setdefault(model_names.with_tag(mine.base).casefold(), mine)
@@ -79,7 +79,7 @@ def refuse_reloads(runners: Iterable[Runner], profile: str) -> bool:
     return refused
 
 
-def refuse_no_room(runners: Iterable[Runner], profile: str) -> bool:
+def refuse_no_room(runners: Iterable[PersonaRunner], profile: str) -> bool:
     """Refuse an answer as long as the window, which leaves nothing for the question. Return True if any was refused."""
     refused = False
     for mine in runners:
@@ -112,7 +112,7 @@ def homes(*, in_mind: bool) -> dict[str, str]:
     return {key: place for keys, place in places for key in keys}
 
 
-def refuse_profile(profile: Table, name: str) -> None:
+def refuse_profile(profile: TomlTable, name: str) -> None:
     """Refuse a profile's name that a command line cannot hold, and keys in `default`, which is the top of the file."""
     if name == "default" and profile.names():
         what = f"`{profile.names()[0]}` in the profile `default`, which is the keys at the top of the file"
@@ -123,21 +123,21 @@ def refuse_profile(profile: Table, name: str) -> None:
         )
 
 
-def refuse_embedder(table: Table, model: str, embedder: str) -> None:
+def refuse_embedder(table: TomlTable, model: str, embedder: str) -> None:
     """Refuse an embedder that also answers: the daemon would load it whole and then refuse to embed."""
     if model and embedder and model_names.same(model, embedder):
         what = f"the embedder is the model that answers, {model!r}: the daemon embeds only with models made for it"
         table.fault("embedder", what, "Name an embedding model, such as all-minilm:latest.")
 
 
-def refuse_twice(table: Table, key: str, part: str, names: Sequence[str]) -> None:
+def refuse_twice(table: TomlTable, key: str, part: str, names: Sequence[str]) -> None:
     """Refuse two tables of an array with one name; `part` is the key that names them."""
     for place, name in enumerate(names):
         if name and name in names[:place]:
             table.source.fault((key, place, part), f"`{name}` is declared twice", f"Give one of them another {part}.")
 
 
-def refuse_slot(table: Table, slot: str, suffix: str, other: str) -> None:
+def refuse_slot(table: TomlTable, slot: str, suffix: str, other: str) -> None:
     """Refuse a slot that is not lower case or lacks its group's ending; `other` is the ending of the other group."""
     if _SLOT.fullmatch(slot) and slot.endswith(suffix) and slot != suffix:
         return
@@ -147,7 +147,7 @@ def refuse_slot(table: Table, slot: str, suffix: str, other: str) -> None:
     table.fault("slot", f"`{slot}` is not {_GROUPS[suffix][1]} slot", remedy)
 
 
-def refuse_makes(table: Table, makes: str, *, protocol: bool) -> None:
+def refuse_makes(table: TomlTable, makes: str, *, protocol: bool) -> None:
     """Refuse anything but a tool as a protocol's product beside its answer."""
     if makes and not protocol:
         table.fault("makes", "a facet makes nothing but its answer", "Write it under a [[protocols]].")
@@ -155,7 +155,7 @@ def refuse_makes(table: Table, makes: str, *, protocol: bool) -> None:
         table.fault("makes", f"`makes` is {makes[:40]!r}", 'Write makes = "tool", or leave it out.')
 
 
-def refuse_given(table: Table, given: str, *, protocol: bool) -> None:
+def refuse_given(table: TomlTable, given: str, *, protocol: bool) -> None:
     """Refuse a protocol that is to be told more than the last audit, what the thought cost, or nothing."""
     if given and not protocol:
         table.fault("given", "a facet is given its sub-query alone", "Write it under a [[protocols]].")
@@ -163,14 +163,14 @@ def refuse_given(table: Table, given: str, *, protocol: bool) -> None:
         table.fault("given", f"`given` is {given[:40]!r}", 'Write given = "audit" or "cost", or leave it out.')
 
 
-def refuse_quotes(table: Table, key: str, text: str) -> None:
+def refuse_quotes(table: TomlTable, key: str, text: str) -> None:
     """Refuse a SYSTEM text that a Modelfile cannot hold."""
     if '"""' in text:
         message = f"`{key}` holds three double quotes in a row, which no Modelfile can hold"
         table.fault(key, message, "Write single quotes there.")
 
 
-def refuse_signature(table: Table, slot: str, signature: str) -> None:
+def refuse_signature(table: TomlTable, slot: str, signature: str) -> None:
     """Refuse a signature that is not that of a method of its slot: `SLOT(self, query)`."""
     try:
         parsed = ast.parse(f"def {signature}: ...").body if len(signature) <= _SIGNATURE else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from batos.codex.reader import Table
+from batos.codex.reader import TomlTable
 
 EFFORTS = ("reflex", "cycle", "council")
 
@@ -38,7 +38,7 @@ class Situation:
     evidence: bool
 
 
-def read(table: Table) -> dict[str, Any] | None:
+def read(table: TomlTable) -> dict[str, Any] | None:
     """Read and check the conditions of a `when` table; return None if there are none. Faults are added to its file."""
     found: dict[str, Any] = {}
     for name in table.names():
@@ -53,7 +53,7 @@ def read(table: Table) -> dict[str, Any] | None:
     return found or None
 
 
-def _refuse_contradictions(table: Table, found: Mapping[str, Any]) -> None:
+def _refuse_contradictions(table: TomlTable, found: Mapping[str, Any]) -> None:
     """Refuse conditions that can never hold together."""
     least, most = found.get("min_words", 0), found.get("max_words")
     if most is not None and least > most:

@@ -10,7 +10,7 @@ from batos.codex import model_names
 from batos.codex.codex import Codex
 from batos.errors import AdapterError, ModelMissing
 from batos.genesis.adapters import compatibility
-from batos.genesis.adapters.inventory import NONE, Adapter, Fault, Shelf
+from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterInventory
 from batos.genesis.daemon_listing import Listed
 from batos.genesis.integrity import Finding
 from batos.genesis.modelfile import family
@@ -29,13 +29,13 @@ class Shows(Protocol):
         ...
 
 
-async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[Fault, ...]:
+async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[AdapterFault, ...]:
     """Return the reasons why adapters would not load on the bases they are paired with; one request for each base.
 
     A missing base is no fault of its adapters: nothing is made of it either.
     """
     cards: dict[str, ModelCard | None] = {}
-    faults: list[Fault] = []
+    faults: list[AdapterFault] = []
     for adapter, base in wanted:
         if base not in cards:
             cards[base] = await _card(base, daemon)
@@ -45,7 +45,7 @@ async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[F
     return tuple(faults)
 
 
-def unmade(wanted: Iterable[Adapter], version: str) -> tuple[Fault, ...]:
+def unmade(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFault, ...]:
     """Return a fault for each adapter if this version of Ollama makes no models with adapters. Existing models still
     work.
     """
@@ -57,10 +57,10 @@ def unmade(wanted: Iterable[Adapter], version: str) -> tuple[Fault, ...]:
         "Make it once with that version or an older one (models that are made stay usable), or merge the adapter into "
         "its base (PEFT: merge_and_unload), convert that to GGUF, and name it in the codex."
     )
-    return tuple(Fault(each.persona, each.name, what, remedy, "") for each in wanted)
+    return tuple(AdapterFault(each.persona, each.name, what, remedy, "") for each in wanted)
 
 
-async def held(shelf: Shelf, codex: Codex, profile: str, listed: Listed, daemon: Shows) -> Shelf:
+async def held(shelf: AdapterInventory, codex: Codex, profile: str, listed: Listed, daemon: Shows) -> AdapterInventory:
     """Add to the shelf's faults the adapters of which no model can be made; one request for each base that is there."""
     there = [model_names.key(row.name) for row in listed.rows]
     families = [f"{family(each.persona, each.name)}:" for each in shelf.adapters]
@@ -95,7 +95,7 @@ def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
     return refuse
 
 
-def refusal(faults: Sequence[Fault]) -> AdapterError:
+def refusal(faults: Sequence[AdapterFault]) -> AdapterError:
     """Return the error for adapters that are not used; at least one fault is needed."""
     first, *others = faults
     told = tuple(fault.as_dict() for fault in faults)
@@ -108,16 +108,16 @@ class Unfit:
     """Adapters that were found not to fit, remembered for as long as they and their bases stay what they are."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, str], list[Fault]] = {}
+        self._known: dict[tuple[str, str, str], list[AdapterFault]] = {}
 
-    def learn(self, refused: AdapterError, shelf: Shelf, bases: Mapping[str, str]) -> None:
+    def learn(self, refused: AdapterError, shelf: AdapterInventory, bases: Mapping[str, str]) -> None:
         """Remember what a gate refused; `bases` says by persona what it was held against."""
         for told in refused.faults:
             adapter = shelf.find(told["persona"], told["name"])
             if adapter is not None:
-                self._known.setdefault(_key(adapter, bases), []).append(Fault(**told))
+                self._known.setdefault(_key(adapter, bases), []).append(AdapterFault(**told))
 
-    def apart(self, shelf: Shelf, bases: Mapping[str, str]) -> Shelf:
+    def apart(self, shelf: AdapterInventory, bases: Mapping[str, str]) -> AdapterInventory:
         """Move the adapters that are known not to fit to the shelf's faults."""
         known = (self._known.get(_key(adapter, bases), ()) for adapter in shelf.adapters)
         return shelf.without(fault for found in known for fault in found)
@@ -128,7 +128,11 @@ def _key(adapter: Adapter, bases: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def findings(
-    shelf: Shelf, choices: Mapping[str, str | None], used: Mapping[str, Adapter], codex: Codex, profile: str = "default"
+    shelf: AdapterInventory,
+    choices: Mapping[str, str | None],
+    used: Mapping[str, Adapter],
+    codex: Codex,
+    profile: str = "default",
 ) -> list[Finding]:
     """Return the audit's findings on adapters: faults, the choice of each persona, missing choices, doubts and
     costs.

@@ -8,9 +8,9 @@ from typing import TypeVar
 from batos.codex import model_names
 from batos.codex.codex import Codex
 from batos.codex.lines import KeyLines, KeyPath
-from batos.codex.origins import SHARED, Entry, entries
+from batos.codex.origins import SHARED, CodexEntry, entries
 from batos.errors import ModelMissing, OllamaError, OllamaTimeout, PullFailed
-from batos.genesis.plan import Step
+from batos.genesis.plan import PlanStep
 
 T = TypeVar("T", bound=OllamaError)
 
@@ -26,7 +26,7 @@ FIRST_RUN = """\
 To look around without it, run `batos emulator` in another terminal: it answers, and is not a model."""
 
 
-def of_pull(error: T, step: Step, codex: Codex, profile: str) -> T:
+def of_pull(error: T, step: PlanStep, codex: Codex, profile: str) -> T:
     """Return the error of a failed pull with the step's name and a remedy."""
     name, low = step.name or "", error.message.lower()
     _name(error, step)
@@ -50,7 +50,7 @@ def of_pull(error: T, step: Step, codex: Codex, profile: str) -> T:
     return error
 
 
-def of_create(error: T, step: Step) -> T:
+def of_create(error: T, step: PlanStep) -> T:
     """Return the error of a model that could not be made, with a remedy; a missing base is reported unchanged."""
     if isinstance(error, ModelMissing):
         return error
@@ -63,7 +63,7 @@ def of_create(error: T, step: Step) -> T:
     return error
 
 
-def _name(error: OllamaError, step: Step) -> None:
+def _name(error: OllamaError, step: PlanStep) -> None:
     """Put the step's name before the message."""
     error.message = f"{step.label}: {error.message}"
     error.args = (error.message,)
@@ -83,7 +83,7 @@ def named_in(codex: Codex, profile: str, name: str) -> list[str]:
     return list(dict.fromkeys(_place(each, lines) for each in named)) or ["the codex"]
 
 
-def _place(entry: Entry, lines: Mapping[str, Mapping[KeyPath, int]]) -> str:
+def _place(entry: CodexEntry, lines: Mapping[str, Mapping[KeyPath, int]]) -> str:
     """Return the first of an entry's places that is written."""
     file, path, _ = next(place for place in entry.places if place[1] in lines[place[0]])
     return f"`{path[-1]}` ({file}:{lines[file][path]})"

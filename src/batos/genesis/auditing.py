@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.genesis import adapter_check, budget_check, register
-from batos.genesis.daemon_listing import Daemon
+from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan, compare
 from batos.image.ids import iso
@@ -34,7 +34,7 @@ class Auditing:
     audit: Audit
     settings: Settings
     image: LivingImage
-    daemon: Daemon
+    daemon: GenesisDaemon
     clock: Callable[[], datetime]
 
     def opening(self, found: Plan) -> tuple[Finding, ...]:

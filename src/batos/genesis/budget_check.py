@@ -11,12 +11,12 @@ from batos.codex import model_names, model_options
 from batos.codex.codex import PILLARS
 from batos.config import Settings
 from batos.errors import BudgetExceeded
-from batos.genesis.daemon_listing import Daemon, Listed
+from batos.genesis.daemon_listing import GenesisDaemon, Listed
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
-from batos.genesis.provision import OnProgress, Progress
+from batos.genesis.provision import OnProgress, StepProgress
 from batos.inference.vram import budget
-from batos.inference.vram.budget import ELEMENT, STEP, Cache, Resident, Runner, Table, Terms
+from batos.inference.vram.budget import ELEMENT, STEP, BudgetTable, Cache, PlannedRunner, Resident, Terms
 from batos.notation import bytes_of
 
 
@@ -32,7 +32,7 @@ def terms_of(settings: Settings) -> Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
+class _ModelUse:
     """A use of a base by `who`, with options and adapter; `made` is the model made of the base, "" if there is none."""
 
     who: str
@@ -55,12 +55,12 @@ class _Known:
 class _Cards:
     """The daemon's models, each shown once."""
 
-    def __init__(self, daemon: Daemon, listed: Listed) -> None:
+    def __init__(self, daemon: GenesisDaemon, listed: Listed) -> None:
         self._daemon = daemon
         self._listed = listed
         self._shown: dict[str, _Known] = {}
 
-    async def of(self, use: _Use) -> _Known | None:
+    async def of(self, use: _ModelUse) -> _Known | None:
         """Return the description of a base, or of a model made of it if the base is gone; None if neither is there."""
         row = self._listed.row(use.base) or (self._listed.row(use.made) if use.made else None)
         if row is None:
@@ -73,20 +73,20 @@ class _Cards:
         return self._shown[row.digest]
 
 
-async def table_of(plan: Plan, settings: Settings, daemon: Daemon) -> Table:
+async def table_of(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> BudgetTable:
     """Return the memory table of a plan's models; one request for each base that is there."""
     return await _tabled(plan, plan.profile, terms_of(settings), _Cards(daemon, plan.listed))
 
 
-async def _tabled(plan: Plan, profile: str, terms: Terms, cards: _Cards) -> Table:
+async def _tabled(plan: Plan, profile: str, terms: Terms, cards: _Cards) -> BudgetTable:
     return budget.rows(_joined([await _resident(use, cards) for use in _uses(plan, profile)]), terms)
 
 
-def _uses(plan: Plan, profile: str) -> list[_Use]:
+def _uses(plan: Plan, profile: str) -> list[_ModelUse]:
     """List the uses of models: by the personas, by the coder, and by the embedder, which is kept off the card."""
     codex, found = plan.codex, []
     for persona in PILLARS:
-        use = _Use(persona, codex.model_for(persona, profile), codex.options_for(persona, profile))
+        use = _ModelUse(persona, codex.model_for(persona, profile), codex.options_for(persona, profile))
         made = plan.used(persona) if profile == plan.profile else None
         if made is not None:
             use = replace(use, made=made.name)
@@ -95,12 +95,12 @@ def _uses(plan: Plan, profile: str) -> list[_Use]:
         found.append(use)
     chosen = codex.profile(profile)
     beside = next((use.options for use in found if model_names.same(use.base, chosen.coder)), None)
-    found.append(_Use("the coder", chosen.coder, beside or {**model_options.DEFAULTS, **chosen.options}))
-    found.append(_Use("the embedder", chosen.embedder, {"num_ctx": STEP, "num_gpu": 0}))
+    found.append(_ModelUse("the coder", chosen.coder, beside or {**model_options.DEFAULTS, **chosen.options}))
+    found.append(_ModelUse("the embedder", chosen.embedder, {"num_ctx": STEP, "num_gpu": 0}))
     return found
 
 
-async def _resident(use: _Use, cards: _Cards) -> Resident:
+async def _resident(use: _ModelUse, cards: _Cards) -> Resident:
     known = None if use.options.get("num_gpu") == 0 else await cards.of(use)
     made = Resident(use.base, (use.who,), use.options["num_ctx"], adapter=use.adapter_bytes, share=_share(use, known))
     if known is None:
@@ -112,7 +112,7 @@ async def _resident(use: _Use, cards: _Cards) -> Resident:
     )
 
 
-def _share(use: _Use, known: _Known | None) -> Fraction:
+def _share(use: _ModelUse, known: _Known | None) -> Fraction:
     """Return the part of a model that its users want on the card: num_gpu counts layers, and without it the
     part is 1.
     """
@@ -133,7 +133,7 @@ def _joined(residents: Sequence[Resident]) -> list[Resident]:
     return list(joined.values())
 
 
-def gate(settings: Settings, daemon: Daemon) -> Callable[[Plan], Awaitable[None]]:
+def gate(settings: Settings, daemon: GenesisDaemon) -> Callable[[Plan], Awaitable[None]]:
     """Return a check that refuses a plan that does not fit. Call it when all bases are there, before anything is made.
 
     The check raises BudgetExceeded with the table, the largest num_ctx that fits, and other ways to fit.
@@ -160,7 +160,7 @@ def heeding(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
         step.label: step.name for step in plan.of_kind("pull") if step.name and model_names.key(step.name) in whole
     }
 
-    def hear(progress: Progress) -> None:
+    def hear(progress: StepProgress) -> None:
         tell(progress)
         name = pulls.get(progress.step)
         if name is not None and progress.total is not None and progress.total + terms.reserve > terms.usable:
@@ -175,14 +175,14 @@ def heeding(plan: Plan, settings: Settings, tell: OnProgress) -> OnProgress:
     return hear
 
 
-def _weighed(use: _Use, name: str, weights: int) -> Resident:
+def _weighed(use: _ModelUse, name: str, weights: int) -> Resident:
     """Return the runner of a model that is not pulled yet, of which perhaps only the size is known."""
     known = weights if model_names.same(use.base, name) else None
     blob = f"{model_names.key(use.base)} {use.adapter}"
     return Resident(use.base, (use.who,), use.options["num_ctx"], known, blob=blob, share=_share(use, None))
 
 
-async def refusal(plan: Plan, settings: Settings, daemon: Daemon) -> BudgetExceeded | None:
+async def refusal(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> BudgetExceeded | None:
     """Return the error that `gate` would raise, or None."""
     try:
         await gate(settings, daemon)(plan)
@@ -191,7 +191,7 @@ async def refusal(plan: Plan, settings: Settings, daemon: Daemon) -> BudgetExcee
     return None
 
 
-def exceeded(table: Table, ways: Sequence[str] = ()) -> BudgetExceeded:
+def exceeded(table: BudgetTable, ways: Sequence[str] = ()) -> BudgetExceeded:
     """Return the error for a table that does not fit; `ways` are further remedies, each the beginning of a sentence."""
     over = [runner for runner in table.runners if runner.fits is False]
     largest = table.largest
@@ -206,7 +206,7 @@ def exceeded(table: Table, ways: Sequence[str] = ()) -> BudgetExceeded:
     return error
 
 
-async def findings(plan: Plan, settings: Settings, daemon: Daemon) -> list[Finding]:
+async def findings(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> list[Finding]:
     """Return the audit's findings on memory: if the plan fits, and windows longer than a model was trained for."""
     table = await table_of(plan, settings, daemon)
     found = [_budget(table, await refusal(plan, settings, daemon) if table.fits is False else None)]
@@ -220,7 +220,7 @@ async def findings(plan: Plan, settings: Settings, daemon: Daemon) -> list[Findi
     return found
 
 
-def _budget(table: Table, over: BudgetExceeded | None) -> Finding:
+def _budget(table: BudgetTable, over: BudgetExceeded | None) -> Finding:
     if over is not None:
         return Finding("vram.budget", False, over.message, over.remedy)
     told = f"{_gib(table.needed)} of the {_gib(table.terms.usable)} that are usable"
@@ -230,7 +230,7 @@ def _budget(table: Table, over: BudgetExceeded | None) -> Finding:
     return Finding("vram.budget", True, f"the models need {told}{turns}")
 
 
-def _needs(runner: Runner) -> str:
+def _needs(runner: PlannedRunner) -> str:
     beside = " beside other programs" if runner.terms.reserve else ""
     needed = f"{'' if runner.known else 'more than '}{_gib(runner.size + runner.terms.reserve)}"
     return f"{runner.resident.model} needs {needed} at num_ctx = {runner.resident.num_ctx}{beside}"
@@ -240,7 +240,7 @@ def _gib(size: int) -> str:
     return f"{size / budget.GIB:.2f} GiB"
 
 
-async def _ways(plan: Plan, table: Table, cards: _Cards) -> list[str]:
+async def _ways(plan: Plan, table: BudgetTable, cards: _Cards) -> list[str]:
     """List changes with which the window would fit as it is: a smaller cache, or another profile."""
     found = []
     residents = [runner.resident for runner in table.runners]

@@ -19,7 +19,7 @@ OLDEST = (0, 30)
 Runners = Sequence[catalogue.RunnerRow]
 
 
-class Daemon(Protocol):
+class GenesisDaemon(Protocol):
     """The part of the bridge that genesis needs."""
 
     async def version(self) -> str:
@@ -38,7 +38,7 @@ class Daemon(Protocol):
         """List the models in memory."""
         ...
 
-    def pull(self, model: str) -> AsyncGenerator[catalogue.Progress, None]:
+    def pull(self, model: str) -> AsyncGenerator[catalogue.PullProgress, None]:
         """Fetch a model."""
         ...
 
@@ -56,7 +56,7 @@ class Daemon(Protocol):
         system: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         adapters: Mapping[str, str] | None = None,
-    ) -> AsyncGenerator[catalogue.Progress, None]:
+    ) -> AsyncGenerator[catalogue.PullProgress, None]:
         """Make a model from one it has."""
         ...
 
@@ -86,7 +86,7 @@ class Listed:
         return next((row for row in self.rows if model_names.key(row.name) == key), None)
 
 
-async def look(daemon: Daemon, version: str | None = None) -> Listed:
+async def look(daemon: GenesisDaemon, version: str | None = None) -> Listed:
     """Ask the daemon what it is and has: two requests, or one where the version is known.
 
     OllamaUnfit if it is older than our wire; any other OllamaError if it cannot be asked.

@@ -10,10 +10,10 @@ from batos.codex import model_names, model_options
 from batos.codex.codex import PILLARS, Codex
 from batos.errors import OllamaError
 from batos.genesis import measures
-from batos.genesis.daemon_listing import Daemon
+from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan
-from batos.genesis.provision import OnProgress, Progress
+from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
 from batos.inference import marks
 from batos.inference.ollama.chat import ChatRequest
@@ -31,7 +31,7 @@ class _Base:
     options: Mapping[str, Any]
 
 
-async def measured(plan: Plan, daemon: Daemon, image: LivingImage, tell: OnProgress) -> None:
+async def measured(plan: Plan, daemon: GenesisDaemon, image: LivingImage, tell: OnProgress) -> None:
     """Measure the bases of which something is missing, and keep it in the image."""
     with image.snapshot() as root:
         known = measures.known(root)
@@ -40,7 +40,7 @@ async def measured(plan: Plan, daemon: Daemon, image: LivingImage, tell: OnProgr
         await image.writer.apply(lambda root: measures.record(root, found))
 
 
-async def take(plan: Plan, daemon: Daemon, known: Mapping[str, Measure], tell: OnProgress) -> dict[str, Measure]:
+async def take(plan: Plan, daemon: GenesisDaemon, known: Mapping[str, Measure], tell: OnProgress) -> dict[str, Measure]:
     """Return what is known of each base that is there, by digest; what is not known yet is asked.
 
     A daemon that fails here fails nothing: what is missing is measured by the first missions, or the next genesis.
@@ -78,23 +78,23 @@ def _bases(plan: Plan) -> Iterator[_Base]:
             yield _Base(name, model_names.with_tag(name), given)
 
 
-async def _looked(base: _Base, daemon: Daemon, tell: OnProgress) -> Measure | None:
+async def _looked(base: _Base, daemon: GenesisDaemon, tell: OnProgress) -> Measure | None:
     try:
         card = await daemon.show(base.name, verbose=True)
     except OllamaError as error:
-        tell(Progress(f"measure {base.name}", f"left: {error.message}"))
+        tell(StepProgress(f"measure {base.name}", f"left: {error.message}"))
         return None
     return Measure(base.name, 0, 0, marks.of(card.template, card.info), card.capabilities)
 
 
-async def _counted(measure: Measure, base: _Base, codex: Codex, daemon: Daemon, tell: OnProgress) -> Measure:
+async def _counted(measure: Measure, base: _Base, codex: Codex, daemon: GenesisDaemon, tell: OnProgress) -> Measure:
     told = marks.messages(sample(codex), measure.marks)
     size = sum(len(each["content"].encode()) for each in told)
-    tell(Progress(f"measure {base.name}", "counting the tokens of a prompt"))
+    tell(StepProgress(f"measure {base.name}", "counting the tokens of a prompt"))
     try:
         tokens = await daemon.count(ChatRequest(base.model, told, dict(base.options), think=False))
     except OllamaError as error:
-        tell(Progress(f"measure {base.name}", f"left: {error.message}"))
+        tell(StepProgress(f"measure {base.name}", f"left: {error.message}"))
         return measure
-    tell(Progress(f"measure {base.name}", "success"))
+    tell(StepProgress(f"measure {base.name}", "success"))
     return replace(measure, size=size, tokens=tokens)

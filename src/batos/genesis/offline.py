@@ -13,7 +13,7 @@ from batos.genesis import adapter_check, register
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
-from batos.genesis.adapters.inventory import Shelf
+from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.daemon_listing import Listed
 from batos.genesis.plan import Plan, compare
 from batos.image.looking import exists, looking
@@ -22,23 +22,23 @@ from batos.image.roots import Root
 T = TypeVar("T")
 
 
-def laid(settings: Settings) -> Shelf:
+def laid(settings: Settings) -> AdapterInventory:
     """Read the adapters folder by its files alone."""
     return discover(settings.place / "adapters", Digests(settings.digests))
 
 
-async def held(settings: Settings, codex: Codex, listed: Listed, daemon: adapter_check.Shows) -> Shelf:
+async def held(settings: Settings, codex: Codex, listed: Listed, daemon: adapter_check.Shows) -> AdapterInventory:
     """Read the adapters folder, with the adapters that fit no base among its faults; one request for each base."""
     shelf = await asyncio.to_thread(laid, settings)
     return await adapter_check.held(shelf, codex, settings.profile, listed, daemon)
 
 
-def planned(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf) -> Plan:
+def planned(settings: Settings, codex: Codex, listed: Listed, shelf: AdapterInventory) -> Plan:
     """Return the plan by codex, adapters and the image's choices, if the image can be read. Nothing is changed."""
     return read(settings, lambda root: compared(settings, codex, listed, shelf, root))
 
 
-def compared(settings: Settings, codex: Codex, listed: Listed, shelf: Shelf, root: Root | None) -> Plan:
+def compared(settings: Settings, codex: Codex, listed: Listed, shelf: AdapterInventory, root: Root | None) -> Plan:
     """Return the plan by an image's root, or by None if there is no image."""
     known = None if root is None else register.known(root)
     chosen = {} if root is None else repository.choices(root)

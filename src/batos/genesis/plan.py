@@ -10,16 +10,16 @@ from typing import Any, Literal
 from batos.codex import model_names
 from batos.codex.codex import PILLARS, Codex
 from batos.genesis.adapters.folder import in_use
-from batos.genesis.adapters.inventory import Adapter, Shelf
-from batos.genesis.daemon_listing import Daemon, Listed, look
+from batos.genesis.adapters.inventory import Adapter, AdapterInventory
+from batos.genesis.daemon_listing import GenesisDaemon, Listed, look
 from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
-from batos.genesis.register import Known
+from batos.genesis.register import GenesisRecord
 
 Kind = Literal["pull", "upload", "create", "graph", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """A step to be done; `name` is None for a model whose name is known only when its base is there.
 
     `size` is in bytes, None if unknown. The failure of an optional step fails nothing.
@@ -63,13 +63,13 @@ class Plan:
     codex: Codex = field(repr=False)
     profile: str
     listed: Listed
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     recipes: Mapping[str, Recipe]
     models: Mapping[str, str]
     stale: tuple[str, ...] = ()
-    shelf: Shelf = field(default=Shelf(), repr=False)
+    shelf: AdapterInventory = field(default=AdapterInventory(), repr=False)
     chosen: Mapping[str, str | None] = field(default_factory=dict)
-    known: Known | None = field(default=None, repr=False, compare=False)
+    known: GenesisRecord | None = field(default=None, repr=False, compare=False)
 
     @property
     def version(self) -> str:
@@ -95,7 +95,7 @@ class Plan:
         """Return the recipe of a persona's model; None while its base is not there."""
         return self.recipes.get(self.models.get(persona, ""))
 
-    def of_kind(self, *kinds: Kind) -> tuple[Step, ...]:
+    def of_kind(self, *kinds: Kind) -> tuple[PlanStep, ...]:
         """Return the steps of these kinds, in order."""
         return tuple(step for step in self.steps if step.kind in kinds)
 
@@ -127,10 +127,10 @@ def _shown(made: Recipe) -> dict[str, Any]:
 async def plan(
     codex: Codex,
     profile: str,
-    daemon: Daemon,
-    shelf: Shelf = Shelf(),  # noqa: B008  # a frozen value
+    daemon: GenesisDaemon,
+    shelf: AdapterInventory = AdapterInventory(),  # noqa: B008  # a frozen value
     chosen: Mapping[str, str | None] = MappingProxyType({}),
-    known: Known | None = None,
+    known: GenesisRecord | None = None,
 ) -> Plan:
     """Compare codex and adapters with what Ollama lists and, where it is given, what the image knows: two requests.
 
@@ -141,7 +141,12 @@ async def plan(
 
 
 def compare(
-    codex: Codex, profile: str, listed: Listed, shelf: Shelf, chosen: Mapping[str, str | None], known: Known | None
+    codex: Codex,
+    profile: str,
+    listed: Listed,
+    shelf: AdapterInventory,
+    chosen: Mapping[str, str | None],
+    known: GenesisRecord | None,
 ) -> Plan:
     """Return the plan for a daemon whose models are listed."""
     recipes, waiting = _recipes(codex, profile, listed, shelf, known)
@@ -163,7 +168,9 @@ def pruned(found: Plan, keep: Collection[str]) -> Plan:
     made = {} if found.known is None else found.known.models
     rows = {row.name: row for row in found.listed.rows}
     deletes = tuple(
-        Step("delete", name, "nothing is made of it any more", rows[name].size, made[name].persona, made[name].adapter)
+        PlanStep(
+            "delete", name, "nothing is made of it any more", rows[name].size, made[name].persona, made[name].adapter
+        )
         for name in found.stale
         if name in made and made[name].digest == rows[name].digest and name not in keep
     )
@@ -172,11 +179,11 @@ def pruned(found: Plan, keep: Collection[str]) -> Plan:
 
 
 def _recipes(
-    codex: Codex, profile: str, listed: Listed, shelf: Shelf, known: Known | None
-) -> tuple[list[Recipe], list[Step]]:
+    codex: Codex, profile: str, listed: Listed, shelf: AdapterInventory, known: GenesisRecord | None
+) -> tuple[list[Recipe], list[PlanStep]]:
     """Return the recipes to be made, and a step for each model that has to wait for its base."""
     recipes: list[Recipe] = []
-    waiting: list[Step] = []
+    waiting: list[PlanStep] = []
     for persona in PILLARS:
         base = codex.model_for(persona, profile)
         row = listed.row(base)
@@ -188,11 +195,13 @@ def _recipes(
                     recipes.append(made)
                     continue
             name = None if adapter is None else adapter.name
-            waiting.append(Step("create", None, f"{persona}'s model waits for {base}", persona=persona, adapter=name))
+            waiting.append(
+                PlanStep("create", None, f"{persona}'s model waits for {base}", persona=persona, adapter=name)
+            )
     return recipes, waiting
 
 
-def _remembered(persona: str, base: str, listed: Listed, known: Known | None) -> str | None:
+def _remembered(persona: str, base: str, listed: Listed, known: GenesisRecord | None) -> str | None:
     """Return the former digest of a base that is no longer listed: models made of it still contain its weights.
 
     Of several it is that of the persona's present model, else that of the latest one.
@@ -206,7 +215,7 @@ def _remembered(persona: str, base: str, listed: Listed, known: Known | None) ->
     return None if found is None else found.base_digest
 
 
-def _create(made: Recipe, listed: Listed, known: Known | None) -> Step | None:
+def _create(made: Recipe, listed: Listed, known: GenesisRecord | None) -> PlanStep | None:
     """Return the step that makes a model; None if it is there and is what was made."""
     row = listed.row(made.name)
     if row is not None and known is None:
@@ -227,16 +236,16 @@ def _create(made: Recipe, listed: Listed, known: Known | None) -> Step | None:
     else:
         reason = f"{made.label} has no model yet"
     adapter = None if made.adapter is None else made.adapter.name
-    return Step("create", made.name, reason, size=0, persona=made.persona, adapter=adapter)
+    return PlanStep("create", made.name, reason, size=0, persona=made.persona, adapter=adapter)
 
 
-def _models(recipes: Iterable[Recipe], shelf: Shelf, chosen: Mapping[str, str | None]) -> dict[str, str]:
+def _models(recipes: Iterable[Recipe], shelf: AdapterInventory, chosen: Mapping[str, str | None]) -> dict[str, str]:
     """Return the model of each persona; a persona whose model waits for its base has none."""
     used = in_use(shelf, chosen)
     return {made.persona: made.name for made in recipes if made.adapter is used.get(made.persona)}
 
 
-def _pulls(codex: Codex, profile: str, listed: Listed) -> list[Step]:
+def _pulls(codex: Codex, profile: str, listed: Listed) -> list[PlanStep]:
     wanted: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     uses = [(codex.model_for(persona, profile), persona) for persona in PILLARS]
@@ -244,30 +253,30 @@ def _pulls(codex: Codex, profile: str, listed: Listed) -> list[Step]:
         names.setdefault(model_names.key(name), name)
         wanted.setdefault(model_names.key(name), []).append(use)
     return [
-        Step("pull", names[key], f"{in_words(users)} think{'s' if len(users) == 1 else ''} with it")
+        PlanStep("pull", names[key], f"{in_words(users)} think{'s' if len(users) == 1 else ''} with it")
         for key, users in wanted.items()
         if listed.row(names[key]) is None
     ]
 
 
-def _uploads(creates: Iterable[Step], shelf: Shelf) -> Iterator[Step]:
+def _uploads(creates: Iterable[PlanStep], shelf: AdapterInventory) -> Iterator[PlanStep]:
     """Yield an upload for each adapter of which a model is to be made."""
     wanted = {(step.persona, step.adapter) for step in creates}
     for adapter in shelf.adapters:
         if (adapter.persona, adapter.name) in wanted:
             name = f"{adapter.persona.lower()}/{adapter.name}"
             reason = f"a model of {adapter.persona} is made with it; what Ollama has already is not sent"
-            yield Step("upload", name, reason, adapter.size, adapter.persona, adapter.name)
+            yield PlanStep("upload", name, reason, adapter.size, adapter.persona, adapter.name)
 
 
-def _graph(found: Plan) -> Iterator[Step]:
+def _graph(found: Plan) -> Iterator[PlanStep]:
     """Yield the step that writes into the image the facts that it lacks."""
     known = found.known
     if known is None:
         return
     reasons = []
     if not known.complete and known.codex_digest is None:
-        yield Step("graph", "the image", "nothing is in it yet")
+        yield PlanStep("graph", "the image", "nothing is in it yet")
         return
     if not known.complete:
         reasons.append("its root is not complete")
@@ -283,14 +292,14 @@ def _graph(found: Plan) -> Iterator[Step]:
     if gone:
         reasons.append("it remembers models that are gone")
     if reasons:
-        yield Step("graph", "the image", in_words(reasons))
+        yield PlanStep("graph", "the image", in_words(reasons))
 
 
-def _embedder(found: Plan) -> Iterator[Step]:
+def _embedder(found: Plan) -> Iterator[PlanStep]:
     name = found.codex.profile(found.profile).embedder
     if found.listed.row(name) is None:
         reason = "the embedder: the router goes by words alone without it"
-        yield Step("pull", name, reason, optional=True)
+        yield PlanStep("pull", name, reason, optional=True)
 
 
 def _stale(recipes: Iterable[Recipe], listed: Listed) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 from batos.errors import ModelMissing, OllamaError, OllamaTimeout, UsageError
 from batos.genesis import advice
 from batos.genesis.adapters.inventory import Adapter
-from batos.genesis.daemon_listing import Daemon, look
+from batos.genesis.daemon_listing import GenesisDaemon, look
 from batos.genesis.modelfile import Recipe
-from batos.genesis.plan import Plan, Step, compare
+from batos.genesis.plan import Plan, PlanStep, compare
 from batos.genesis.register import made_of
 from batos.inference.ollama import catalogue
 
@@ -26,7 +26,7 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StepProgress:
     """The progress of a step; `completed` and `total` in bytes, None if nothing is counted."""
 
     step: str
@@ -35,7 +35,7 @@ class Progress:
     total: int | None = None
 
 
-OnProgress: TypeAlias = Callable[[Progress], None]
+OnProgress: TypeAlias = Callable[[StepProgress], None]
 #: The models that may be pulled: all missing ones, only required ones, none.
 Pull: TypeAlias = Literal["all", "needed", "none"]
 #: Called when all bases are there and before anything is made of them; raises to refuse the plan.
@@ -44,7 +44,7 @@ Gate: TypeAlias = Callable[[Plan], Awaitable[None]]
 
 async def carry_out(
     todo: Plan,
-    daemon: Daemon,
+    daemon: GenesisDaemon,
     on_progress: OnProgress,
     *,
     gates: Sequence[Gate] = (),
@@ -72,7 +72,7 @@ async def carry_out(
         except ModelMissing as gone:
             if number == ROUNDS or pull == "none":
                 raise
-            on_progress(Progress("look again", gone.message))
+            on_progress(StepProgress("look again", gone.message))
             todo = await work.again(todo)
     left = _left(todo, pull)
     if left:
@@ -81,12 +81,12 @@ async def carry_out(
     return todo
 
 
-async def fetch(todo: Plan, daemon: Daemon, on_progress: OnProgress, *, patience: float = 300.0) -> None:
+async def fetch(todo: Plan, daemon: GenesisDaemon, on_progress: OnProgress, *, patience: float = 300.0) -> None:
     """Pull what is missing, as `carry_out` does, and nothing else: this takes hours and changes nothing in use."""
     await _Work(daemon, on_progress, (), patience).pull_all(todo.of_kind("pull"), todo)
 
 
-def _left(todo: Plan, pull: Pull) -> list[Step]:
+def _left(todo: Plan, pull: Pull) -> list[PlanStep]:
     """Return the required steps that can be carried out: a model that waits for its base needs a pull first."""
     if pull == "none":
         return [step for step in todo.of_kind("create") if step.name is not None]
@@ -108,7 +108,7 @@ class _Meter:
         """Begin another attempt."""
         self.grown, self.begun = now, False
 
-    def hear(self, line: catalogue.Progress, now: float) -> None:
+    def hear(self, line: catalogue.PullProgress, now: float) -> None:
         """Take in one line of the daemon."""
         if line.digest and line.total:
             self.begun = True
@@ -134,7 +134,7 @@ class _Meter:
 class _Work:
     """A genesis under way; `made` are the models that it made itself and therefore trusts."""
 
-    daemon: Daemon
+    daemon: GenesisDaemon
     on_progress: OnProgress
     gates: Sequence[Gate]
     patience: float
@@ -173,7 +173,7 @@ class _Work:
         found = compare(todo.codex, todo.profile, listed, todo.shelf, todo.chosen, known)
         return replace(found, known=todo.known)
 
-    async def pull_all(self, steps: Iterable[Step], todo: Plan) -> None:
+    async def pull_all(self, steps: Iterable[PlanStep], todo: Plan) -> None:
         """Pull side by side: after a failure the other pulls still finish, a refusal stops them all."""
         steps, failures = tuple(steps), []
         try:
@@ -185,7 +185,7 @@ class _Work:
             if failure is None:
                 continue
             if step.optional:
-                self.on_progress(Progress(step.label, f"left out: {failure.message}"))
+                self.on_progress(StepProgress(step.label, f"left out: {failure.message}"))
             else:
                 failures.append(advice.of_pull(failure, step, todo.codex, todo.profile))
         if failures:
@@ -193,7 +193,7 @@ class _Work:
             first.also = tuple(f"{other.message}. {other.remedy}" for other in others)
             raise first
 
-    async def _ended(self, step: Step) -> OllamaError | None:
+    async def _ended(self, step: PlanStep) -> OllamaError | None:
         """Pull a model; return the failure, or None."""
         try:
             await self._pull(step)
@@ -201,7 +201,7 @@ class _Work:
             return failure
         return None
 
-    async def _pull(self, step: Step) -> None:
+    async def _pull(self, step: PlanStep) -> None:
         """Pull until it is there; whatever cut it, one that got further is taken up where it stopped."""
         meter, tries = _Meter(), 0
         while True:
@@ -215,12 +215,12 @@ class _Work:
                 if not further and (not error.retry or tries >= PULL_ATTEMPTS):
                     raise
                 told = f"stopped ({error.message}); going on"
-            self.on_progress(Progress(step.label, told, meter.most or None, meter.total))
+            self.on_progress(StepProgress(step.label, told, meter.most or None, meter.total))
             await asyncio.sleep(PULL_PAUSE * 2**tries)
 
-    async def _upload(self, adapter: Adapter, step: Step) -> None:
+    async def _upload(self, adapter: Adapter, step: PlanStep) -> None:
         def hear(sent: int, size: int) -> None:
-            self.on_progress(Progress(step.label, "sending", sent, size))
+            self.on_progress(StepProgress(step.label, "sending", sent, size))
 
         for key, path in adapter.files.items():
             try:
@@ -230,10 +230,10 @@ class _Work:
             except OSError as error:
                 remedy = "Make it readable, or copy it again; then run `batos genesis`."
                 raise UsageError(f"{path} cannot be read: {error.strerror}", remedy=remedy) from error
-        self.on_progress(Progress(step.label, "success", step.size, step.size))
+        self.on_progress(StepProgress(step.label, "success", step.size, step.size))
 
     async def _create(self, recipe: Recipe) -> None:
-        step = Step("create", recipe.name, "")
+        step = PlanStep("create", recipe.name, "")
         lines = self.daemon.create(
             recipe.name,
             from_=recipe.base,
@@ -247,7 +247,7 @@ class _Work:
             raise advice.of_create(error, step) from error
         self.made[recipe.name] = recipe
 
-    async def _report(self, step: Step, lines: AsyncGenerator[catalogue.Progress, None], meter: _Meter) -> None:
+    async def _report(self, step: PlanStep, lines: AsyncGenerator[catalogue.PullProgress, None], meter: _Meter) -> None:
         clock = asyncio.get_running_loop().time
         meter.begin(clock())
         async with aclosing(lines):
@@ -256,4 +256,4 @@ class _Work:
                 if clock() - meter.grown > self.patience:
                     raise OllamaTimeout("progress", self.patience)
                 done = meter.completed if meter.layers else None
-                self.on_progress(Progress(step.label, line.status, done, meter.total))
+                self.on_progress(StepProgress(step.label, line.status, done, meter.total))

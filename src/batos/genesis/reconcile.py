@@ -18,14 +18,14 @@ from batos.genesis import adapter_check, advice, budget_check, graph, modelfile,
 from batos.genesis.adapters import repository, staging
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
-from batos.genesis.adapters.inventory import Fault, Shelf
+from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing
-from batos.genesis.daemon_listing import Daemon, Listed, look
+from batos.genesis.daemon_listing import GenesisDaemon, Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.measuring import measured
-from batos.genesis.plan import Plan, Step, compare, in_words, pruned
-from batos.genesis.provision import OnProgress, Progress, Pull
-from batos.genesis.register import Made
+from batos.genesis.plan import Plan, PlanStep, compare, in_words, pruned
+from batos.genesis.provision import OnProgress, Pull, StepProgress
+from batos.genesis.register import MadeModel
 from batos.genesis.stamps import Stamp
 from batos.image import methods, roots
 from batos.image.ids import iso
@@ -42,7 +42,7 @@ class GenesisReport:
     """
 
     plan: Plan
-    done: tuple[Step, ...]
+    done: tuple[PlanStep, ...]
     changes: tuple[str, ...]
     #: Faults of codex and image before anything was written; `findings` are all of the audit afterwards.
     faults: tuple[Finding, ...]
@@ -62,7 +62,7 @@ class GenesisReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Footing:
+class Baseline:
     """The state that a mission begins with and keeps: the codex, the digests of all models, and the personas'
     models.
     """
@@ -73,7 +73,7 @@ class Footing:
 
 
 #: Lets missions begin on a footing.
-Begin: TypeAlias = Callable[[Footing], Awaitable[object]]
+Begin: TypeAlias = Callable[[Baseline], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +82,16 @@ class _Read:
 
     stamp: Stamp
     codex: Codex
-    shelf: Shelf
+    shelf: AdapterInventory
 
 
 @dataclass(slots=True)
-class Convergence:
+class Reconciler:
     """Genesis for one open image and one daemon; `in_use` names the models that missions think with just now."""
 
     settings: Settings
     image: LivingImage
-    daemon: Daemon
+    daemon: GenesisDaemon
     events: Events
     clock: Callable[[], datetime]
     auditing: Auditing
@@ -124,7 +124,7 @@ class Convergence:
             self._last = _Read(seen, codices.load(folders[0]), self.shelf())
         return self._last
 
-    def shelf(self) -> Shelf:
+    def shelf(self) -> AdapterInventory:
         """Read the adapters folder."""
         digests = Digests(self.settings.digests)
         found = discover(self.settings.place / "adapters", digests)
@@ -193,7 +193,7 @@ class Convergence:
                 await begin(_footing(after))
         return GenesisReport(before, tuple(_done(before, after, changes)), tuple(changes), faults, findings, at)
 
-    async def check(self) -> Footing:
+    async def check(self) -> Baseline:
         """Bring models and image up to date at a mission's start, as far as nothing must be pulled.
 
         Makes at most two requests if nothing changed, because the version is asked for once.
@@ -216,7 +216,7 @@ class Convergence:
             await self._record(found, None)
         return _footing(found)
 
-    def remembered(self) -> Footing | None:
+    def remembered(self) -> Baseline | None:
         """Return the state that the image knows without Ollama, enough for answers that are paid; None before a
         genesis.
         """
@@ -225,7 +225,7 @@ class Convergence:
             models = register.known(root).models
         if not models:
             return None
-        return Footing(codex, {name: made.digest for name, made in models.items()}, frozenset())
+        return Baseline(codex, {name: made.digest for name, made in models.items()}, frozenset())
 
     async def _carry_out(self, todo: Plan, tell: OnProgress, *, pull: Pull) -> Plan:
         gates = (adapter_check.gate(self.daemon), budget_check.gate(self.settings, self.daemon))
@@ -254,7 +254,7 @@ class Convergence:
         if found.shelf == again.shelf or _broken(found):
             raise unfit
         for fault in unfit.faults:
-            tell(Progress(f"leave out {fault['persona'].lower()}/{fault['name']}", fault["what"]))
+            tell(StepProgress(f"leave out {fault['persona'].lower()}/{fault['name']}", fault["what"]))
         return found
 
     def _apart(self, todo: Plan, unfit: AdapterError) -> Plan:
@@ -273,7 +273,7 @@ class Convergence:
         """Return who is told of progress: `genesis.step` for each new status of a step, and `on_progress` of all."""
         statuses: dict[str, str] = {}
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: StepProgress) -> None:
             # Bytes come many times a second; an event is another status of a step.
             if statuses.get(progress.step) != progress.status:
                 statuses[progress.step] = progress.status
@@ -318,7 +318,7 @@ class Convergence:
             self.events.emit("method.retired", **each)
         if changes and tell is not None:
             many = "change" if len(changes) == 1 else "changes"
-            tell(Progress("graph the image", f"{len(changes)} {many} written"))
+            tell(StepProgress("graph the image", f"{len(changes)} {many} written"))
         return changes
 
     async def _prune(self, done: Plan, tell: OnProgress) -> bool:
@@ -330,19 +330,19 @@ class Convergence:
             name = step.name or ""
             with suppress(ModelMissing):  # somebody else was quicker
                 if name in {row.name for row in await self.daemon.ps()} and not await self.daemon.unload(name):
-                    tell(Progress(step.label, "left: it is answering just now"))
+                    tell(StepProgress(step.label, "left: it is answering just now"))
                     continue
                 await self.daemon.delete(name)
             deleted = True
-            tell(Progress(step.label, "success"))
+            tell(StepProgress(step.label, "success"))
         return deleted
 
 
-def _footing(found: Plan) -> Footing:
-    return Footing(found.codex, found.digests(), frozenset(found.models.values()))
+def _footing(found: Plan) -> Baseline:
+    return Baseline(found.codex, found.digests(), frozenset(found.models.values()))
 
 
-def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
+def _made(done: Plan, before: Mapping[str, MadeModel], at: str) -> dict[str, MadeModel]:
     """Return the models to be recorded in the image: all wanted ones, and older ones of ours that Ollama still has."""
     listed = {row.name: row for row in done.listed.rows}
     wanted = {name: register.made_of(recipe, row, at) for name, recipe in done.recipes.items()
@@ -351,7 +351,7 @@ def _made(done: Plan, before: Mapping[str, Made], at: str) -> dict[str, Made]:
     return {**older, **wanted}
 
 
-def _done(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[Step]:
+def _done(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[PlanStep]:
     """Yield the steps of a plan that were carried out, by comparison with the plan afterwards and the image's
     changes.
     """
@@ -372,7 +372,7 @@ def _bases(codex: Codex, profile: str, listed: Listed) -> dict[str, str]:
     return {persona: f"{row.digest} {listed.version}" for persona, row in rows.items() if row is not None}
 
 
-def _broken(found: Plan) -> list[Fault]:
+def _broken(found: Plan) -> list[AdapterFault]:
     """List the faults of adapters that were chosen for personas."""
     given = {(persona, name.casefold()) for persona, name in found.chosen.items() if name is not None}
     return [each for each in found.shelf.faults if (each.persona, each.name.casefold()) in given]

@@ -21,7 +21,7 @@ AUDIT = "last_audit"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeModel:
     """A model that genesis made. Digests are hex: the model's and its base's as the daemon lists them, the recipe's is
     over all that went in; `at` is when it was written down."""
 
@@ -35,41 +35,43 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class GenesisRecord:
     """The image's knowledge before genesis begins: its codex, the models made, and the model of each persona."""
 
     codex_digest: str | None = None
     profile: str | None = None
     complete: bool = False
-    models: Mapping[str, Made] = field(default_factory=dict)
+    models: Mapping[str, MadeModel] = field(default_factory=dict)
     used: Mapping[str, str] = field(default_factory=dict)
     #: The digest of each adapter that was there, by its label.
     adapters: Mapping[str, str] = field(default_factory=dict)
 
-    def trusting(self, made: Mapping[str, Made]) -> Known:
+    def trusting(self, made: Mapping[str, MadeModel]) -> GenesisRecord:
         """Return the same knowledge with further models, which this run has made."""
         return replace(self, models={**self.models, **made})
 
 
-def known(root: Root) -> Known:
+def known(root: Root) -> GenesisRecord:
     """Read it; an image before its first genesis knows nothing."""
     kept: Mapping[str, Any] = root.get(roots.GENESIS) or {}
     objects = named_objects(root)
     prototypes = {name: objects[key] for name in PILLARS if (key := prototype_name(name)) in objects}
     used = {name: own_slots(each).get("persona_model") for name, each in prototypes.items()}
-    return Known(
+    return GenesisRecord(
         codex_digest=kept.get("codex_digest"),
         profile=kept.get("profile"),
         complete=all(name in root for name in (*roots.OBJECTS, *roots.RECORDS)),
-        models={name: Made(**entry) for name, entry in kept.get("models", {}).items() if isinstance(entry, Mapping)},
+        models={
+            name: MadeModel(**entry) for name, entry in kept.get("models", {}).items() if isinstance(entry, Mapping)
+        },
         used={name: model for name, model in used.items() if model},
         adapters={label: proxy["digest"] for label, proxy in repository.proxies(root).items() if proxy["present"]},
     )
 
 
-def made_of(recipe: Recipe, row: ModelRow, at: str) -> Made:
+def made_of(recipe: Recipe, row: ModelRow, at: str) -> MadeModel:
     """Return the record of a model that the daemon lists."""
-    return Made(
+    return MadeModel(
         persona=recipe.persona,
         digest=row.digest,
         base=recipe.base,
@@ -80,7 +82,7 @@ def made_of(recipe: Recipe, row: ModelRow, at: str) -> Made:
     )
 
 
-def record(root: Root, models: Mapping[str, Made]) -> list[str]:
+def record(root: Root, models: Mapping[str, MadeModel]) -> list[str]:
     """Write the models down, whole, where they differ in more than the time; answers what changed."""
     kept = root[roots.GENESIS]
     before = {name: entry for name, entry in kept.get("models", {}).items() if isinstance(entry, Mapping)}

@@ -15,7 +15,7 @@ SETTLED_NS = 100_000_000
 DEEPEST = 2
 
 
-class Mark(NamedTuple):
+class FileMark(NamedTuple):
     """Tells one content of a file from another without reading it: bytes, both times of change, inode.
 
     The second time is the system's own: a copy that keeps the first one, as `cp -p` and archives make, still changes
@@ -28,13 +28,13 @@ class Mark(NamedTuple):
     inode: int
 
 
-def mark(path: Path) -> Mark:
+def mark(path: Path) -> FileMark:
     """Return the mark of a file or folder.
 
     Raises: OSError: there is none.
     """
     found = path.stat()
-    return Mark(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return FileMark(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Stamp:
     `settled` is false where something changed so lately that it may have changed again without a trace.
     """
 
-    entries: tuple[tuple[str, Mark], ...]
+    entries: tuple[tuple[str, FileMark], ...]
     settled: bool
 
     def covers(self, other: Stamp | None) -> bool:
@@ -59,7 +59,7 @@ def stamp(*folders: Path) -> Stamp:
     return Stamp(entries, newest < time_ns() - SETTLED_NS)
 
 
-def _below(folder: Path, deep: int = DEEPEST) -> Iterator[tuple[str, Mark]]:
+def _below(folder: Path, deep: int = DEEPEST) -> Iterator[tuple[str, FileMark]]:
     try:
         yield str(folder), mark(folder)
         found = sorted(os.scandir(folder), key=lambda each: each.name)

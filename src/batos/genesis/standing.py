@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from batos.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
 from batos.genesis import daemon_listing as daemons
-from batos.genesis.daemon_listing import Daemon, Listed, Runners
+from batos.genesis.daemon_listing import GenesisDaemon, Listed, Runners
 from batos.inference.vram.placement import where_of
 
 #: Seconds that the daemon has to answer in.
 PATIENCE: Final = 1.5
 
 
-async def of(daemon: Daemon, models: Mapping[str, str], patience: float = PATIENCE) -> dict[str, Any]:
+async def of(daemon: GenesisDaemon, models: Mapping[str, str], patience: float = PATIENCE) -> dict[str, Any]:
     """Ask the daemon for {answers, version, loaded, missing, error}, held against the models that personas use.
 
     `models` has a model's name for each persona, and is empty before genesis. `error` is why it cannot be thought with,
@@ -40,7 +40,7 @@ async def of(daemon: Daemon, models: Mapping[str, str], patience: float = PATIEN
     }
 
 
-async def _asked(daemon: Daemon) -> tuple[Listed, Runners]:
+async def _asked(daemon: GenesisDaemon) -> tuple[Listed, Runners]:
     return await daemons.look(daemon), await daemon.ps()
 
 

@@ -11,11 +11,11 @@ from batos.guardian import shape, text
 from batos.guardian.covenant.effects import TooIntricate
 from batos.guardian.covenant.judging import covenant_of
 from batos.guardian.forms import Forms
-from batos.guardian.policy import SHIPPED, Policy
-from batos.guardian.text import Text
+from batos.guardian.policy import SHIPPED, GuardianPolicy
+from batos.guardian.text import SourceText
 from batos.guardian.tidying.gathering import wanted
 from batos.guardian.tidying.tidy import tidied
-from batos.guardian.verdict import Fault, SlotUse, Verdict
+from batos.guardian.verdict import SlotUse, SourceFault, Verdict
 
 _FLAT = "write it shorter and flatter"
 #: A warning of Python's parser is no fault of form, and the warnings filter belongs to the whole process.
@@ -30,7 +30,7 @@ class Context:
 
     selector: str = ""
     signature: str = ""
-    policy: Policy = SHIPPED
+    policy: GuardianPolicy = SHIPPED
 
 
 #: Any selector, any signature, the policy that ships.
@@ -45,16 +45,16 @@ def audit(source: str | bytes, context: Context = ANY) -> Verdict:
     try:
         return _judged(read, context)
     except (RecursionError, MemoryError):
-        return _refused(read, context, Fault(0, 0, "bounds", "the source nests too deep to be examined", _FLAT))
+        return _refused(read, context, SourceFault(0, 0, "bounds", "the source nests too deep to be examined", _FLAT))
 
 
-def _refused(read: Text, context: Context, *faults: Fault) -> Verdict:
+def _refused(read: SourceText, context: Context, *faults: SourceFault) -> Verdict:
     return Verdict(False, tuple(sorted(faults)), context.policy.version, read.digest)
 
 
-def _judged(read: Text, context: Context) -> Verdict:
+def _judged(read: SourceText, context: Context) -> Verdict:
     tree = _parsed(read.source)
-    if isinstance(tree, Fault):
+    if isinstance(tree, SourceFault):
         return _refused(read, context, tree)
     policy = context.policy
     if context.selector:
@@ -66,7 +66,7 @@ def _judged(read: Text, context: Context) -> Verdict:
     faults = set(forms.faults)
     for line, column, word in text.foreign_letters(read.source):
         why = f"the name `{ascii(word)[1:-1]}` is not ASCII: it may look like another"
-        faults.add(Fault(line, column, "name", why, "use ASCII letters in names; texts may hold any"))
+        faults.add(SourceFault(line, column, "name", why, "use ASCII letters in names; texts may hold any"))
     faults.update(shape.faults_of(tree, method, policy))
     if method is None or not whole:
         return _refused(read, context, *faults)
@@ -78,7 +78,9 @@ def _judged(read: Text, context: Context) -> Verdict:
             faults |= broken
         faults |= {shape.kernels(slot, method) for slot in mutates & policy.kernel_slots}
     except TooIntricate:
-        faults.add(Fault(method.lineno, 0, "bounds", "the paths through the method are too many to be followed", _FLAT))
+        faults.add(
+            SourceFault(method.lineno, 0, "bounds", "the paths through the method are too many to be followed", _FLAT)
+        )
     writes = frozenset(forms.writes)
     slots = SlotUse(frozenset(forms.reads), writes, mutates, frozenset(forms.deletes))
     return Verdict(
@@ -94,13 +96,13 @@ def _judged(read: Text, context: Context) -> Verdict:
     )
 
 
-def _parsed(source: str) -> ast.Module | Fault:
+def _parsed(source: str) -> ast.Module | SourceFault:
     try:
         with _quiet, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(source)
     except SyntaxError as error:
         why = f"this is no Python: {error.msg}"
-        return Fault(error.lineno or 0, max((error.offset or 1) - 1, 0), "parse", why, "correct the syntax")
+        return SourceFault(error.lineno or 0, max((error.offset or 1) - 1, 0), "parse", why, "correct the syntax")
     except ValueError as error:
-        return Fault(0, 0, "parse", f"this is no Python: {error}", "correct the syntax")
+        return SourceFault(0, 0, "parse", f"this is no Python: {error}", "correct the syntax")

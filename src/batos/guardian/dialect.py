@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from batos.guardian.policy import SHIPPED, Policy
+from batos.guardian.policy import SHIPPED, GuardianPolicy
 
 _RULES = """
 A method is one function, `def` or `async def`, whose first parameter is `self`; imports stand before it, nothing else \
@@ -28,12 +28,12 @@ Call `getattr`, `hasattr` and `setattr` with a literal name, and `setattr` only 
 """
 
 
-def text(policy: Policy = SHIPPED) -> str:
+def text(policy: GuardianPolicy = SHIPPED) -> str:
     """Return the dialect under a policy as text, short enough for a small context window."""
     return "\n\n".join((_RULES.strip(), *_lists(policy)))
 
 
-def document(policy: Policy = SHIPPED) -> str:
+def document(policy: GuardianPolicy = SHIPPED) -> str:
     """Return the whole dialect as Markdown: the text that a model is told, and every name and number of the policy."""
     parts = [
         f"Policy `{policy.version}`. A coder is told:",
@@ -72,7 +72,7 @@ def _code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 
-def _lists(policy: Policy) -> Iterator[str]:
+def _lists(policy: GuardianPolicy) -> Iterator[str]:
     yield f"Functions: {_words(policy.functions)}."
     yield f"Exceptions: {_words(policy.exceptions)}."
     yield f"Modules: {', '.join(sorted(policy.modules))}."

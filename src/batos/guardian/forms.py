@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from batos.guardian.name_uses import Uses
-from batos.guardian.policy import Policy
+from batos.guardian.policy import GuardianPolicy
 from batos.guardian.scopes import Scope
 from batos.guardian.walking import MODULES
 
@@ -18,7 +18,7 @@ Def = ast.FunctionDef | ast.AsyncFunctionDef
 class Forms(Uses):
     """Every fault of form, and what the source binds, imports, reads, writes and sends."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: GuardianPolicy) -> None:
         super().__init__(policy)
         looks: dict[type[ast.AST], Any] = {
             ast.Name: self._name,

@@ -18,7 +18,7 @@ SHIPPED_FILE: Final = Path(__file__).with_name("policy.toml")
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SourceBounds:
     """Limits of a source's size, each positive and in the unit that policy.toml names."""
 
     bytes: int
@@ -34,11 +34,11 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class GuardianPolicy:
     """Everything the guardian decides by; `version` is its name and the digest of its content."""
 
     name: str
-    bounds: Bounds
+    bounds: SourceBounds
     statements: frozenset[str]
     expressions: frozenset[str]
     parts: frozenset[str]
@@ -87,7 +87,7 @@ class Policy:
         text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=True)
         object.__setattr__(self, "version", f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
 
-    def but(self, **changed: Any) -> Policy:
+    def but(self, **changed: Any) -> GuardianPolicy:
         """Return a copy with some fields changed. Its version differs if its content does."""
         return replace(self, **changed)
 
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
         return sorted(value)
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in sorted(value.items())}
-    return asdict(value) if isinstance(value, Bounds) else value
+    return asdict(value) if isinstance(value, SourceBounds) else value
 
 
 def _words(table: Mapping[str, Any], section: str, name: str) -> frozenset[str]:
@@ -118,15 +118,15 @@ def _text(table: Mapping[str, Any], section: str, name: str) -> str:
     return value
 
 
-def _bounds(table: Mapping[str, Any]) -> Bounds:
-    given = {one.name: table.get(one.name) for one in fields(Bounds)}
+def _bounds(table: Mapping[str, Any]) -> SourceBounds:
+    given = {one.name: table.get(one.name) for one in fields(SourceBounds)}
     for name, value in given.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ConfigError(f"the policy's [bounds] {name} is no positive whole number", field=f"bounds.{name}")
-    return Bounds(**cast(dict[str, int], given))
+    return SourceBounds(**cast(dict[str, int], given))
 
 
-def load(text: str) -> Policy:
+def load(text: str) -> GuardianPolicy:
     """Read a policy from TOML text.
 
     Raises: ConfigError: a field is missing or wrong; the error names the first.
@@ -138,7 +138,7 @@ def load(text: str) -> Policy:
     table = {key: value if isinstance(value, dict) else {} for key, value in data.items()}
     syntax, names, builtins = table.get("syntax", {}), table.get("names", {}), table.get("builtins", {})
     methods, modules, unbound = table.get("methods", {}), table.get("modules", {}), table.get("unbound", {})
-    return Policy(
+    return GuardianPolicy(
         name=_text(data, "", "name"),
         bounds=_bounds(table.get("bounds", {})),
         statements=_words(syntax, "syntax", "statements"),

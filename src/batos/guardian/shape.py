@@ -5,24 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from batos.guardian.policy import Policy
-from batos.guardian.verdict import Fault
+from batos.guardian.policy import GuardianPolicy
+from batos.guardian.verdict import SourceFault
 
 Def = ast.FunctionDef | ast.AsyncFunctionDef
 _ONE = "write one `def`, with its imports before it or in it and its helpers within it"
 
 
-def faults_of(tree: ast.Module, method: Def | None, policy: Policy) -> Iterator[Fault]:
+def faults_of(tree: ast.Module, method: Def | None, policy: GuardianPolicy) -> Iterator[SourceFault]:
     """Yield the faults of the outermost level of a source."""
     if method is None:
-        yield Fault(1, 0, "shape", "the source defines no method", _ONE)
+        yield SourceFault(1, 0, "shape", "the source defines no method", _ONE)
     for index, node in enumerate(tree.body):
         text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         if node is method or (text and index == 0):
             continue
         late = method is not None and node.lineno > method.lineno
         if not isinstance(node, ast.Import | ast.ImportFrom) or late:
-            yield Fault(node.lineno, node.col_offset, "shape", *_beside(node, method))
+            yield SourceFault(node.lineno, node.col_offset, "shape", *_beside(node, method))
     if method is not None:
         yield from _receiver(method, policy.receiver)
 
@@ -49,14 +49,14 @@ def _beside(node: ast.stmt, method: Def | None) -> tuple[str, str]:
     return why, "leave it out: the method is called by those who send its message"
 
 
-def _receiver(method: Def, receiver: str) -> Iterator[Fault]:
+def _receiver(method: Def, receiver: str) -> Iterator[SourceFault]:
     given = method.args
     positional = [*given.posonlyargs, *given.args]
     if not positional or positional[0].arg != receiver:
         why = f"the first parameter is not `{receiver}`"
-        yield Fault(method.lineno, method.col_offset, "shape", why, f"write `def {method.name}({receiver}, ...)`")
+        yield SourceFault(method.lineno, method.col_offset, "shape", why, f"write `def {method.name}({receiver}, ...)`")
     elif len(given.defaults) == len(positional):
-        yield Fault(method.lineno, method.col_offset, "shape", f"`{receiver}` has a default", "leave it out")
+        yield SourceFault(method.lineno, method.col_offset, "shape", f"`{receiver}` has a default", "leave it out")
 
 
 def parameters_of(method: Def) -> str:
@@ -68,21 +68,21 @@ def parameters_of(method: Def) -> str:
     return ast.unparse(given)
 
 
-def asked_for(method: Def, selector: str, signature: str) -> Iterator[Fault]:
+def asked_for(method: Def, selector: str, signature: str) -> Iterator[SourceFault]:
     """Yield a fault if the method lacks the expected name or the expected parameters (empty: any)."""
     if selector and method.name != selector:
         why = f"the method is called `{method.name}`, and `{selector}` is wanted"
-        yield Fault(method.lineno, method.col_offset, "selector", why, f"write `def {selector}(...)`")
+        yield SourceFault(method.lineno, method.col_offset, "selector", why, f"write `def {selector}(...)`")
     wanted = _parameters(signature)
     if wanted is not None and wanted != _names(method.args):
         why = f"the parameters are ({', '.join(_names(method.args))}), and ({', '.join(wanted)}) are wanted"
-        yield Fault(method.lineno, method.col_offset, "selector", why, f"write `def {signature}`")
+        yield SourceFault(method.lineno, method.col_offset, "selector", why, f"write `def {signature}`")
 
 
-def kernels(slot: str, node: ast.AST) -> Fault:
+def kernels(slot: str, node: ast.AST) -> SourceFault:
     """Report that a slot which no method writes is written there, or changed in place."""
     why = f"the slot `{slot}` is the codex's or the kernel's: a method reads it and never changes it"
-    return Fault(
+    return SourceFault(
         getattr(node, "lineno", 0), getattr(node, "col_offset", 0), "kernel-slot", why, "use a slot of another name"
     )
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from batos.guardian.policy import Policy
-from batos.guardian.verdict import Fault
+from batos.guardian.policy import GuardianPolicy
+from batos.guardian.verdict import SourceFault
 
 #: The declaration of another encoding (PEP 263), which Python reads in the first two lines.
 _COOKIE: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
@@ -28,33 +28,35 @@ _PLAIN_CONTROLS: Final = frozenset("\n\t")
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SourceText:
     """A source as text (empty where it is none), the SHA-256 of its bytes, and what is wrong with it before parsing."""
 
     source: str
     digest: str
-    faults: tuple[Fault, ...]
+    faults: tuple[SourceFault, ...]
 
 
-def read(source: str | bytes, policy: Policy) -> Text:
+def read(source: str | bytes, policy: GuardianPolicy) -> SourceText:
     """Decode and look over a source; it may be parsed if there are no faults."""
     raw = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else bytes(source)
     digest = hashlib.sha256(raw).hexdigest()
     if len(raw) > policy.bounds.bytes:
         why = f"the source has {len(raw)} bytes, at most {policy.bounds.bytes} are read"
-        return Text("", digest, (Fault(0, 0, "bounds", why, "write a shorter method"),))
+        return SourceText("", digest, (SourceFault(0, 0, "bounds", why, "write a shorter method"),))
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         why = "the source is not UTF-8"
-        return Text("", digest, (Fault(line, 0, "text", why, "write it in UTF-8, without half surrogates"),))
+        return SourceText(
+            "", digest, (SourceFault(line, 0, "text", why, "write it in UTF-8, without half surrogates"),)
+        )
     text = text.replace("\r\n", "\n")
     faults = (*_characters(text), *_cookies(text), *_bounds(text, policy))
-    return Text(text, digest, faults)
+    return SourceText(text, digest, faults)
 
 
-def _characters(text: str) -> Iterator[Fault]:
+def _characters(text: str) -> Iterator[SourceFault]:
     """Yield a fault for each control character (a lone CR included) and each character that changes what a
     reader sees.
     """
@@ -66,19 +68,19 @@ def _characters(text: str) -> Iterator[Fault]:
             hidden = kind in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
             if hidden and character not in _JOINERS and character not in _PLAIN_CONTROLS:
                 why = f"the character U+{ord(character):04X} cannot be seen, and may hide what the source does"
-                yield Fault(number, column, "text", why, "leave it out, or write it as an escape in a string")
+                yield SourceFault(number, column, "text", why, "leave it out, or write it as an escape in a string")
                 break
 
 
-def _cookies(text: str) -> Iterator[Fault]:
+def _cookies(text: str) -> Iterator[SourceFault]:
     for number, line in enumerate(text.split("\n", 2)[:2], 1):
         found = _COOKIE.match(line)
         if found is not None and found[1].lower() not in _UTF_8:
             why = f"the comment declares the encoding {found[1]!r}: a source is read as UTF-8 and nothing else"
-            yield Fault(number, 0, "text", why, "leave the declaration out")
+            yield SourceFault(number, 0, "text", why, "leave the declaration out")
 
 
-def _bounds(text: str, policy: Policy) -> Iterator[Fault]:
+def _bounds(text: str, policy: GuardianPolicy) -> Iterator[SourceFault]:
     """Yield faults for sizes and depths at which Python's own parser would fail or take too long."""
     bounds = policy.bounds
     lines = text.split("\n")
@@ -97,8 +99,8 @@ def _bounds(text: str, policy: Policy) -> Iterator[Fault]:
         yield _over(text.count("\n", 0, found.start()) + 1, "24 operators follow each other without an operand")
 
 
-def _over(line: int, why: str) -> Fault:
-    return Fault(line, 0, "bounds", why, "write it shorter and flatter")
+def _over(line: int, why: str) -> SourceFault:
+    return SourceFault(line, 0, "bounds", why, "write it shorter and flatter")
 
 
 def _brackets(text: str, most: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ UNLISTABLE: Final = frozenset({"text", "bounds", "parse", "shape", "receiver", "
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Fault:
+class SourceFault:
     """A fault of a source: line (from 1) and column (from 0), both 0 if it has no place."""
 
     line: int
@@ -59,7 +59,7 @@ class Verdict:
     """
 
     accepted: bool
-    faults: tuple[Fault, ...]
+    faults: tuple[SourceFault, ...]
     policy: str
     digest: str
     selector: str = ""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from batos.guardian.policy import Policy
+from batos.guardian.policy import GuardianPolicy
 from batos.guardian.scopes import Scope
-from batos.guardian.verdict import Fault
+from batos.guardian.verdict import SourceFault
 
 ALLOWED: Final = "docs/dialect.md lists what may be used"
 Look: TypeAlias = Callable[[ast.AST, Scope, int], None]
@@ -77,9 +77,9 @@ MODULES: Final = {
 class Walk:
     """The walk itself, and what it gathers: faults, scopes, slots, sends, imports."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: GuardianPolicy) -> None:
         self.policy = policy
-        self.faults: list[Fault] = []
+        self.faults: list[SourceFault] = []
         #: The name of the method, where there is one.
         self.method = ""
         #: True if anything can change in place: otherwise no path has to be followed.
@@ -112,7 +112,7 @@ class Walk:
     def fault(self, node: ast.AST, rule: str, why: str, remedy: str = ALLOWED) -> None:
         """Record a fault at a node."""
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        self.faults.append(Fault(line, column, rule, why, remedy))
+        self.faults.append(SourceFault(line, column, rule, why, remedy))
 
     def walk(self, tree: ast.Module) -> bool:
         """Look at every node once; False when the tree is larger or deeper than its bounds, and not to be followed."""

@@ -27,7 +27,7 @@ NEEDED = "approval_needed"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ApprovalQuestion:
     """A candidate that is asked about: under which id if nobody asked before, when, until when, for which mission."""
 
     name: str
@@ -38,7 +38,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApprovalState:
     """The state of a question; `changed` says that the call which returned this answer changed the state."""
 
     name: str
@@ -54,8 +54,8 @@ class Answer:
     changed: bool = False
 
 
-def _answer(approval: Approval, at: str, *, changed: bool = False) -> Answer:
-    return Answer(
+def _answer(approval: Approval, at: str, *, changed: bool = False) -> ApprovalState:
+    return ApprovalState(
         name=approval.name,
         word=approval.standing(at),
         object=approval.object,
@@ -73,7 +73,7 @@ def _answer(approval: Approval, at: str, *, changed: bool = False) -> Answer:
 # -- asking
 
 
-def ask(root: Root, question: Question) -> Answer:
+def ask(root: Root, question: ApprovalQuestion) -> ApprovalState:
     """Ask a person about a method, or add the mission to those that wait for the same question.
 
     Returns `approved` if exactly this method is active already. A mission that waited gets the answer that was given.
@@ -102,7 +102,7 @@ def ask(root: Root, question: Question) -> Answer:
     return _answer(approval, at, changed=True)
 
 
-def asked(root: Root, holder: str, selector: str, intent: str, at: str, mission: str | None) -> Answer | None:
+def asked(root: Root, holder: str, selector: str, intent: str, at: str, mission: str | None) -> ApprovalState | None:
     """Return the state of the newest question about a slot, for any source; None if a new question may be asked.
 
     `intent` is the digest of the slot's Intent. A mission is added to those that wait; one that waited gets the answer.
@@ -113,7 +113,7 @@ def asked(root: Root, holder: str, selector: str, intent: str, at: str, mission:
     return _again(root[roots.APPROVALS][max(names)], mission, at) if names else None
 
 
-def _again(approval: Approval, mission: str | None, at: str) -> Answer | None:
+def _again(approval: Approval, mission: str | None, at: str) -> ApprovalState | None:
     """Return the state of an earlier question for a mission that asks it again; None if it must be asked anew."""
     word = approval.standing(at)
     if word == "asked":
@@ -135,18 +135,20 @@ def _same(active: Method, candidate: Candidate) -> bool:
     return candidate.wish is None and (made["digest"], made["intent"]) == (candidate.digest, candidate.intent)
 
 
-def _given(root: Root, active: Method, candidate: Candidate, at: str) -> Answer:
+def _given(root: Root, active: Method, candidate: Candidate, at: str) -> ApprovalState:
     """Return `approved` for a method that is active already, with the approval that allowed it if there was one."""
     approval = named(root, str(active.provenance.get("approval", "")))
     if approval is not None:
         return replace(_answer(approval, at), word="approved")
-    return Answer("", "approved", candidate.holder, candidate.selector, candidate.digest, at, revision=active.revision)
+    return ApprovalState(
+        "", "approved", candidate.holder, candidate.selector, candidate.digest, at, revision=active.revision
+    )
 
 
 # -- answering
 
 
-def approve(root: Root, name: str, by: str, at: str) -> Answer | None:
+def approve(root: Root, name: str, by: str, at: str) -> ApprovalState | None:
     """Say yes and install it, in one; None: there is no such question.
 
     `approved` and `changed`: it is installed now. Whatever else: it is not, because it was answered before, its time is
@@ -178,7 +180,7 @@ def _alone(root: Root, candidate: Candidate, at: str) -> list[Method]:
     return [methods.install(root, candidate, at)]
 
 
-def reject(root: Root, name: str, by: str, why: str, moments: tuple[str, str]) -> Answer | None:
+def reject(root: Root, name: str, by: str, why: str, moments: tuple[str, str]) -> ApprovalState | None:
     """Say no, for a reason; `moments` are now, and until when the no stands. None: there is no such question."""
     at, until = moments
     approval = named(root, name)
@@ -192,7 +194,7 @@ def reject(root: Root, name: str, by: str, why: str, moments: tuple[str, str]) -
     return _answer(approval, at, changed=True)
 
 
-def expire(root: Root, name: str, at: str) -> Answer | None:
+def expire(root: Root, name: str, at: str) -> ApprovalState | None:
     """Write down that the time of a question is over; None if it is not, or if it was answered."""
     approval = named(root, name)
     return _answer(approval, at, changed=True) if approval is not None and _lapse(root, approval, at) else None
@@ -264,7 +266,7 @@ def closed(root: Root) -> Iterator[Approval]:
     return (root[roots.APPROVALS][name] for name in names if not _open(root, name))
 
 
-def last_said(root: Root, holder: str, selector: str, digest: str, at: str) -> Answer | None:
+def last_said(root: Root, holder: str, selector: str, digest: str, at: str) -> ApprovalState | None:
     """Return the state of the newest question about a source for a slot, whatever the slot held then; None if nobody
     asked.
     """

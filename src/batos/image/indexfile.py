@@ -25,12 +25,12 @@ def read_index(path: Path) -> tuple[int, fsIndex] | None:
     bucket of ids that begin with them); None. Nothing else is parsed, so that a damaged file can do no harm.
     """
     try:
-        return _Reader(path.read_bytes()).index()
+        return _IndexReader(path.read_bytes()).index()
     except (OSError, ValueError, struct.error):
         return None
 
 
-class _Reader:
+class _IndexReader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0

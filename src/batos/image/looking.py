@@ -28,7 +28,7 @@ from batos.image.transactions import snapshot
 _CACHED = 2_000
 
 
-class _Until:
+class _TruncatedFile:
     """A file that ends before it does: what stands behind its last commit is not there."""
 
     def __init__(self, file: BinaryIO, end: int) -> None:
@@ -73,12 +73,12 @@ class _ReadFileStorage(SoundFileStorage):
         _, start, last = known or (None, BEGIN, z64)
         end = tail.end(path, start, last, strict=self._strict)
         self.unfinished = path.stat().st_size - end if self._strict else 0
-        self._file = _Until(self._file, end)  # type: ignore[assignment]  # all of a file that is used here
+        self._file = _TruncatedFile(self._file, end)  # type: ignore[assignment]  # all of a file that is used here
         return known
 
 
 @dataclass(frozen=True, slots=True)
-class Faces:
+class ReadOnlyPair:
     """The two databases of an image as they are on disk. Sizes in bytes; `holder` says who has them open, "" nobody."""
 
     image: DB
@@ -147,7 +147,7 @@ def exists(uri: str) -> bool:
 
 
 @contextmanager
-def looking(image: str, journal: str) -> Iterator[Faces]:
+def looking(image: str, journal: str) -> Iterator[ReadOnlyPair]:
     """Open both databases for reading. Raises what opening them would, but never ImageBusy: others are not minded."""
     uris = (image, storage.journal_uri(image, journal))
     files = [path for uri in uris if (path := storage.file_of(uri)) is not None]
@@ -155,7 +155,7 @@ def looking(image: str, journal: str) -> Iterator[Faces]:
     with ExitStack() as stack:
         faces = [stack.enter_context(_opened(uri, held=bool(holders))) for uri in uris]
         beside = [(path, Path(f"{path}.index")) for path in files]
-        yield Faces(
+        yield ReadOnlyPair(
             image=faces[0],
             journal=faces[1],
             holder=holders[0] if holders else "",

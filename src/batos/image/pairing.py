@@ -16,7 +16,7 @@ from batos.image.transactions import snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PairingSide:
     """The image's or the journal's part of the pairing: the id (None if there is none yet), and if it holds any
     mission.
     """
@@ -26,24 +26,24 @@ class Side:
     used: bool
 
 
-def image_side(db: DB) -> Side:
+def image_side(db: DB) -> PairingSide:
     """Read the image's id and if it was used."""
     with snapshot(db) as root:
         pair = root[roots.GENESIS].get(roots.PAIR) if roots.GENESIS in root else None
-        return Side(_where(db), pair, bool(root.get(roots.MISSIONS)))
+        return PairingSide(_where(db), pair, bool(root.get(roots.MISSIONS)))
 
 
-def journal_side(db: DB) -> Side:
+def journal_side(db: DB) -> PairingSide:
     """Read the journal's id and if it was used."""
     with snapshot(db) as root:
-        return Side(_where(db), root.get(roots.PAIR), bool(root.get(roots.MISSIONS)))
+        return PairingSide(_where(db), root.get(roots.PAIR), bool(root.get(roots.MISSIONS)))
 
 
 def _where(db: DB) -> str:
     return str(db.storage.getName())
 
 
-def agreed(image: Side, journal: Side) -> str:
+def agreed(image: PairingSide, journal: PairingSide) -> str:
     """Return the id that both sides have or are to get.
 
     The journal gets its id before the image. So a journal with an id and no use may stand beside an image without one
@@ -65,7 +65,7 @@ def agreed(image: Side, journal: Side) -> str:
     return image.pair or journal.pair or ""
 
 
-def _no_pair(missing: Side, why: str) -> ImageDamaged:
+def _no_pair(missing: PairingSide, why: str) -> ImageDamaged:
     return ImageDamaged(
         why, remedy=f"Bring back the {missing.where} that belongs to it, from the same backup; nothing was changed."
     )

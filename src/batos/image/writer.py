@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting(Generic[T]):
+class _QueuedChange(Generic[T]):
     change: Callable[[Any], T]
     done: asyncio.Future[T]
     result: T | None = None
@@ -46,7 +46,7 @@ class Writer(Generic[R]):
         self._committed = committed
         self._manager = transaction.TransactionManager(explicit=True)
         self._connection: Any = None
-        self._waiting: list[_Waiting[Any]] = []
+        self._waiting: list[_QueuedChange[Any]] = []
         self._flushing = False
         #: Transactions committed so far; with the number of changes, how well they are grouped.
         self.commits = 0
@@ -54,7 +54,7 @@ class Writer(Generic[R]):
     async def apply(self, change: Callable[[R], T]) -> T:
         """Make a change; it is durable when this returns. Waits for the commit's end even while cancelled."""
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(change, loop.create_future())
+        waiting = _QueuedChange(change, loop.create_future())
         self._waiting.append(waiting)
         if not self._flushing:
             self._flushing = True
@@ -74,7 +74,7 @@ class Writer(Generic[R]):
                 waiting.failure = InternalError(f"a change came after the image was closed ({error})")
             self._deliver(loop, batch)
 
-    def _flush(self, batch: list[_Waiting[Any]], loop: asyncio.AbstractEventLoop) -> None:
+    def _flush(self, batch: list[_QueuedChange[Any]], loop: asyncio.AbstractEventLoop) -> None:
         try:
             self._commit(batch)
         except Exception as error:  # told to those who wait for the changes
@@ -84,14 +84,14 @@ class Writer(Generic[R]):
                 self._commit_each(batch)
         loop.call_soon_threadsafe(self._deliver, loop, batch)
 
-    def _commit_each(self, batch: list[_Waiting[Any]]) -> None:
+    def _commit_each(self, batch: list[_QueuedChange[Any]]) -> None:
         for waiting in batch:
             try:
                 self._commit([waiting])
             except Exception as error:  # told to the one who waits
                 waiting.failure = self._failed(error)
 
-    def _commit(self, batch: list[_Waiting[Any]]) -> None:
+    def _commit(self, batch: list[_QueuedChange[Any]]) -> None:
         if self._connection is None:
             self._connection = self._db.open(self._manager)
         self._manager.begin()
@@ -106,7 +106,7 @@ class Writer(Generic[R]):
             self._manager.abort()
             raise
 
-    def _deliver(self, loop: asyncio.AbstractEventLoop, batch: list[_Waiting[Any]]) -> None:
+    def _deliver(self, loop: asyncio.AbstractEventLoop, batch: list[_QueuedChange[Any]]) -> None:
         made = 0
         for waiting in batch:
             if waiting.failure is not None:

@@ -15,13 +15,13 @@ ALL: Final = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Waiting:
+class _WaitingCall:
     messages: Messages
     came: asyncio.Future[None]
 
 
 @dataclass(slots=True)
-class Turns:
+class CallOrder:
     """The order of one mission's calls on a runner that answers `many` at once.
 
     A runner reads of a prompt only what comes after its longest common beginning with one that its cache holds. So of
@@ -32,7 +32,7 @@ class Turns:
     many: int = ALL
     _going: int = 0
     _last: Messages = ()
-    _waiting: list[_Waiting] = field(default_factory=list)
+    _waiting: list[_WaitingCall] = field(default_factory=list)
 
     @asynccontextmanager
     async def turn(self, messages: Messages) -> AsyncIterator[None]:
@@ -48,7 +48,7 @@ class Turns:
         if self._going < self.many and not self._waiting:
             self._go(messages)
             return
-        waiting = _Waiting(messages, asyncio.get_running_loop().create_future())
+        waiting = _WaitingCall(messages, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         try:
             await waiting.came

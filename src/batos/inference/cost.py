@@ -19,7 +19,7 @@ _NEVER: Final = "9999"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SpendingLimits:
     """Bounds what one mission may spend."""
 
     calls: int

@@ -13,8 +13,8 @@ from batos.errors import BatosError, ContextOverflow, ModelMissing, Refused, Tim
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import marks
-from batos.inference.call_order import Turns
-from batos.inference.cost import LEAST_RATIO, Cost, Limits, Spending
+from batos.inference.call_order import CallOrder
+from batos.inference.cost import LEAST_RATIO, Cost, Spending, SpendingLimits
 from batos.inference.journal import Journal, Record, journal_key
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.vram.placement import Placement, Watch
@@ -65,7 +65,7 @@ class Session:
     journal: Journal
     bridge: Thinks
     digests: Mapping[str, str]
-    limits: Limits
+    limits: SpendingLimits
     events: Events
     earlier: Sequence[Record] = ()
     clock: Callable[[], datetime] = utc_now
@@ -88,13 +88,13 @@ class Session:
     ticks: Callable[[], float] = time.monotonic
     partial_every: float = PARTIAL_EVERY
     #: The order of calls when more wait than the runner answers at a time.
-    turns: Turns = field(default_factory=Turns)
+    turns: CallOrder = field(default_factory=CallOrder)
     #: Called before each call is paid: may raise to keep the mission from it, when those under way are journaled.
     hold: Callable[[], None] = _go_on
     #: A hint for the prompts of unpaid calls: the reason why an earlier attempt failed.
     warning: str = ""
     #: The same as `turns` for whole minds within the mission: one that has begun is not interrupted by the next.
-    minds: Turns = field(init=False)
+    minds: CallOrder = field(init=False)
     #: Paid answers, by their key without a warning.
     _paid: dict[str, Record] = field(init=False)
     #: The digests that each model had when something was paid, oldest first; under "" those of the mission's own
@@ -112,7 +112,7 @@ class Session:
     _began: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._began, self.minds = self.ticks() - self.elapsed, Turns(self.turns.many)
+        self._began, self.minds = self.ticks() - self.elapsed, CallOrder(self.turns.many)
         self._paid, self._former = {}, {}
         for record in self.earlier:
             if record.state == "done":
@@ -323,7 +323,7 @@ class Session:
             )
 
 
-def _out_of_time(limits: Limits) -> TimedOut:
+def _out_of_time(limits: SpendingLimits) -> TimedOut:
     return TimedOut(
         f"the mission's {limits.seconds:g} seconds are over",
         field="budget.seconds",

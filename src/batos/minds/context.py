@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from batos.brief import Combine, Install, Interpret, MissionBrief, Policy
-from batos.cell.cell import Call, Outcome
+from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
 from batos.errors import BatosError
@@ -191,7 +191,7 @@ class Chooses(Protocol):
 class Runs(Protocol):
     """Where generated code runs: the cell of its UVM."""
 
-    async def run(self, program: Program, call: Call, host: Host) -> Outcome:
+    async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
         """One method, once. MethodFailed, CovenantViolation, CellKilled, CellMissing, and what `host` raises."""
         ...
 

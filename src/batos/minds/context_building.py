@@ -18,7 +18,7 @@ from batos.genesis import measures
 from batos.image import roots
 from batos.image.records import Attachment, Brief
 from batos.image.roots import Root, named_objects
-from batos.inference.cost import Limits
+from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal
 from batos.memory.evidence import Passage
 from batos.memory.passages import passages
@@ -149,10 +149,10 @@ def _cut(files: Iterable[tuple[str, str, Attachment]]) -> tuple[Passage, ...]:
     return passages((name, sha256, file.read().decode("utf-8")) for name, sha256, file in files)
 
 
-def limits_of(brief: MissionBrief, configured: Limits) -> Limits:
+def limits_of(brief: MissionBrief, configured: SpendingLimits) -> SpendingLimits:
     """What the brief allows, else what is configured."""
     budget = brief.budget
-    return Limits(
+    return SpendingLimits(
         calls=(budget and budget.calls) or configured.calls,
         tokens=(budget and budget.tokens) or configured.tokens,
         seconds=(budget and budget.seconds) or configured.seconds,

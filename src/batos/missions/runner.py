@@ -22,8 +22,8 @@ from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
-from batos.inference.call_order import ALL, Turns
-from batos.inference.cost import Limits, cost_of, elapsed
+from batos.inference.call_order import ALL, CallOrder
+from batos.inference.cost import SpendingLimits, cost_of, elapsed
 from batos.inference.journal import Journal, embeds
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
@@ -102,7 +102,7 @@ class Conductor:
     publisher: Publisher
     bridge: Inference
     router: Router
-    limits: Limits
+    limits: SpendingLimits
     events: Events
     clock: Callable[[], datetime]
     #: Digest of each model that Ollama has, by name; asked for once at the start.
@@ -315,7 +315,7 @@ class Conductor:
             clock=self.clock,
             marks=measures.marks(root),
             watch=self.watch,
-            turns=Turns(self.parallel),
+            turns=CallOrder(self.parallel),
             hold=attempt.hold,
             warning=warning,
         )

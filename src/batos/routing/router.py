@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import structlog
 
-from batos.genesis.provision import OnProgress, Progress
+from batos.genesis.provision import OnProgress, StepProgress
 from batos.routing import effort as efforts
 from batos.routing import lexical
 from batos.routing.lessons import Lesson, digest_of
@@ -234,12 +234,12 @@ async def made(image: Keeps, lessons: Sequence[Lesson], embedder: Embedder | Non
 
     def reached(done: int, total: int) -> None:
         told.append(done)
-        tell(Progress(LEARNING, f"{done} of {total} exemplars"))
+        tell(StepProgress(LEARNING, f"{done} of {total} exemplars"))
 
     learnt = await found_or_learnt(image, lessons, embedder, reached)
     if told:
         status = "success" if learnt.meaning is not None else f"by words alone: {learnt.without}"
-        tell(Progress(LEARNING, status))
+        tell(StepProgress(LEARNING, status))
     return Router(lessons, learnt, embedder)
 
 

@@ -10,7 +10,7 @@ from tests.genesis.stages import Stage, models_of
 
 from batos.errors import AdapterError
 from batos.genesis.adapters import repository
-from batos.genesis.reconcile import Convergence
+from batos.genesis.reconcile import Reconciler
 
 
 async def test_a_new_adapter_acts_at_the_next_mission(stage: Stage) -> None:
@@ -60,10 +60,10 @@ async def test_a_chosen_adapter_that_does_not_fit_refuses(stage: Stage) -> None:
     assert models_of(await stage.ask())[0].startswith("batos-robin-warm:")
 
 
-def staged_anew(stage: Stage) -> Convergence:
+def staged_anew(stage: Stage) -> Reconciler:
     """What another process would begin with, that has refused nothing yet."""
     uvm = stage.uvm
-    return Convergence(uvm.settings, uvm.image, uvm.bridge, uvm.events, uvm.clock, uvm.convergence.auditing)
+    return Reconciler(uvm.settings, uvm.image, uvm.bridge, uvm.events, uvm.clock, uvm.convergence.auditing)
 
 
 async def test_a_plan_leaves_out_what_does_not_fit(stage: Stage) -> None:

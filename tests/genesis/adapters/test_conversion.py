@@ -14,7 +14,7 @@ from tests.model_files.building import raw_safetensors
 from batos.errors import AdapterError, UsageError
 from batos.genesis.adapters import conversion, gguf_lora
 from batos.genesis.adapters.folder import discover
-from batos.genesis.adapters.inventory import Adapter, Faults
+from batos.genesis.adapters.inventory import Adapter, AdapterFaults
 from model_files import gguf, safetensors
 from model_files.writing import TensorSource, write
 
@@ -129,7 +129,7 @@ def test_other_bases_keep_their_rows(tmp_path: Path, architecture: str) -> None:
 def test_what_is_written_is_a_sound_adapter(tmp_path: Path) -> None:
     """It says what the runner asks for, and is read back with the rank, alpha, base and widths that it had."""
     adapter, target = converted(tmp_path, {**halves(), **halves("mlp.up_proj", outs=96)}, INFO)
-    faults = Faults("ROBIN", "warm")
+    faults = AdapterFaults("ROBIN", "warm")
     found = gguf_lora.read(target, faults)
     assert not faults
     assert found is not None

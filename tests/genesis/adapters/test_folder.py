@@ -13,7 +13,7 @@ from tests.genesis.loras import MODELS, gguf_adapter, lora, peft_adapter
 
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover, in_use
-from batos.genesis.adapters.inventory import NONE, Fault, Shelf
+from batos.genesis.adapters.inventory import NONE, AdapterFault, AdapterInventory
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def only(shelf: Shelf) -> Fault:
+def only(shelf: AdapterInventory) -> AdapterFault:
     """The one fault of a shelf that holds nothing else."""
     assert shelf.adapters == ()
     (fault,) = shelf.faults
@@ -55,7 +55,7 @@ def test_both_kinds_are_found(folder: Path) -> None:
 
 def test_no_folder_holds_nothing(tmp_path: Path) -> None:
     """A home without adapters is no error."""
-    assert discover(tmp_path / "absent") == Shelf()
+    assert discover(tmp_path / "absent") == AdapterInventory()
 
 
 def test_other_content_is_another_adapter(folder: Path) -> None:

@@ -10,7 +10,7 @@ from tests.genesis.loras import MODELS, lora
 from tests.model_files.building import gguf
 
 from batos.genesis.adapters import gguf_lora
-from batos.genesis.adapters.inventory import Fault, Faults
+from batos.genesis.adapters.inventory import AdapterFault, AdapterFaults
 from batos.genesis.adapters.peft import Contents
 
 Q = {"blk.0.attn_q.weight.lora_a": (64, 4), "blk.0.attn_q.weight.lora_b": (4, 64)}
@@ -22,8 +22,8 @@ METADATA: list[tuple[str, str, Any]] = [
 ]
 
 
-def read(path: Path) -> tuple[Contents | None, list[Fault]]:
-    faults = Faults("BABS", "atlas")
+def read(path: Path) -> tuple[Contents | None, list[AdapterFault]]:
+    faults = AdapterFaults("BABS", "atlas")
     found = gguf_lora.read(path, faults)
     return found, list(faults)
 

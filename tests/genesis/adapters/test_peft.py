@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.genesis.loras import MODELS, halves, peft_adapter
 
 from batos.genesis.adapters import peft
-from batos.genesis.adapters.inventory import Fault, Faults
+from batos.genesis.adapters.inventory import AdapterFault, AdapterFaults
 from batos.genesis.adapters.peft import Contents
 
 
-def read(folder: Path) -> tuple[Contents | None, list[Fault]]:
-    faults = Faults("ROBIN", "warm")
+def read(folder: Path) -> tuple[Contents | None, list[AdapterFault]]:
+    faults = AdapterFaults("ROBIN", "warm")
     found = peft.read(folder / peft.CONFIG, folder / peft.WEIGHTS, faults)
     return found, list(faults)
 

@@ -16,13 +16,13 @@ from batos.errors import NotFound
 from batos.genesis import graph
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.folder import discover, in_use
-from batos.genesis.adapters.inventory import NONE, Shelf
+from batos.genesis.adapters.inventory import NONE, AdapterInventory
 from batos.image.roots import root_of
 from batos.objects.prototype import UvmObject
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
+def shelf(tmp_path: Path) -> AdapterInventory:
     """Two adapters of ROBIN's and one of BABS'."""
     folder = tmp_path / "adapters"
     peft_adapter(folder / "robin" / "warm")
@@ -39,12 +39,12 @@ def root(connection: Connection, codex: Codex) -> Any:
     return found
 
 
-def recorded(root: Any, shelf: Shelf, made: dict[str, str] | None = None) -> list[str]:
+def recorded(root: Any, shelf: AdapterInventory, made: dict[str, str] | None = None) -> list[str]:
     """What genesis writes down when it is done."""
     return repository.record(root, shelf, made or {}, in_use(shelf, repository.choices(root)).values())
 
 
-def test_each_adapter_has_a_proxy_without_weights(root: Any, shelf: Shelf) -> None:
+def test_each_adapter_has_a_proxy_without_weights(root: Any, shelf: AdapterInventory) -> None:
     """Name, digest, base, rank and what became of it: an object of the image, of a few hundred bytes."""
     recorded(root, shelf, {"ROBIN/koan": "batos-robin-koan:0123456789ab"})
     proxies = repository.proxies(root)
@@ -70,13 +70,13 @@ def test_each_adapter_has_a_proxy_without_weights(root: Any, shelf: Shelf) -> No
     assert sum(len(str(each)) for each in proxies.values()) < 3000
 
 
-def test_a_second_record_writes_nothing(root: Any, shelf: Shelf) -> None:
+def test_a_second_record_writes_nothing(root: Any, shelf: AdapterInventory) -> None:
     """What is there as it should be is left alone, so that a genesis without a change is no commit."""
     assert recorded(root, shelf)
     assert recorded(root, shelf) == []
 
 
-def test_the_first_is_chosen_by_itself_and_stays_chosen(root: Any, shelf: Shelf, tmp_path: Path) -> None:
+def test_the_first_is_chosen_by_itself_and_stays_chosen(root: Any, shelf: AdapterInventory, tmp_path: Path) -> None:
     """One that comes later, though first by name, is not taken in its place."""
     recorded(root, shelf)
     assert repository.choices(root) == {"ROBIN": "koan", "BRICK": None, "BABS": "atlas", "ALFRED": None}
@@ -86,7 +86,7 @@ def test_the_first_is_chosen_by_itself_and_stays_chosen(root: Any, shelf: Shelf,
     assert in_use(grown, repository.choices(root))["ROBIN"].name == "koan"
 
 
-def test_a_choice_is_written_once(root: Any, shelf: Shelf) -> None:
+def test_a_choice_is_written_once(root: Any, shelf: AdapterInventory) -> None:
     """A name, or the base; the same again changes nothing, and a record respects it."""
     assert repository.choose(root, "ROBIN", "warm")
     assert not repository.choose(root, "ROBIN", "warm")
@@ -97,7 +97,7 @@ def test_a_choice_is_written_once(root: Any, shelf: Shelf) -> None:
     assert [proxies[label]["used"] for label in ("ROBIN/warm", "ROBIN/koan", "BABS/atlas")] == [True, False, False]
 
 
-def test_what_is_gone_is_marked_and_kept(root: Any, shelf: Shelf) -> None:
+def test_what_is_gone_is_marked_and_kept(root: Any, shelf: AdapterInventory) -> None:
     """Its proxy still says which model of earlier missions held it; put back, it is present again."""
     recorded(root, shelf, {"BABS/atlas": "batos-babs-atlas:0123456789ab"})
     left = replace(shelf, adapters=shelf.of("ROBIN"))
@@ -108,7 +108,7 @@ def test_what_is_gone_is_marked_and_kept(root: Any, shelf: Shelf) -> None:
     assert repository.proxies(root)["BABS/atlas"]["present"]
 
 
-def test_other_content_changes_its_proxy(root: Any, shelf: Shelf, tmp_path: Path) -> None:
+def test_other_content_changes_its_proxy(root: Any, shelf: AdapterInventory, tmp_path: Path) -> None:
     """The proxy follows the files; what it was is in the history."""
     recorded(root, shelf)
     peft_adapter(tmp_path / "adapters" / "robin" / "warm", {"lora_alpha": 16})
@@ -117,7 +117,7 @@ def test_other_content_changes_its_proxy(root: Any, shelf: Shelf, tmp_path: Path
     assert repository.proxies(root)["ROBIN/warm"]["alpha"] == 16.0
 
 
-def test_proxies_survive_the_connection(root: Any, shelf: Shelf, connection: Connection) -> None:
+def test_proxies_survive_the_connection(root: Any, shelf: AdapterInventory, connection: Connection) -> None:
     """They are loaded again by the allow-listed classes, and genesis after genesis leaves them as they are."""
     recorded(root, shelf)
     manager: transaction.TransactionManager = connection.transaction_manager

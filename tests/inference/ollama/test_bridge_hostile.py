@@ -21,7 +21,7 @@ from tests.inference.rawserver import DONE, END, HEAD, chunk, line, reply, said,
 from batos.errors import OllamaError, RequestRejected, Runaway, WireError
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.chat import stream_lines
-from batos.inference.ollama.h11_transport import Lanes
+from batos.inference.ollama.h11_transport import H11Transport
 from batos.inference.ollama.transport import LINE_BYTES
 
 HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
@@ -164,7 +164,7 @@ async def test_progress_without_end_leaves_others_their_turn(bridge_to: MakeBrid
 
 async def test_who_does_not_read_lets_the_server_wait() -> None:
     """Bytes that nobody reads are not taken from the socket without end."""
-    lanes = Lanes()
+    lanes = H11Transport()
     async with pouring(HEAD, chunk(b"x" * 65536)) as server:
         response = await lanes.handle_async_request(httpx.Request("GET", server.url))
         for _ in range(500):
@@ -176,7 +176,7 @@ async def test_who_does_not_read_lets_the_server_wait() -> None:
 
 async def test_a_connection_that_had_to_wait_is_used_again(bridge_to: MakeBridge) -> None:
     """After a reply larger than what may lie unread, the same connection serves the next call."""
-    async with serving(LONG_LIST, LONG_LIST, reply({"models": []})) as server, Lanes() as lanes:
+    async with serving(LONG_LIST, LONG_LIST, reply({"models": []})) as server, H11Transport() as lanes:
         for _ in range(2):
             response = await lanes.handle_async_request(httpx.Request("GET", server.url))
             assert len(await response.aread()) > 600_000

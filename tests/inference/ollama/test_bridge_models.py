@@ -18,7 +18,7 @@ from batos.errors import (
     UsageError,
     WireError,
 )
-from batos.inference.ollama.bridge import Progress
+from batos.inference.ollama.bridge import PullProgress
 
 
 def _first(path: str, scenario: str) -> int:
@@ -84,8 +84,8 @@ async def test_pull(bridge_to: MakeBridge) -> None:
     """A recorded pull: progress up to success; the last `completed` need not reach `total`."""
     async with serving(recorded(464)) as server:
         steps = [step async for step in bridge_to(server.url).pull("127.0.0.1:5055/library/tiny:v1")]
-    assert steps[0] == Progress("pulling manifest")
-    assert steps[-1] == Progress("success")
+    assert steps[0] == PullProgress("pulling manifest")
+    assert steps[-1] == PullProgress("success")
     assert any(step.total == 390000 and (step.completed or 0) < 390000 for step in steps)
 
 

@@ -18,7 +18,7 @@ from batos.inference.ollama.chat import (
     SAME_TOKEN_LIMIT,
     SCHEMA_BLANK_LIMIT,
     TEXT_BLANK_LIMIT,
-    Draft,
+    AnswerDraft,
     blanks_beyond,
     counts_on,
     default_cpu_threads,
@@ -27,8 +27,8 @@ from batos.inference.ollama.chat import (
 )
 
 
-def _feed(pieces: list[str], *, structured: bool = False) -> Draft:
-    draft = Draft(structured=structured)
+def _feed(pieces: list[str], *, structured: bool = False) -> AnswerDraft:
+    draft = AnswerDraft(structured=structured)
     for piece in pieces:
         draft.take(piece)
     return draft
@@ -143,7 +143,7 @@ def test_one_new_thing_among_them_makes_rows_honest(
 
 def test_thinking_may_run_away_too() -> None:
     """The watch is over what a model thinks as well."""
-    draft = Draft(structured=False)
+    draft = AnswerDraft(structured=False)
     for _ in range(SAME_TOKEN_LIMIT):
         draft.ponder("hm")
     with pytest.raises(Runaway):

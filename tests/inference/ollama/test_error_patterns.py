@@ -16,12 +16,12 @@ from batos.errors import (
     RequestRejected,
     RunnerDied,
 )
-from batos.inference.ollama.error_patterns import SAYINGS, Saying, field_in, saying_in
+from batos.inference.ollama.error_patterns import SAYINGS, ErrorPattern, field_in, saying_in
 from batos.inference.ollama.failures import refused
 
 
 @pytest.mark.parametrize("saying", SAYINGS, ids=lambda saying: saying.sign)
-def test_no_saying_hides_behind_another(saying: Saying) -> None:
+def test_no_saying_hides_behind_another(saying: ErrorPattern) -> None:
     """What a saying waits for leads to it, or to one that says the same; signs are in lower case."""
     found = saying_in(saying.sign.upper())
     assert found is not None
@@ -30,7 +30,7 @@ def test_no_saying_hides_behind_another(saying: Saying) -> None:
 
 
 @pytest.mark.parametrize("saying", SAYINGS, ids=lambda saying: saying.sign)
-def test_every_saying_ends_in_advice(saying: Saying) -> None:
+def test_every_saying_ends_in_advice(saying: ErrorPattern) -> None:
     """Whatever is said, the error is of the named kind, keeps the words, and says what to do."""
     error = refused(f"before {saying.sign} after", 400, "m")
     assert type(error) is saying.kind

@@ -21,9 +21,9 @@ from batos.errors import (
     WireError,
 )
 from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.failures import Peer, refused, translate, unfold
+from batos.inference.ollama.failures import DaemonPeer, refused, translate, unfold
 
-PEER = Peer("http://gpu.lan:11434", 5.0)
+PEER = DaemonPeer("http://gpu.lan:11434", 5.0)
 
 
 @pytest.mark.parametrize(

@@ -9,24 +9,24 @@ import httpx
 import pytest
 from tests.inference.rawserver import CLOSE, HOLD, RESET, RawServer, Step, reply, serving, streamed
 
-from batos.inference.ollama.h11_transport import Lanes
+from batos.inference.ollama.h11_transport import H11Transport
 
 
 @pytest.fixture
-async def lanes() -> AsyncIterator[Lanes]:
+async def lanes() -> AsyncIterator[H11Transport]:
     """Lanes, closed behind the test."""
-    made = Lanes()
+    made = H11Transport()
     yield made
     await made.aclose()
 
 
-async def _get(lanes: Lanes, server: RawServer, method: str = "GET", body: bytes = b"") -> bytes:
+async def _get(lanes: H11Transport, server: RawServer, method: str = "GET", body: bytes = b"") -> bytes:
     request = httpx.Request(method, server.url, content=body or None, extensions={"timeout": {"connect": 5.0}})
     response = await lanes.handle_async_request(request)
     return await response.aread()
 
 
-async def _read(lanes: Lanes, server: RawServer) -> bytes:
+async def _read(lanes: H11Transport, server: RawServer) -> bytes:
     request = httpx.Request("GET", server.url, extensions={"timeout": {"connect": 5.0}})
     response = await lanes.handle_async_request(request)
     try:
@@ -35,7 +35,7 @@ async def _read(lanes: Lanes, server: RawServer) -> bytes:
         await response.aclose()
 
 
-async def test_a_reply_may_be_cut_anywhere(lanes: Lanes) -> None:
+async def test_a_reply_may_be_cut_anywhere(lanes: H11Transport) -> None:
     """Head, chunk sizes and body arrive byte by byte or in two parts, and the body is the same."""
     raw = streamed("a", "b")
     whole = b"".join(part for part in raw.partition(b"\r\n\r\n")[2].split(b"\r\n") if part.startswith(b"{"))
@@ -47,7 +47,7 @@ async def test_a_reply_may_be_cut_anywhere(lanes: Lanes) -> None:
     assert server.connections == 1
 
 
-async def test_bodies_by_length_by_close_and_none(lanes: Lanes) -> None:
+async def test_bodies_by_length_by_close_and_none(lanes: H11Transport) -> None:
     """A body ends by its length, by the connection's end where no length is given, and a HEAD has none."""
     by_close = b"HTTP/1.1 200 OK\r\n\r\nuntil the end"
     informed = b"HTTP/1.1 103 Early\r\n\r\n" + reply(b"late")
@@ -60,7 +60,7 @@ async def test_bodies_by_length_by_close_and_none(lanes: Lanes) -> None:
         assert await _get(lanes, server) == b"until the end"
 
 
-async def test_a_connection_closed_while_idle_is_not_used(lanes: Lanes) -> None:
+async def test_a_connection_closed_while_idle_is_not_used(lanes: H11Transport) -> None:
     """When the server closed an idle connection, or wants it closed, the next request makes another."""
     closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
     async with serving([reply(b"x"), CLOSE], closing, reply(b"x")) as server:
@@ -70,7 +70,7 @@ async def test_a_connection_closed_while_idle_is_not_used(lanes: Lanes) -> None:
     assert server.connections == 3
 
 
-async def test_bytes_that_nobody_asked_for_end_a_connection(lanes: Lanes) -> None:
+async def test_bytes_that_nobody_asked_for_end_a_connection(lanes: H11Transport) -> None:
     """A second reply behind the first is never taken for the answer of the next request."""
     async with serving(reply(b"mine") + reply(b"whose?"), reply(b"next")) as server:
         assert await _get(lanes, server) == b"mine"
@@ -78,7 +78,7 @@ async def test_bytes_that_nobody_asked_for_end_a_connection(lanes: Lanes) -> Non
         assert await _get(lanes, server) == b"next"
 
 
-async def test_a_response_not_read_to_its_end_closes_its_connection(lanes: Lanes) -> None:
+async def test_a_response_not_read_to_its_end_closes_its_connection(lanes: H11Transport) -> None:
     """The server sees it close."""
     async with serving([streamed("a")[:-20], HOLD]) as server:
         response = await lanes.handle_async_request(httpx.Request("GET", server.url))
@@ -86,7 +86,7 @@ async def test_a_response_not_read_to_its_end_closes_its_connection(lanes: Lanes
         await asyncio.wait_for(server.left.wait(), 5)
 
 
-async def test_a_refusal_in_the_middle_of_an_upload_is_read(lanes: Lanes) -> None:
+async def test_a_refusal_in_the_middle_of_an_upload_is_read(lanes: H11Transport) -> None:
     """A server that answers before it has read the body is heard, and its connection is not used again."""
 
     class Rude(RawServer):
@@ -125,7 +125,7 @@ async def test_a_refusal_in_the_middle_of_an_upload_is_read(lanes: Lanes) -> Non
     ],
 )
 async def test_breaks_are_httpx_errors(
-    lanes: Lanes, script: list[Step], kind: type[Exception] | tuple[type[Exception], ...]
+    lanes: H11Transport, script: list[Step], kind: type[Exception] | tuple[type[Exception], ...]
 ) -> None:
     """What goes wrong on the wire is an error of httpx, as the client expects of a transport."""
     async with serving(script) as server:
@@ -133,7 +133,7 @@ async def test_breaks_are_httpx_errors(
             await _read(lanes, server)
 
 
-async def test_connecting_fails_as_httpx_says_it(lanes: Lanes) -> None:
+async def test_connecting_fails_as_httpx_says_it(lanes: H11Transport) -> None:
     """Nothing listens, or the name is unknown: ConnectError."""
     for url in ("http://127.0.0.1:1", "http://no-such-host.invalid:1"):
         with pytest.raises(httpx.ConnectError):
@@ -142,7 +142,7 @@ async def test_connecting_fails_as_httpx_says_it(lanes: Lanes) -> None:
 
 async def test_closing_ends_idle_and_busy_connections() -> None:
     """After aclose the server has no connection left."""
-    lanes = Lanes()
+    lanes = H11Transport()
     async with serving(reply(b"x"), [streamed("a")[:-20], HOLD]) as server:
         await _get(lanes, server)
         response = await lanes.handle_async_request(httpx.Request("GET", server.url))
@@ -153,7 +153,7 @@ async def test_closing_ends_idle_and_busy_connections() -> None:
         await response.aclose()
 
 
-async def test_many_at_once_and_few_kept(lanes: Lanes) -> None:
+async def test_many_at_once_and_few_kept(lanes: H11Transport) -> None:
     """Requests at the same time each have a connection; afterwards those are used again."""
     async with serving([0.02, reply(b"x")]) as server:
         for _ in range(2):

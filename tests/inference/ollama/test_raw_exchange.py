@@ -12,7 +12,7 @@ from tests.inference.rawserver import reply, serving
 
 from batos.errors import UsageError, WireError
 from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.raw_exchange import Exchange, encoded
+from batos.inference.ollama.raw_exchange import RawExchange, encoded
 
 
 class Answers(httpx.AsyncBaseTransport):
@@ -28,9 +28,9 @@ class Answers(httpx.AsyncBaseTransport):
         return httpx.Response(self._status, headers=self._headers, stream=httpx.ByteStream(self._body))
 
 
-def exchange(transport: httpx.AsyncBaseTransport) -> Exchange:
+def exchange(transport: httpx.AsyncBaseTransport) -> RawExchange:
     """An exchange whose daemon lies below a path."""
-    return Exchange("http://daemon:1/below/", transport, 5.0)
+    return RawExchange("http://daemon:1/below/", transport, 5.0)
 
 
 async def test_what_is_posted_and_how_its_lines_come() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.minds.scripted import Stepping, stepping, submit
 
-from batos.cell.cell import Call, Outcome
+from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host, Writes
 from batos.cell.program import Program, prepare
 from batos.cell.values import Value
@@ -25,11 +25,11 @@ from batos.uvm import UVM
 class FakeCell:
     """A cell whose methods are functions of the host: what a cell that is broken, or lies, could do."""
 
-    def __init__(self, work: Callable[[Call, Host], Awaitable[tuple[Value, Writes]]]) -> None:
+    def __init__(self, work: Callable[[MethodCall, Host], Awaitable[tuple[Value, Writes]]]) -> None:
         self.work = work
         self.runs = 0
 
-    async def run(self, program: Program, call: Call, host: Host) -> Outcome:
+    async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
         """Whatever the function says."""
         self.runs += 1
         result, writes = await self.work(call, host)

@@ -18,7 +18,7 @@ from batos.config import Settings
 from batos.errors import Busy, CodexError, OllamaUnreachable
 from batos.events import Events
 from batos.image.ids import utc_now
-from batos.inference.ollama.bridge import Progress
+from batos.inference.ollama.bridge import PullProgress
 from batos.inference.ollama.catalogue import ModelRow
 from batos.server.dispatch.founding import Founding, in_words
 from batos.testing import ScriptedBridge
@@ -45,8 +45,8 @@ class Late(ScriptedBridge):
     async def list(self) -> Sequence[ModelRow]:
         return tuple(self.rows.values())
 
-    async def pull(self, model: str) -> AsyncGenerator[Progress, None]:
-        yield Progress("pulling", "sha256:1", 100, 34)
+    async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
+        yield PullProgress("pulling", "sha256:1", 100, 34)
         await self.may.wait()
         async for each in super().pull(model):
             yield each

@@ -48,7 +48,7 @@ def library(module: str) -> str:
     tree = copy.deepcopy(_tree(module))
     names = {name: f"{OURS}{module}_{name.lstrip('_')}" for name in _defined(tree)}
     tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) and not _is_text(node)]
-    _Renamed(names).visit(tree)
+    _LibraryNames(names).visit(tree)
     text = ast.unparse(ast.fix_missing_locations(tree))
     own = OURS + module
     members = "".join(f"{own}.{name} = {names[name]}\n" for name in sorted(SERVED[module]))
@@ -59,7 +59,7 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-class _Renamed(ast.NodeTransformer):
+class _LibraryNames(ast.NodeTransformer):
     """Gives the module's names our prefix, and drops annotations and docstrings, which are only for us."""
 
     def __init__(self, names: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ _OF_TYPES: Final = frozenset({"fromkeys", "fromhex", "maketrans", "from_bytes"})
 _SERVED: Final = frozenset({"callable"})
 
 
-class Statements(ast.NodeTransformer):
+class StatementLowering(ast.NodeTransformer):
     """Rewrites statement by statement what needs no knowledge of its surroundings but the survey."""
 
     def __init__(self, names: Names, receiver: str, served: Mapping[str, frozenset[str]]) -> None:

@@ -22,7 +22,7 @@ def lower_waiting(tree: ast.Module, names: Names) -> ast.Module:
     marker = _Later(names)
     for node in ast.walk(tree):
         marker.look_at(node)
-    return _Waiting(names).visit(tree)  # type: ignore[no-any-return]  # a Module comes back as a Module
+    return _AwaitLowering(names).visit(tree)  # type: ignore[no-any-return]  # a Module comes back as a Module
 
 
 def _find_awaited(tree: ast.Module, names: Names) -> None:
@@ -106,7 +106,7 @@ def _given(node: ast.expr) -> list[ast.expr]:
 _OF_CONTAINERS: Final = frozenset({"values", "items", "keys", "pop", "get", "copy"})
 
 
-class _Waiting(ast.NodeTransformer):
+class _AwaitLowering(ast.NodeTransformer):
     """`async for`, asynchronous comprehensions, `await` of a name, and what asyncio is used for."""
 
     def __init__(self, names: Names) -> None:

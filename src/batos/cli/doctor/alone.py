@@ -10,7 +10,7 @@ from batos.config import Settings
 from batos.errors import BatosError, ImageError, NoServer
 from batos.genesis import standing
 from batos.image import roots
-from batos.image.looking import Faces, exists, looking
+from batos.image.looking import ReadOnlyPair, exists, looking
 from batos.image.readable import ReadableImage, complete
 from batos.image.roots import Root
 from batos.inference.ollama.opening import bridge
@@ -47,7 +47,7 @@ def _looked(settings: Settings) -> dict[str, Any]:
         return {**_NOTHING, "holder": "", "image": {**image, "error": error.as_dict()}}
 
 
-def _read(settings: Settings, faces: Faces, image: Mapping[str, Any]) -> dict[str, Any]:
+def _read(settings: Settings, faces: ReadOnlyPair, image: Mapping[str, Any]) -> dict[str, Any]:
     whole = ReadableImage(settings.image_uri, faces.image, faces.journal)
     seen: dict[str, Any] = {"holder": faces.holder, "image": {**image, **whole.sizes()}}
     faces.pair()

@@ -10,7 +10,7 @@ from typing import Final
 from batos.errors import ImageDamaged
 from batos.genesis.integrity import Finding
 from batos.image import roots
-from batos.image.looking import Faces
+from batos.image.looking import ReadOnlyPair
 from batos.image.records import Attachment
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
@@ -36,7 +36,7 @@ class _Kept:
     before: dict[str, str] = field(default_factory=dict)
 
 
-def findings(faces: Faces, root: Root) -> Iterator[Finding]:
+def findings(faces: ReadOnlyPair, root: Root) -> Iterator[Finding]:
     """Look at the attached files, at every call in the journal, and at whether both are of one moment."""
     kept = _journal(faces)
     yield _moment(faces, root, kept)
@@ -44,7 +44,7 @@ def findings(faces: Faces, root: Root) -> Iterator[Finding]:
     yield _calls(kept)
 
 
-def _journal(faces: Faces) -> _Kept:
+def _journal(faces: ReadOnlyPair) -> _Kept:
     kept = _Kept()
     with snapshot(faces.journal) as root:
         for name, log in (root.get(journal.MISSIONS) or {}).items():
@@ -74,7 +74,7 @@ def _entry(entry: journal.Entry, mission: str, kept: _Kept) -> None:
         kept.before[record.key] = record.prev
 
 
-def _moment(faces: Faces, root: Root, kept: _Kept) -> Finding:
+def _moment(faces: ReadOnlyPair, root: Root, kept: _Kept) -> Finding:
     missions = frozenset(root.get(roots.MISSIONS) or ())
     newest = max(missions, default="")
     # Beside a server the journal is read a moment later than the image.
@@ -106,7 +106,7 @@ def _said(root: Root) -> Iterator[tuple[str, frozenset[str]]]:
             yield name, frozenset(provenance.get("journal", ()))
 
 
-def _files(faces: Faces, root: Root) -> Finding:
+def _files(faces: ReadOnlyPair, root: Root) -> Finding:
     attachments: Mapping[str, Attachment] = dict(root.get(roots.ATTACHMENTS) or {})
     bad: list[str] = []
     for attachment in attachments.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from batos.cell.cell import Call, Cell
+from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import Sent
 from batos.cell.program import prepare
 from batos.errors import BatosError, CellMissing
@@ -31,7 +31,7 @@ async def runs(binary: Path | None = None) -> Finding:
     """Run a method that returns 42 in a worker of its own, and leave nothing of it. `binary`: another interpreter."""
     cell = Cell(1, binary=binary)
     try:
-        outcome = await cell.run(prepare("def answer(self):\n    return 6 * 7\n", _Nobody()), Call({}), _Silent())
+        outcome = await cell.run(prepare("def answer(self):\n    return 6 * 7\n", _Nobody()), MethodCall({}), _Silent())
     except BatosError as error:
         return Finding("cell.runs", False, str(error), _REMEDY if isinstance(error, CellMissing) else error.remedy)
     finally:

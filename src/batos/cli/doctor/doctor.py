@@ -16,12 +16,12 @@ from batos.config import Settings
 from batos.conversations import compaction
 from batos.errors import BatosError, OllamaUnfit, UsageError
 from batos.genesis import adapter_check, budget_check, integrity, modelfile, offline, runner_check
-from batos.genesis.adapters.inventory import Shelf
+from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.daemon_listing import Listed, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.image import approvals, roots
-from batos.image.looking import Faces, exists, looking
+from batos.image.looking import ReadOnlyPair, exists, looking
 from batos.image.roots import Root
 from batos.image.storage import file_of, journal_uri
 from batos.image.tail import cuttings
@@ -123,7 +123,7 @@ def _environment(settings: Settings, environ: Mapping[str, str]) -> Finding:
 
 async def _shelf(
     settings: Settings, whole: Codex | None, listed: Listed | None, bridge: Bridge | None
-) -> tuple[Shelf, list[Finding]]:
+) -> tuple[AdapterInventory, list[Finding]]:
     """Read the adapters, held against their bases where Ollama can be asked for them."""
     if whole is not None and listed is not None and bridge is not None:
         try:
@@ -134,7 +134,7 @@ async def _shelf(
 
 
 def _read(
-    settings: Settings, whole: Codex | None, listed: Listed | None, shelf: Shelf
+    settings: Settings, whole: Codex | None, listed: Listed | None, shelf: AdapterInventory
 ) -> tuple[Plan | None, list[Finding]]:
     """Check codex, adapters and image against what the daemon lists; return the plan too, if there can be one."""
     findings: list[Finding] = []
@@ -178,7 +178,7 @@ def _shown(settings: Settings) -> str:
     return masked(settings.image_uri)
 
 
-def _faces(settings: Settings, faces: Faces) -> Iterator[Finding]:
+def _faces(settings: Settings, faces: ReadOnlyPair) -> Iterator[Finding]:
     yield Finding("image.opens", True, f"the image opens: {_shown(settings)}")
     held = f"{faces.holder} has it open; this is its last commit" if faces.holder else "nobody else has it open"
     yield Finding("image.held", True, held)
@@ -212,7 +212,7 @@ def _cut(settings: Settings) -> Finding:
     return Finding("image.cut", True, "no unfinished commit was cut off")
 
 
-def _missions(root: Root, faces: Faces) -> Iterator[Finding]:
+def _missions(root: Root, faces: ReadOnlyPair) -> Iterator[Finding]:
     asked = _asked(root) if roots.AWAITED in root else 0
     tidying = compaction.left(root) if roots.UNFOLDED in root else []
     waiting = (len(root[roots.UNFOLDED]) if roots.UNFOLDED in root else 0) - asked - len(tidying)

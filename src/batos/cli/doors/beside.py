@@ -17,7 +17,7 @@ from batos.config import Settings
 from batos.errors import BatosError, NoServer
 from batos.image import storage
 from batos.image.ids import utc_now
-from batos.image.looking import Faces, exists, looking
+from batos.image.looking import ReadOnlyPair, exists, looking
 from batos.image.readable import ReadableImage, complete
 from batos.inference.journal import Entries
 from batos.methods.lifecycle.method_readings import LivesRead
@@ -103,7 +103,7 @@ async def opened(settings: Settings, otherwise: AbstractAsyncContextManager[T]) 
         yield Beside(looked, faces.holder, since)
 
 
-def _looked(stack: AsyncExitStack, settings: Settings) -> Faces | None:
+def _looked(stack: AsyncExitStack, settings: Settings) -> ReadOnlyPair | None:
     """Open the image, if it is a whole one on a disk."""
     if storage.file_of(settings.image_uri) is None or not exists(settings.image_uri):
         return None

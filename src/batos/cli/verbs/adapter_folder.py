@@ -12,7 +12,7 @@ from batos.errors import OllamaError
 from batos.genesis import adapter_check, offline
 from batos.genesis.adapters import compatibility, conversion, repository
 from batos.genesis.adapters.folder import in_use
-from batos.genesis.adapters.inventory import Adapter, Fault, Shelf
+from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInventory
 from batos.genesis.daemon_listing import look
 from batos.image.roots import Root
 from batos.inference.ollama import opening
@@ -47,7 +47,7 @@ def _none(settings: Settings) -> str:
     return f"There are no adapters: one of ROBIN goes into {folder / 'robin' / 'NAME'} (`batos help adapters`)."
 
 
-def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
+def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
     settings = called.settings
     codex = adapter_choice.standing(settings)
     shelf, _ = run(_held(settings, codex, offline.laid(settings)))
@@ -65,7 +65,7 @@ def _listed(called: Called) -> tuple[list[dict[str, Any]], Sequence[Fault]]:
     return rows, shelf.faults
 
 
-async def _held(settings: Settings, codex: Codex, shelf: Shelf) -> tuple[Shelf, list[str]]:
+async def _held(settings: Settings, codex: Codex, shelf: AdapterInventory) -> tuple[AdapterInventory, list[str]]:
     """Hold the adapters against their bases where Ollama can be asked for them; return too what could not be asked."""
     if not shelf.adapters:
         return shelf, []
@@ -115,7 +115,7 @@ def check(called: Called, which: str) -> int:
     return 1 if found.faults else 0
 
 
-def _asked_for(shelf: Shelf, which: str) -> Shelf:
+def _asked_for(shelf: AdapterInventory, which: str) -> AdapterInventory:
     """Return the adapters that are meant. Raises: NotFound: there are none; the remedy names near ones."""
     if not which:
         return shelf
@@ -126,10 +126,12 @@ def _asked_for(shelf: Shelf, which: str) -> Shelf:
                    if each.persona == persona and (not name or each.name.casefold() == name.casefold()))  # fmt: skip
     if name and not adapters and not faults:
         raise adapter_choice.unknown(shelf, persona, name)
-    return Shelf(adapters, faults)
+    return AdapterInventory(adapters, faults)
 
 
-def _tell_check(called: Called, found: Shelf, doubts: Mapping[str, Sequence[str]], unchecked: Sequence[str]) -> None:
+def _tell_check(
+    called: Called, found: AdapterInventory, doubts: Mapping[str, Sequence[str]], unchecked: Sequence[str]
+) -> None:
     console = called.console
     if console.as_json:
         adapters = [{**_shown(each), "doubts": list(doubts[each.label])} for each in found.adapters]

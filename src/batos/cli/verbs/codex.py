@@ -12,9 +12,9 @@ import click
 from batos.cli.verb_options import Called, common
 from batos.codex import codex as codices
 from batos.codex import differences, origins
-from batos.codex.codex import PILLARS, Codex, Reading
-from batos.codex.origins import Row
-from batos.codex.reader import Source
+from batos.codex.codex import PILLARS, Codex, CodexReading
+from batos.codex.origins import CodexRow
+from batos.codex.reader import TomlSource
 from batos.config import CONFIG_FILE, Loaded, Settings
 from batos.errors import BatosError, CodexError
 from batos.image import roots
@@ -67,7 +67,7 @@ def _shipped() -> Codex:
     return codices.parse(codices.shipped()).sound()
 
 
-def _tell_row(console: Console, row: Row) -> None:
+def _tell_row(console: Console, row: CodexRow) -> None:
     source = f"{row.source}, edited" if row.edited else row.source
     value = _line(row.entry.value)
     if len(value) <= _SHOWN and "\n" not in value:
@@ -87,7 +87,7 @@ def _line(value: Any) -> str:
     return str(plain).lower() if isinstance(plain, bool) else str(plain)
 
 
-def _tell_overview(called: Called, read: Codex, laid: Mapping[str, list[Row]], absent: Iterable[str]) -> None:
+def _tell_overview(called: Called, read: Codex, laid: Mapping[str, list[CodexRow]], absent: Iterable[str]) -> None:
     folder, profile = _folder(called.settings), called.settings.profile
     edited = {owner: [row.entry.key for row in rows if row.edited] for owner, rows in laid.items()}
     personas = {
@@ -162,7 +162,7 @@ def profile_faults(loaded: Loaded, read: Codex | None) -> list[CodexError]:
     source = loaded.sources.get("profile", "default")
     line = None
     if Path(source).name == CONFIG_FILE:
-        line = Source(source, Path(source).read_text(encoding="utf-8")).line(("profile",))
+        line = TomlSource(source, Path(source).read_text(encoding="utf-8")).line(("profile",))
     remedy = f"Set `profile` to one of {', '.join(read.profiles)}, or write [profiles.{name}] in mind.toml."
     return [CodexError(f"the codex has no profile {name!r}", file=source, line=line, remedy=remedy, field="profile")]
 
@@ -227,7 +227,7 @@ def _recorded(settings: Settings) -> _Side:
     return _Side("shipped", codices.shipped(), settings.profile, f"{why}: compared with the shipped one.")
 
 
-def _summary(side: _Side, found: Reading, profile: str) -> differences.Summary | None:
+def _summary(side: _Side, found: CodexReading, profile: str) -> differences.CodexDifferences | None:
     """Compare the two sides by key; None where one of them cannot be understood."""
     before = codices.parse(side.texts).codex
     if before is None or found.codex is None:
@@ -236,7 +236,7 @@ def _summary(side: _Side, found: Reading, profile: str) -> differences.Summary |
     return differences.summary(before, found.codex, was, found.codex.profile(profile).name)
 
 
-def _tell_summary(console: Console, summary: differences.Summary, side: _Side) -> None:
+def _tell_summary(console: Console, summary: differences.CodexDifferences, side: _Side) -> None:
     if not summary.changes and summary.profiles is None:
         console.write(f"Nothing that counts differs from the codex of {_called(side)}.")
         return

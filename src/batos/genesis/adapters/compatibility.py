@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batos.genesis.adapters.conversion import KNOWN
-from batos.genesis.adapters.inventory import Adapter, Fault, Faults, Pair
+from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterFaults, TensorPair
 from batos.inference.ollama.catalogue import ModelCard
 
 #: The architectures for which the daemon converts what PEFT saves.
@@ -18,13 +18,13 @@ _BLOCK = re.compile(r"blk\.([0-9]+)\.")
 _OTHER_BASE = "Name its base in the codex (`model` of the persona), or train it on the one that is there."
 
 
-def misfits(adapter: Adapter, card: ModelCard) -> tuple[Fault, ...]:
+def misfits(adapter: Adapter, card: ModelCard) -> tuple[AdapterFault, ...]:
     """Return the reasons why the runner would not load this adapter on that base; empty if it will.
 
     With the base's `tensors` (a verbose `show`) every name and both widths are compared with the tensors; without them
     with the shapes that follow from the metadata.
     """
-    faults = Faults(adapter.persona, adapter.name)
+    faults = AdapterFaults(adapter.persona, adapter.name)
     blobs = len(re.findall(r"^FROM ", card.modelfile, re.MULTILINE))
     if card.adapters or blobs > 1:
         said = "carries an adapter itself" if card.adapters else "has two sets of weights"
@@ -53,7 +53,7 @@ def doubts(adapter: Adapter, base: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _architecture(adapter: Adapter, card: ModelCard, faults: Faults) -> None:
+def _architecture(adapter: Adapter, card: ModelCard, faults: AdapterFaults) -> None:
     architecture = str(card.info.get(ARCHITECTURE, ""))
     if adapter.kind == "gguf":
         if adapter.architecture != architecture:
@@ -73,11 +73,11 @@ def _architecture(adapter: Adapter, card: ModelCard, faults: Faults) -> None:
         faults.add(what, remedy, ARCHITECTURE)
 
 
-def _widths(adapter: Adapter, card: ModelCard, faults: Faults) -> None:
+def _widths(adapter: Adapter, card: ModelCard, faults: AdapterFaults) -> None:
     blocks = _blocks(card.info)
-    absent: list[Pair] = []
-    beyond: list[Pair] = []
-    other: list[tuple[Pair, tuple[int, ...]]] = []
+    absent: list[TensorPair] = []
+    beyond: list[TensorPair] = []
+    other: list[tuple[TensorPair, tuple[int, ...]]] = []
     for pair in adapter.pairs:
         match = _BLOCK.match(pair.tensor)
         shape = card.tensors.get(pair.tensor) if card.tensors else _derived(card.info, pair.tensor)
@@ -102,7 +102,7 @@ def _widths(adapter: Adapter, card: ModelCard, faults: Faults) -> None:
         faults.add(what, _OTHER_BASE, _first([each for each, _ in other]))
 
 
-def _first(pairs: list[Pair]) -> str:
+def _first(pairs: list[TensorPair]) -> str:
     return pairs[0].written if len(pairs) == 1 else f"{pairs[0].written} and {len(pairs) - 1} more"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from batos.errors import AdapterError, UsageError
 from batos.genesis.adapters import peft
-from batos.genesis.adapters.inventory import Adapter, Pair
+from batos.genesis.adapters.inventory import Adapter, TensorPair
 from model_files import safetensors
 from model_files.bounded import NotWeights
 from model_files.writing import TensorSource, write
@@ -83,7 +83,7 @@ def _write(target: Path, metadata: Sequence[tuple[str, str | int | float]], sour
         raise UsageError(f"the adapter changed while it was read: {error}", remedy="Try it again.") from error
 
 
-def _heads(info: Mapping[str, Any], pair: Pair) -> int:
+def _heads(info: Mapping[str, Any], pair: TensorPair) -> int:
     """Return the number of heads by which the rows of a pair's second half are re-ordered; 0 if they stay.
 
     Raises: AdapterError: the base does not tell the order of these rows.
@@ -103,7 +103,7 @@ def _heads(info: Mapping[str, Any], pair: Pair) -> int:
 
 
 def _sources(
-    path: Path, tensors: Mapping[str, safetensors.SafetensorsTensor], pair: Pair, heads: int
+    path: Path, tensors: Mapping[str, safetensors.SafetensorsTensor], pair: TensorPair, heads: int
 ) -> Iterator[TensorSource]:
     down = tensors[pair.written]
     up = tensors[pair.written.removesuffix("A.weight") + "B.weight"]

@@ -9,14 +9,14 @@ from time import time_ns
 from typing import Any
 
 from batos import private_files
-from batos.genesis.stamps import Mark, mark
+from batos.genesis.stamps import FileMark, mark
 
 #: A file changed within this time may change again without its mark telling; its digest is not written down.
 _SETTLED_NS = 2_000_000_000
 _MOST_BYTES = 4 << 20
 
 
-def settled(seen: Mark) -> bool:
+def settled(seen: FileMark) -> bool:
     """Test if a file was last changed so long ago that another change would show in its mark."""
     return seen.mtime_ns < time_ns() - _SETTLED_NS
 
@@ -29,7 +29,7 @@ class Digests:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._known: dict[str, tuple[Mark, str]] = _read(path) if path is not None else {}
+        self._known: dict[str, tuple[FileMark, str]] = _read(path) if path is not None else {}
         self._wanted: set[str] = set()
         self._changed = False
 
@@ -69,7 +69,7 @@ class Digests:
         self._changed = False
 
 
-def _read(path: Path) -> dict[str, tuple[Mark, str]]:
+def _read(path: Path) -> dict[str, tuple[FileMark, str]]:
     """Read the stored digests; return none if the file is not in our format."""
     if not path.is_file():  # nor is a pipe opened, which would wait for somebody to write
         return {}
@@ -77,7 +77,7 @@ def _read(path: Path) -> dict[str, tuple[Mark, str]]:
         with path.open("rb") as file:
             found: Any = json.loads(file.read(_MOST_BYTES))
         rows = found["files"].items() if found["v"] == 1 else ()
-        return {str(key): (Mark(*map(int, row[:4])), _digest(row[4])) for key, row in rows}
+        return {str(key): (FileMark(*map(int, row[:4])), _digest(row[4])) for key, row in rows}
     except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return {}
 

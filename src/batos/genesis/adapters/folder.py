@@ -13,8 +13,8 @@ from pathlib import Path
 from batos.codex.codex import PILLARS
 from batos.genesis.adapters import gguf_lora, peft
 from batos.genesis.adapters.digests import Digests, settled
-from batos.genesis.adapters.inventory import NONE, Adapter, Fault, Faults, Kind, Shelf
-from batos.genesis.stamps import Mark, mark
+from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterFaults, AdapterInventory, Kind
+from batos.genesis.stamps import FileMark, mark
 
 #: The name of an adapter is a part of its model's name (at most 80 characters in all), and of a path.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}")
@@ -23,31 +23,31 @@ _PICKLES = (".bin", ".pt", ".pth")
 _GGUF_KEY = "adapter.gguf"
 
 
-def discover(folder: Path, known: Digests | None = None) -> Shelf:
+def discover(folder: Path, known: Digests | None = None) -> AdapterInventory:
     """Read the contents of a folder `adapters/`; a missing folder is empty.
 
     Every file's header is read once, and a whole file only if its digest is not `known`.
     """
     digests = known or Digests()
     adapters: list[Adapter] = []
-    faults: list[Fault] = []
+    faults: list[AdapterFault] = []
     for persona, path in _personas(folder, faults):
         for name, place in _named(persona, path, faults):
             if any(each.persona == persona and each.name.casefold() == name.casefold() for each in adapters):
                 remedy = "Rename one: capitals do not count in a model's name."
-                faults.append(Fault(persona, name, "another adapter has the same name", remedy, str(place)))
+                faults.append(AdapterFault(persona, name, "another adapter has the same name", remedy, str(place)))
                 continue
-            complaints = Faults(persona, name)
+            complaints = AdapterFaults(persona, name)
             adapter = _adapter(persona, name, place, digests, complaints)
             faults.extend(complaints)
             if adapter is not None and not complaints:
                 adapters.append(adapter)
     order = {persona: number for number, persona in enumerate(PILLARS)}
     adapters.sort(key=lambda each: (order[each.persona], each.name.casefold()))
-    return Shelf(tuple(adapters), tuple(faults))
+    return AdapterInventory(tuple(adapters), tuple(faults))
 
 
-def in_use(shelf: Shelf, choices: Mapping[str, str | None]) -> dict[str, Adapter]:
+def in_use(shelf: AdapterInventory, choices: Mapping[str, str | None]) -> dict[str, Adapter]:
     """Return the adapter of each persona that uses one; `choices` are the image's records.
 
     The choice None takes the first adapter by name. A name takes that adapter, or the bare base if it is gone. NONE
@@ -75,42 +75,44 @@ def _entries(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _personas(folder: Path, faults: list[Fault]) -> Iterator[tuple[str, Path]]:
+def _personas(folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, Path]]:
     try:
         entries = _entries(folder)
     except OSError as error:
-        faults.append(Fault("", "", f"it cannot be read: {error.strerror}", "Make it readable.", str(folder)))
+        faults.append(AdapterFault("", "", f"it cannot be read: {error.strerror}", "Make it readable.", str(folder)))
         return
     for path in entries:
         if not path.is_dir():
             if path.suffix.lower() in _WEIGHTS:
                 remedy = f"Put it into {folder.name}/<persona>/{path.stem}/."
-                faults.append(Fault("", path.stem, "it lies loose and belongs to no persona", remedy, str(path)))
+                faults.append(AdapterFault("", path.stem, "it lies loose and belongs to no persona", remedy, str(path)))
         elif path.name.upper() in PILLARS:
             yield path.name.upper(), path
         else:
             near = difflib.get_close_matches(path.name.upper(), PILLARS, 1, 0.5)
             known = ", ".join(persona.lower() for persona in PILLARS)
             remedy = f"Rename it to {near[0].lower()}." if near else f"The personas are {known}."
-            faults.append(Fault(path.name, "", f"there is no persona {path.name!r}", remedy, str(path)))
+            faults.append(AdapterFault(path.name, "", f"there is no persona {path.name!r}", remedy, str(path)))
 
 
-def _named(persona: str, folder: Path, faults: list[Fault]) -> Iterator[tuple[str, Path]]:
+def _named(persona: str, folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, Path]]:
     try:
         entries = _entries(folder)
     except OSError as error:
-        faults.append(Fault(persona, "", f"it cannot be read: {error.strerror}", "Make it readable.", str(folder)))
+        faults.append(
+            AdapterFault(persona, "", f"it cannot be read: {error.strerror}", "Make it readable.", str(folder))
+        )
         return
     for path in entries:
         name = path.name
         if not path.is_dir():
             if path.suffix.lower() in _WEIGHTS:
                 remedy = f"Put it into a folder of its own: {folder.name}/{path.stem}/."
-                faults.append(Fault(persona, path.stem, "it lies loose", remedy, str(path)))
+                faults.append(AdapterFault(persona, path.stem, "it lies loose", remedy, str(path)))
         elif not NAME.fullmatch(name) or name.casefold() == NONE:
             remedy = "Rename it: at most 40 letters, digits, `_`, `-` and `.`, the first a letter or digit."
             what = "`none` means no adapter" if name.casefold() == NONE else "its name cannot be part of a model's name"
-            faults.append(Fault(persona, name, what, remedy, str(path)))
+            faults.append(AdapterFault(persona, name, what, remedy, str(path)))
         else:
             yield name, path
 
@@ -118,7 +120,7 @@ def _named(persona: str, folder: Path, faults: list[Fault]) -> Iterator[tuple[st
 # -- one adapter
 
 
-def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Faults) -> Adapter | None:
+def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: AdapterFaults) -> Adapter | None:
     try:
         files = _files(folder, faults)
         if files is None:
@@ -147,16 +149,16 @@ def _adapter(persona: str, name: str, folder: Path, digests: Digests, faults: Fa
 
 @lru_cache(maxsize=256)
 def _contents(
-    persona: str, name: str, kind: Kind, files: tuple[tuple[Path, Mark], ...]
-) -> tuple[peft.Contents | None, tuple[Fault, ...]]:
+    persona: str, name: str, kind: Kind, files: tuple[tuple[Path, FileMark], ...]
+) -> tuple[peft.Contents | None, tuple[AdapterFault, ...]]:
     """Read the files of an adapter, once for each content that `stat` can tell from another."""
-    faults = Faults(persona, name)
+    faults = AdapterFaults(persona, name)
     paths = [path for path, _ in files]
     found = gguf_lora.read(paths[0], faults) if kind == "gguf" else peft.read(paths[1], paths[0], faults)
     return found, tuple(faults)
 
 
-def _files(folder: Path, faults: Faults) -> dict[str, Path] | None:
+def _files(folder: Path, faults: AdapterFaults) -> dict[str, Path] | None:
     """Return the files of an adapter, by the names under which the daemon takes them; None if they are not sound."""
     there = [path for path in _entries(folder) if not path.is_dir()]
     ggufs = [path for path in there if path.suffix.lower() == ".gguf"]
@@ -188,7 +190,7 @@ def _files(folder: Path, faults: Faults) -> dict[str, Path] | None:
     return {peft.WEIGHTS: named[0], peft.CONFIG: config} if _regular([named[0], config], folder, faults) else None
 
 
-def _regular(paths: Iterable[Path], folder: Path, faults: Faults) -> bool:
+def _regular(paths: Iterable[Path], folder: Path, faults: AdapterFaults) -> bool:
     """Test if each path is a plain file in this folder: an unpacked archive may contain links to anywhere.
 
     The folder itself may be a link, by which people keep weights on another disk.

@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from batos.genesis.adapters.inventory import Faults, Pair
+from batos.genesis.adapters.inventory import AdapterFaults, TensorPair
 from batos.genesis.adapters.peft import Contents
 from model_files import gguf
 from model_files.bounded import NotWeights
@@ -18,7 +18,7 @@ _DOWN, _UP, _NORM = ".lora_a", ".lora_b", "_norm.weight"
 _EMBEDDING = "token_embd.weight"
 
 
-def read(path: Path, faults: Faults) -> Contents | None:
+def read(path: Path, faults: AdapterFaults) -> Contents | None:
     """Look at the file; None when a fault was found. OSError: it cannot be read."""
     try:
         header = gguf.read(path, arrays=False)
@@ -51,7 +51,7 @@ def read(path: Path, faults: Faults) -> Contents | None:
     return Contents(rank, alpha, architecture, said, pairs, tuple(doubts))
 
 
-def _metadata(said: Any, file: str, faults: Faults) -> None:
+def _metadata(said: Any, file: str, faults: AdapterFaults) -> None:
     kind = said("adapter.type")
     if kind != "lora":
         faults.add(f"its type is {str(kind)[:40]!r}, and only `lora` can be used", _CONVERT, f"{file}: adapter.type")
@@ -64,7 +64,9 @@ def _metadata(said: Any, file: str, faults: Faults) -> None:
         faults.add("it does not say for which architecture it is", _CONVERT, f"{file}: general.architecture")
 
 
-def _pairs(tensors: tuple[gguf.GgufTensor, ...], file: str, faults: Faults) -> tuple[tuple[Pair, ...], list[str]]:
+def _pairs(
+    tensors: tuple[gguf.GgufTensor, ...], file: str, faults: AdapterFaults
+) -> tuple[tuple[TensorPair, ...], list[str]]:
     halves: dict[str, dict[str, gguf.GgufTensor]] = {}
     norms: list[str] = []
     strangers: list[str] = []
@@ -86,7 +88,7 @@ def _pairs(tensors: tuple[gguf.GgufTensor, ...], file: str, faults: Faults) -> t
     return tuple(sorted(found, key=lambda pair: pair.tensor)), doubts
 
 
-def _pair(name: str, halves: dict[str, gguf.GgufTensor], file: str, faults: Faults) -> Pair | None:
+def _pair(name: str, halves: dict[str, gguf.GgufTensor], file: str, faults: AdapterFaults) -> TensorPair | None:
     down, up = halves.get(_DOWN), halves.get(_UP)
     if down is None or up is None:
         missing = _UP if up is None else _DOWN
@@ -102,4 +104,4 @@ def _pair(name: str, halves: dict[str, gguf.GgufTensor], file: str, faults: Faul
         faults.add(f"{down.name[:120]} has the rank {rank}, and {up.name[:120]} has {other}", _CONVERT, file)
         return None
     shape = (up.shape[1], down.shape[1]) if embedding else (down.shape[0], up.shape[1])
-    return Pair(name, rank, shape, down.name)
+    return TensorPair(name, rank, shape, down.name)

@@ -16,7 +16,7 @@ NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TensorPair:
     """The two halves of one adapted matrix, under the GGUF name of the base's tensor.
 
     `shape` is what that tensor must have, in GGUF's order (what goes in, what comes out); `written` is the name of
@@ -47,7 +47,7 @@ class Adapter:
     alpha: float | None
     architecture: str | None
     base: str | None
-    pairs: tuple[Pair, ...] = field(default=(), repr=False)
+    pairs: tuple[TensorPair, ...] = field(default=(), repr=False)
     size: int = 0
     doubts: tuple[str, ...] = ()
 
@@ -64,7 +64,7 @@ class Adapter:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class AdapterFault:
     """A reason for which an adapter (or a folder, without a name) is not used; `where` is file, key or tensor."""
 
     persona: str
@@ -94,11 +94,11 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class AdapterInventory:
     """Everything that was found, by persona in the codex's order and by name."""
 
     adapters: tuple[Adapter, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[AdapterFault, ...] = ()
 
     def of(self, persona: str) -> tuple[Adapter, ...]:
         """Return the sound adapters of a persona."""
@@ -109,28 +109,28 @@ class Shelf:
         folded = name.casefold()
         return next((each for each in self.of(persona) if each.name.casefold() == folded), None)
 
-    def without(self, faults: Iterable[Fault]) -> Shelf:
+    def without(self, faults: Iterable[AdapterFault]) -> AdapterInventory:
         """Return the shelf with further faults, and without the adapters that have them."""
         further = tuple(faults)
         faulty = {(fault.persona, fault.name) for fault in further}
         sound = tuple(each for each in self.adapters if (each.persona, each.name) not in faulty)
-        return Shelf(sound, (*self.faults, *further))
+        return AdapterInventory(sound, (*self.faults, *further))
 
 
-class Faults:
+class AdapterFaults:
     """The faults of one adapter while it is looked at."""
 
     def __init__(self, persona: str, name: str) -> None:
         self._persona = persona
         self._name = name
-        self._found: list[Fault] = []
+        self._found: list[AdapterFault] = []
 
     def __bool__(self) -> bool:
         return bool(self._found)
 
-    def __iter__(self) -> Iterator[Fault]:
+    def __iter__(self) -> Iterator[AdapterFault]:
         return iter(self._found)
 
     def add(self, what: str, remedy: str, where: str = "") -> None:
         """Add a fault."""
-        self._found.append(Fault(self._persona, self._name, what, remedy, where))
+        self._found.append(AdapterFault(self._persona, self._name, what, remedy, where))

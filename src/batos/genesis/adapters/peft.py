@@ -10,7 +10,7 @@ from math import isfinite, isqrt
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from batos.genesis.adapters.inventory import Faults, Pair
+from batos.genesis.adapters.inventory import AdapterFaults, TensorPair
 from model_files import safetensors
 from model_files.bounded import NotWeights
 
@@ -61,11 +61,11 @@ class Contents:
     alpha: float | None
     architecture: str | None
     base: str | None
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TensorPair, ...]
     doubts: tuple[str, ...]
 
 
-def read(config: Path, weights: Path, faults: Faults) -> Contents | None:
+def read(config: Path, weights: Path, faults: AdapterFaults) -> Contents | None:
     """Look at both files; None when a fault was found. OSError: one cannot be read."""
     said = _json(config, faults)
     halves = _halves(weights, faults)
@@ -83,7 +83,7 @@ def read(config: Path, weights: Path, faults: Faults) -> Contents | None:
     return Contents(rank, float(said["lora_alpha"]), None, base if isinstance(base, str) else None, pairs, doubts)
 
 
-def _json(path: Path, faults: Faults) -> dict[str, Any] | None:
+def _json(path: Path, faults: AdapterFaults) -> dict[str, Any] | None:
     with path.open("rb") as source:
         data = source.read(CONFIG_BYTES + 1)
     if len(data) > CONFIG_BYTES:
@@ -106,7 +106,7 @@ def _json(path: Path, faults: Faults) -> dict[str, Any] | None:
 # -- the configuration
 
 
-def _config(said: dict[str, Any], file: str, faults: Faults) -> tuple[str, ...]:
+def _config(said: dict[str, Any], file: str, faults: AdapterFaults) -> tuple[str, ...]:
     """Add a fault for every key on which the daemon and PEFT would disagree; return the doubts."""
 
     def wrong(key: str, what: str, remedy: str) -> None:
@@ -195,7 +195,7 @@ class _Halves:
     up: tuple[str, safetensors.SafetensorsTensor] | None = None
 
 
-def _halves(path: Path, faults: Faults) -> dict[str, _Halves] | None:
+def _halves(path: Path, faults: AdapterFaults) -> dict[str, _Halves] | None:
     try:
         tensors = safetensors.read(path).tensors
     except NotWeights as error:
@@ -233,7 +233,7 @@ def _stranger(name: str) -> tuple[str, str]:
     )
 
 
-def _pairs(halves: dict[str, _Halves], file: str, faults: Faults) -> tuple[Pair, ...]:
+def _pairs(halves: dict[str, _Halves], file: str, faults: AdapterFaults) -> tuple[TensorPair, ...]:
     found = []
     for tensor, each in halves.items():
         if each.down is None or each.up is None:
@@ -253,8 +253,8 @@ def _pair(
     down: tuple[str, safetensors.SafetensorsTensor],
     up: tuple[str, safetensors.SafetensorsTensor],
     file: str,
-    faults: Faults,
-) -> Pair | None:
+    faults: AdapterFaults,
+) -> TensorPair | None:
     (name_a, a), (name_b, b) = down, up
     for name, half in (down, up):
         if half.dtype not in _CONVERTED:
@@ -274,10 +274,10 @@ def _pair(
         remedy = "Train it with a smaller rank: the conversion takes such a matrix for one that lies on its side."
         faults.add(what, remedy, file)
         return None
-    return Pair(tensor, rank, (width_in, width_out), name_a)
+    return TensorPair(tensor, rank, (width_in, width_out), name_a)
 
 
-def _ranks(said: dict[str, Any], pairs: tuple[Pair, ...], file: str, faults: Faults) -> None:
+def _ranks(said: dict[str, Any], pairs: tuple[TensorPair, ...], file: str, faults: AdapterFaults) -> None:
     """Add a fault if the written rank is not that of the tensors. The daemon uses the tensors' own, so a pattern is
     right.
     """

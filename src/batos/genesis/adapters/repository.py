@@ -8,7 +8,7 @@ from typing import Any
 from batos.codex.codex import PILLARS
 from batos.codex.graph_names import prototype_name
 from batos.errors import NotFound
-from batos.genesis.adapters.inventory import NONE, Adapter, Shelf
+from batos.genesis.adapters.inventory import NONE, Adapter, AdapterInventory
 from batos.image.roots import Root, named_objects
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -44,7 +44,7 @@ def choose(root: Root, persona: str, name: str | None) -> bool:
     return True
 
 
-def record(root: Root, shelf: Shelf, made: Mapping[str, str], used: Iterable[Adapter]) -> list[str]:
+def record(root: Root, shelf: AdapterInventory, made: Mapping[str, str], used: Iterable[Adapter]) -> list[str]:
     """Bring the proxies to what the shelf holds; answers what changed, one line each.
 
     `made` is the model of each adapter by its label, as far as there is one; `used` are those that personas think

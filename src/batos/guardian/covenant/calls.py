@@ -11,8 +11,8 @@ from batos.guardian.covenant.things import (
     CLEAN,
     PLAIN,
     SENDS,
+    AbstractValue,
     State,
-    Thing,
     Value,
     elements,
     made_before,
@@ -293,7 +293,7 @@ class Calls(Effects):
         made.effect = effect if effect & ~CLEAN else 0
         return frozenset((made,))
 
-    def _row(self, node: ast.AST, held: Value) -> Thing:
+    def _row(self, node: ast.AST, held: Value) -> AbstractValue:
         return self.made(node, held, part=2)
 
     def _deferred(self, value: Value, given: list[Value], node: ast.AST) -> int:

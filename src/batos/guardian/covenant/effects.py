@@ -14,9 +14,9 @@ from batos.guardian.covenant.things import (
     PLAIN,
     SENDS,
     STALE,
+    AbstractValue,
     Function,
     State,
-    Thing,
     Value,
     after,
     elements,
@@ -25,8 +25,8 @@ from batos.guardian.covenant.things import (
     reachable,
 )  # fmt: skip
 from batos.guardian.forms import Forms
-from batos.guardian.policy import Policy
-from batos.guardian.verdict import Fault
+from batos.guardian.policy import GuardianPolicy
+from batos.guardian.verdict import SourceFault
 
 _MARK_FIRST: Final = "write `self._p_changed = True` before the message, as its receiver may read what was written"
 _FOREIGN: Final = "send it a message that asks it to change itself, or change a copy: `list(...)`, `dict(...)`"
@@ -54,7 +54,7 @@ class Frame:
 class Effects:
     """The state of the analysis, and the few things that change it."""
 
-    def __init__(self, policy: Policy, forms: Forms) -> None:
+    def __init__(self, policy: GuardianPolicy, forms: Forms) -> None:
         self.policy = policy
         #: Every name that is bound anywhere in the source: such a name is no builtin.
         self.bound = forms.bound
@@ -63,7 +63,7 @@ class Effects:
         #: Functions that are generators, and the names that each declares `nonlocal`.
         self.generators = frozenset(scope.node for scope in forms.scopes if scope.generates)
         self.outward = {scope.node: frozenset(scope.outward) for scope in forms.scopes if scope.outward}
-        self.faults: set[Fault] = set()
+        self.faults: set[SourceFault] = set()
         self.mutates: set[str] = set()
         self.state = State({}, CLEAN)
         self.frame = Frame(None)
@@ -74,8 +74,8 @@ class Effects:
         self.raised: Value = PLAIN
         #: The call that is the whole of the statement that is followed: nothing of it can fail after it.
         self.last: ast.expr | None = None
-        self._things: dict[tuple[object, int], Thing] = {}
-        self._slots: dict[str, Thing] = {}
+        self._things: dict[tuple[object, int], AbstractValue] = {}
+        self._slots: dict[str, AbstractValue] = {}
         self._stored: dict[str, Value] = {}
 
     def step(self) -> None:
@@ -87,7 +87,7 @@ class Effects:
     def fault(self, node: ast.AST, rule: str, why: str, remedy: str) -> None:
         """Record a fault at a node."""
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        self.faults.add(Fault(line, column, rule, why, remedy))
+        self.faults.add(SourceFault(line, column, rule, why, remedy))
 
     # -- things
 
@@ -97,17 +97,17 @@ class Effects:
         """
         thing = self._slots.get(name)
         if thing is None:
-            thing = self._slots[name] = Thing(frozenset((name,)))
+            thing = self._slots[name] = AbstractValue(frozenset((name,)))
             thing.elements = frozenset((thing,))
         return self._stored.get(name, PLAIN) | {thing}
 
-    def made(self, node: object, held: Value = PLAIN, part: int = 0) -> Thing:
+    def made(self, node: object, held: Value = PLAIN, part: int = 0) -> AbstractValue:
         """Return the abstract value made at a place of the source, and add `held` to its contents, which never
         shrink.
         """
         thing = self._things.get((node, part))
         if thing is None:
-            thing = self._things[(node, part)] = Thing()
+            thing = self._things[(node, part)] = AbstractValue()
         self.hold(thing, held)
         return thing
 
@@ -122,7 +122,7 @@ class Effects:
         """Return the container made at a node, which may hold `held`."""
         return frozenset((self.made(node, held),))
 
-    def hold(self, thing: Thing, held: Value) -> None:
+    def hold(self, thing: AbstractValue, held: Value) -> None:
         """Add `held` to the contents of an abstract value; the contents of a slot become part of the slot."""
         if not (held <= thing.elements and (thing.fields is None or held <= thing.others)):
             thing.elements |= held
@@ -131,7 +131,7 @@ class Effects:
             if thing.slots:
                 self.own(held, thing.slots)
 
-    def put(self, thing: Thing, key: ast.expr | None, held: Value) -> None:
+    def put(self, thing: AbstractValue, key: ast.expr | None, held: Value) -> None:
         """Store a value under a key. A dict display keeps the values of constant keys apart from the others."""
         if thing.fields is None or not isinstance(key, ast.Constant):
             self.hold(thing, held)

@@ -6,16 +6,16 @@ import ast
 
 from batos.guardian.covenant.statements import Statements
 from batos.guardian.forms import Forms
-from batos.guardian.policy import Policy
+from batos.guardian.policy import GuardianPolicy
 from batos.guardian.tidying import marking
-from batos.guardian.verdict import Fault
+from batos.guardian.verdict import SourceFault
 
 _LAST = "covenant-last"
 
 
 def covenant_of(
-    method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy, *, tidy: bool
-) -> tuple[set[Fault], frozenset[str]]:
+    method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: GuardianPolicy, *, tidy: bool
+) -> tuple[set[SourceFault], frozenset[str]]:
     """Return the faults against the covenant, and the slots that are changed in place.
 
     With `tidy` two forms are read as they are meant. Statements after the marker that only compute or report are no
@@ -40,14 +40,14 @@ def covenant_of(
 
 
 def _followed(
-    method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy
-) -> tuple[set[Fault], frozenset[str]]:
+    method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: GuardianPolicy
+) -> tuple[set[SourceFault], frozenset[str]]:
     covenant = Statements(policy, forms)
     covenant.method(method)
     return covenant.faults, frozenset(covenant.mutates)
 
 
-def _sunk(method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: Policy) -> set[Fault]:
+def _sunk(method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: GuardianPolicy) -> set[SourceFault]:
     """Return the faults that remain when each marker stands behind what only speaks or computes."""
     with marking.sunk(method, policy):
         return _followed(method, forms, policy)[0]

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from batos.guardian.covenant.functions import Functions
 from batos.guardian.covenant.things import State, Value, elements, joined, reachable
 from batos.guardian.forms import Forms
-from batos.guardian.policy import Policy
+from batos.guardian.policy import GuardianPolicy
 
 
 class Paths(Functions):
     """Statements that hold others; each says whether what follows it can be reached."""
 
-    def __init__(self, policy: Policy, forms: Forms) -> None:
+    def __init__(self, policy: GuardianPolicy, forms: Forms) -> None:
         super().__init__(policy, forms)
         self.heads: dict[ast.AST, State] = {}
 

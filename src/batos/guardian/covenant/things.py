@@ -20,7 +20,7 @@ CHANGES: Final = 32
 _numbers = itertools.count()
 
 
-class Thing:
+class AbstractValue:
     """An abstract value: a slot's container, a container made at a place in the source, a function, or a lazy iterator.
 
     `slots` are the slots that the value may be (part of), `elements` its possible contents. `effect` holds the bits of
@@ -44,9 +44,9 @@ class Thing:
         self.number = next(_numbers)
 
 
-Value: TypeAlias = frozenset[Thing]
+Value: TypeAlias = frozenset[AbstractValue]
 #: A value through which nothing of the receiver can be changed.
-PLAIN: Final[frozenset[Thing]] = frozenset()
+PLAIN: Final[frozenset[AbstractValue]] = frozenset()
 
 
 class Function:
@@ -132,14 +132,14 @@ def field(value: Value, key: object) -> Value:
     return found
 
 
-def made_before(thing: Thing) -> int:
+def made_before(thing: AbstractValue) -> int:
     """Return the number by which abstract values are sorted in the order of their creation."""
     return thing.number
 
 
 def reachable(value: Value) -> Value:
     """Return a value and everything in it at any depth."""
-    found: set[Thing] = set()
+    found: set[AbstractValue] = set()
     todo = list(value)
     while todo:
         thing = todo.pop()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from batos.guardian.policy import Policy
+from batos.guardian.policy import GuardianPolicy
 from batos.guardian.tidying import bound_names
 from batos.guardian.tidying.bound_names import Def
 
@@ -19,7 +19,7 @@ _STILL: Final = frozenset({
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
-def is_marker(node: ast.AST, policy: Policy) -> bool:
+def is_marker(node: ast.AST, policy: GuardianPolicy) -> bool:
     """Say whether a statement is the marker in its one form."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return False
@@ -35,7 +35,7 @@ def is_marker(node: ast.AST, policy: Policy) -> bool:
 
 
 @contextmanager
-def sunk(method: Def, policy: Policy) -> Iterator[bool]:
+def sunk(method: Def, policy: GuardianPolicy) -> Iterator[bool]:
     """Move each marker of the method behind what follows in its block and only speaks or computes; True: it differs.
 
     The method is as it was afterwards.
@@ -81,7 +81,7 @@ def _branch(block: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
     return _marked(block, marker) if any(isinstance(each, ast.Return | ast.If) for each in block) else block
 
 
-def _is_still(node: ast.stmt, policy: Policy) -> bool:
+def _is_still(node: ast.stmt, policy: GuardianPolicy) -> bool:
     """Say whether a statement changes nothing but local names, and sends nothing but a line of the log."""
     if isinstance(node, ast.Pass):
         return True
@@ -101,7 +101,7 @@ def _is_still(node: ast.stmt, policy: Policy) -> bool:
     )
 
 
-def _quiet(node: ast.expr, policy: Policy) -> bool:
+def _quiet(node: ast.expr, policy: GuardianPolicy) -> bool:
     for each in ast.walk(node):
         if isinstance(each, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr | ast.Lambda | ast.GeneratorExp):
             return False
@@ -110,7 +110,7 @@ def _quiet(node: ast.expr, policy: Policy) -> bool:
     return True
 
 
-def _quiet_call(node: ast.Call, policy: Policy) -> bool:
+def _quiet_call(node: ast.Call, policy: GuardianPolicy) -> bool:
     called = node.func
     if isinstance(called, ast.Name):
         return called.id in _STILL and not any(each.arg == "key" for each in node.keywords)
@@ -124,7 +124,7 @@ def _quiet_call(node: ast.Call, policy: Policy) -> bool:
 class Flag:
     """`changed = False`, `changed = True` where something is changed, and at the end `if changed:` the marker."""
 
-    def __init__(self, method: Def, policy: Policy) -> None:
+    def __init__(self, method: Def, policy: GuardianPolicy) -> None:
         self._method = method
         self._policy = policy
         self.name = next((node.test.id for _, node in self._guards("") if isinstance(node.test, ast.Name)), "")

@@ -29,7 +29,7 @@ def spoken(tree: ast.Module, receiver: str) -> None:
         and bound_names.member(node.value.func, known) == "getLogger"
         and _is_still(node.value, known)
     ]
-    lines = _Lines(known, bound_names.only(tree, made), receiver)
+    lines = _LogLines(known, bound_names.only(tree, made), receiver)
     if lines.understood(tree):
         for block in bound_names.blocks(tree):
             for index, node in enumerate(block):
@@ -37,7 +37,7 @@ def spoken(tree: ast.Module, receiver: str) -> None:
         bound_names.unimport(tree, "logging")
 
 
-class _Lines:
+class _LogLines:
     """Tells statements that log from those that set logging up."""
 
     def __init__(self, known: dict[str, str], loggers: set[str], receiver: str) -> None:

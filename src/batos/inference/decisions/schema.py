@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from batos.errors import DecisionInvalid, SchemaError
 from batos.inference.decisions.schema_compiler import REPEAT_LIMIT, compile_model, ordered_keys
-from batos.inference.decisions.shapes import Leaf, Mismatch, Object, tokens_of
+from batos.inference.decisions.shapes import Leaf, Object, ShapeMismatch, tokens_of
 
 M = TypeVar("M", bound=BaseModel)
 Mode: TypeAlias = Literal["direct", "reason_field", "two_phase"]
@@ -111,7 +111,7 @@ class Decision(Generic[M]):
     def _mapped(self, text: str) -> dict[str, Any]:
         try:
             value: dict[str, Any] = self._shape.back(_decoded(text), "")
-        except Mismatch as mismatch:
+        except ShapeMismatch as mismatch:
             raise _invalid(str(mismatch), mismatch.path) from mismatch
         return value
 
@@ -148,13 +148,13 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made:
-            raise Mismatch(key, "the key is given twice")
+            raise ShapeMismatch(key, "the key is given twice")
         made[key] = value
     return made
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise Mismatch("", f"{name} is no number of JSON")
+    raise ShapeMismatch("", f"{name} is no number of JSON")
 
 
 def _invalid(problem: str, path: str | None = None) -> DecisionInvalid:

@@ -13,7 +13,7 @@ CHARS_PER_TOKEN = 2.5
 Loc: TypeAlias = Sequence[int | str]
 
 
-class Mismatch(Exception):
+class ShapeMismatch(Exception):
     """A value that does not have the shape; `path` says where, in the daemon's keys."""
 
     def __init__(self, path: str, problem: str) -> None:
@@ -73,7 +73,7 @@ class Array:
         Raises: Mismatch: the value is no list.
         """
         if not isinstance(value, list):
-            raise Mismatch(path, "a list is wanted")
+            raise ShapeMismatch(path, "a list is wanted")
         return [self.item.back(item, f"{path}[{index}]") for index, item in enumerate(value)]
 
     def shown(self, loc: Loc) -> str:
@@ -115,15 +115,15 @@ class Object:
         Raises: Mismatch: the value is no object, a key is missing, or there is an unknown key.
         """
         if not isinstance(value, dict):
-            raise Mismatch(path, "an object is wanted")
+            raise ShapeMismatch(path, "an object is wanted")
         for key in value:
             if key not in self.keys.values():
-                raise Mismatch(path, f"the key {key!r} is not wanted")
+                raise ShapeMismatch(path, f"the key {key!r} is not wanted")
         inside = {}
         for name, shape in self.fields.items():
             key = self.keys[name]
             if key not in value:
-                raise Mismatch(path, f"the key {key!r} is missing")
+                raise ShapeMismatch(path, f"the key {key!r} is missing")
             inside[name] = shape.back(value[key], f"{path}.{key}" if path else key)
         return inside
 
@@ -162,15 +162,15 @@ class Union:
 
         Raises: Mismatch: no choice has its shape.
         """
-        problem: Mismatch | None = None
+        problem: ShapeMismatch | None = None
         for choice in self.choices:
             fits = isinstance(choice, (Object, Array)) == isinstance(value, (dict, list))
             try:
                 if fits:
                     return choice.back(value, path)
-            except Mismatch as mismatch:
+            except ShapeMismatch as mismatch:
                 problem = problem or mismatch
-        raise problem or Mismatch(path, "none of the allowed forms")
+        raise problem or ShapeMismatch(path, "none of the allowed forms")
 
     def shown(self, loc: Loc) -> str:
         """Return the path of a place inside, in the daemon's keys; pydantic names the choice first."""

@@ -14,7 +14,7 @@ import httpx
 
 from batos.errors import UsageError
 from batos.inference.ollama import failures
-from batos.inference.ollama.failures import Peer
+from batos.inference.ollama.failures import DaemonPeer
 
 _CHUNK = 1 << 20
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -49,7 +49,7 @@ def measure(path: Path, digest: str | None = None) -> Measured:
         return Measured(path, f"sha256:{hashed.hexdigest()}", file.tell())
 
 
-async def send(http: httpx.AsyncClient, peer: Peer, file: Measured, on_bytes: Callable[[int], None]) -> None:
+async def send(http: httpx.AsyncClient, peer: DaemonPeer, file: Measured, on_bytes: Callable[[int], None]) -> None:
     """Upload a file that the daemon does not have; any other failure than of reading is an OllamaError."""
     content, length = chunks(file, on_bytes), {"Content-Length": str(file.size)}
     try:

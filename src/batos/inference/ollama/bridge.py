@@ -16,13 +16,13 @@ import httpx
 
 from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout
 from batos.inference.ollama import blobs, catalogue, failures
-from batos.inference.ollama.catalogue import Embedding, ModelCard, ModelRow, Progress, RunnerRow
+from batos.inference.ollama.catalogue import Embedding, ModelCard, ModelRow, PullProgress, RunnerRow
 from batos.inference.ollama.chat import (
     DEFAULT_NUM_PREDICT,
     EMBED_WINDOW,
     Answer,
+    AnswerDraft,
     ChatRequest,
-    Draft,
     chat_body,
     checked_messages,
     checked_model,
@@ -35,8 +35,8 @@ from batos.inference.ollama.checked import counted
 from batos.inference.ollama.client import AsyncClient, ChatResponse, ListResponse, ProgressResponse
 from batos.inference.ollama.deadline import Deadlines, PhaseTimer, Pulse
 from batos.inference.ollama.h11_transport import network
-from batos.inference.ollama.raw_exchange import Exchange
-from batos.inference.ollama.stream_reader import AT_ONCE, Reading, entire, part_of
+from batos.inference.ollama.raw_exchange import RawExchange
+from batos.inference.ollama.stream_reader import AT_ONCE, StreamReader, entire, part_of
 from batos.inference.ollama.transport import (
     PROGRESS,
     WHOLE_CARD,
@@ -49,7 +49,7 @@ from batos.inference.ollama.transport import (
 )
 from batos.inference.ollama.truncation import refuse_cut
 
-__all__ = ["Answer", "Bridge", "ChatRequest", "Deadlines", "Embedding", "ModelCard", "Progress"]
+__all__ = ["Answer", "Bridge", "ChatRequest", "Deadlines", "Embedding", "ModelCard", "PullProgress"]
 
 T = TypeVar("T")
 Models: TypeAlias = list[ModelRow]  # inside the class `list` is a method
@@ -76,7 +76,7 @@ class Bridge:
     ) -> None:
         self.url = daemon_url(host)
         self.deadlines = deadlines or Deadlines()
-        self._peer = failures.Peer(self.url, self.deadlines.connect)
+        self._peer = failures.DaemonPeer(self.url, self.deadlines.connect)
         self._cpu_threads = cpu_threads or default_cpu_threads()
         inner = transport or network(self.url)
         wire = OllamaTransport(inner)
@@ -90,7 +90,7 @@ class Bridge:
         }
         self._client = AsyncClient(self.url, **settings)
         self._http = httpx.AsyncClient(base_url=self.url, **settings)
-        self._exchange = Exchange(self.url, inner, self.deadlines.connect)
+        self._exchange = RawExchange(self.url, inner, self.deadlines.connect)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._pulse = Pulse()
@@ -131,7 +131,7 @@ class Bridge:
         asked = chat_body(request, options, stream=stream)
         if stream:
             lines = self._exchange.lines("/api/chat", asked)  # sends nothing yet
-            reading = Reading(model, lines, Draft(structured=request.schema is not None), most, on_token)
+            reading = StreamReader(model, lines, AnswerDraft(structured=request.schema is not None), most, on_token)
             with bounded(bound_of_stream(stream_lines(most))):
                 answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
         else:
@@ -212,7 +212,7 @@ class Bridge:
         """List the runners that the daemon takes for alive. A dead one is listed until its next use."""
         return catalogue.runner_rows(await self._reply(self._ready().ps()))
 
-    async def pull(self, model: str) -> AsyncGenerator[Progress, None]:
+    async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
         """Pull a model, yielding its progress; leave early only through `contextlib.aclosing`."""
         checked_model(model)
         lines: Any = await self._ready().pull(model, stream=True)
@@ -229,7 +229,7 @@ class Bridge:
         parameters: Mapping[str, Any] | None = None,
         adapters: Mapping[str, str] | None = None,
         template: str | None = None,
-    ) -> AsyncGenerator[Progress, None]:
+    ) -> AsyncGenerator[PullProgress, None]:
         """Make a model from a local base, yielding its progress; `adapters` maps file names to uploaded digests.
 
         ModelMissing when the base is not there: the daemon by itself would go to the network for it.
@@ -251,7 +251,7 @@ class Bridge:
 
     async def _progress(
         self, lines: AsyncGenerator[ProgressResponse, None], model: str
-    ) -> AsyncGenerator[Progress, None]:
+    ) -> AsyncGenerator[PullProgress, None]:
         """Yield the lines of a pull or create. Each wait has a deadline, the consumer's own time has none."""
         began = False
         status = ""

@@ -85,7 +85,7 @@ class RunnerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PullProgress:
     """A line of a pull or create; `total` and `completed` in bytes, None if the daemon names none."""
 
     status: str
@@ -211,9 +211,9 @@ def runner_rows(listed: ProcessResponse) -> list[RunnerRow]:
     ]
 
 
-def progress(line: ProgressResponse) -> Progress:
+def progress(line: ProgressResponse) -> PullProgress:
     """Convert a line of a pull or create."""
-    return Progress(
+    return PullProgress(
         clean(line.status),
         None if line.digest is None else clean(line.digest),
         _counted_or_none(line.total),

@@ -170,7 +170,7 @@ def stream_lines(num_predict: int) -> int:
     return _LINES_A_TOKEN * num_predict + _LINES_BESIDE
 
 
-class Draft:
+class AnswerDraft:
     """An answer in the making: takes pieces as they come; Runaway on blanks, one token or a few without end."""
 
     __slots__ = (

@@ -31,7 +31,7 @@ _ROOM = "Free space on the disk where the daemon keeps its models, then try agai
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class ErrorPattern:
     """A part of what the daemon says, in lower case; "" for a remedy leaves that of the error's class."""
 
     sign: str
@@ -40,18 +40,20 @@ class Saying:
     field: str | None = None
 
 
-def _of(kind: type[OllamaError], *signs: str) -> tuple[Saying, ...]:
-    return tuple(Saying(sign, kind) for sign in signs)
+def _of(kind: type[OllamaError], *signs: str) -> tuple[ErrorPattern, ...]:
+    return tuple(ErrorPattern(sign, kind) for sign in signs)
 
 
 #: The first that occurs in a text decides.
-SAYINGS: tuple[Saying, ...] = (
+SAYINGS: tuple[ErrorPattern, ...] = (
     *_of(ContextOverflow, "exceeds the available context size", "the input length exceeds the context length"),
     *_of(ContextOverflow, "the prompt is longer than the context length"),
     *_of(OllamaBusy, "server busy"),
-    Saying("binary not found", OllamaUnfit, _PROGRAM),
-    Saying("requires mlx support", OllamaUnfit, "Name another model in the codex: this one needs MLX."),
-    Saying("newer version of ollama", OllamaUnfit, "Install the newest Ollama, or name another model in the codex."),
+    ErrorPattern("binary not found", OllamaUnfit, _PROGRAM),
+    ErrorPattern("requires mlx support", OllamaUnfit, "Name another model in the codex: this one needs MLX."),
+    ErrorPattern(
+        "newer version of ollama", OllamaUnfit, "Install the newest Ollama, or name another model in the codex."
+    ),
     *_of(ModelLoadFailed, "process has terminated", "reported out-of-memory during startup", "request canceled"),
     *_of(ModelLoadFailed, "timed out waiting for llama-server", "requires more system memory"),
     *_of(ModelLoadFailed, "error starting llama-server"),
@@ -62,99 +64,107 @@ SAYINGS: tuple[Saying, ...] = (
     *_of(OllamaBusy, "no slots available"),
     *_of(ModelLoadFailed, "out-of-memory", "out of memory"),
     # Refusals because of the model's abilities.
-    Saying(
+    ErrorPattern(
         "does not support thinking",
         ModelUnsuitable,
         "Write `think = false` in the persona's options, or name a model that can think.",
         "think",
     ),
-    Saying("does not support tools", ModelUnsuitable, "Name a model that can call tools in the codex.", "tools"),
-    Saying("does not support multimodal", ModelUnsuitable, "Ask without images, or name a model that sees."),
-    Saying("does not support embeddings", ModelUnsuitable, _EMBEDDER, "model"),
-    Saying("does not support chat", ModelUnsuitable, _TALKER, "model"),
-    Saying("does not support generate", ModelUnsuitable, _TALKER, "model"),
-    Saying("does not support insert", ModelUnsuitable, "", "suffix"),
-    Saying("raw mode does not support", RequestRejected, DEFECT),
-    Saying("does not support", ModelUnsuitable, "", "model"),
-    Saying("loras are not yet implemented", ModelUnsuitable, "Name a base that takes adapters.", "adapters"),
+    ErrorPattern("does not support tools", ModelUnsuitable, "Name a model that can call tools in the codex.", "tools"),
+    ErrorPattern("does not support multimodal", ModelUnsuitable, "Ask without images, or name a model that sees."),
+    ErrorPattern("does not support embeddings", ModelUnsuitable, _EMBEDDER, "model"),
+    ErrorPattern("does not support chat", ModelUnsuitable, _TALKER, "model"),
+    ErrorPattern("does not support generate", ModelUnsuitable, _TALKER, "model"),
+    ErrorPattern("does not support insert", ModelUnsuitable, "", "suffix"),
+    ErrorPattern("raw mode does not support", RequestRejected, DEFECT),
+    ErrorPattern("does not support", ModelUnsuitable, "", "model"),
+    ErrorPattern("loras are not yet implemented", ModelUnsuitable, "Name a base that takes adapters.", "adapters"),
     # A pull.
-    Saying("pull model manifest: file does not exist", ModelMissing, "Correct the model's name in the codex.", "model"),
-    Saying("insecure protocol http", RequestRejected, _NO_TRUST, "model"),
-    Saying("tls: ", RequestRejected, _NO_TRUST, "model"),
-    Saying("x509: ", RequestRejected, _NO_TRUST, "model"),
-    Saying("unauthorized", RequestRejected, "The registry asks for an account: name another model.", "model"),
-    Saying("no space left on device", RequestRejected, _ROOM),
-    Saying("file must be downloaded again", PullFailed, "What came was damaged and is thrown away: pull again."),
-    Saying("max retries exceeded", PullFailed, "The registry does not answer: pull later, what came so far is kept."),
+    ErrorPattern(
+        "pull model manifest: file does not exist", ModelMissing, "Correct the model's name in the codex.", "model"
+    ),
+    ErrorPattern("insecure protocol http", RequestRejected, _NO_TRUST, "model"),
+    ErrorPattern("tls: ", RequestRejected, _NO_TRUST, "model"),
+    ErrorPattern("x509: ", RequestRejected, _NO_TRUST, "model"),
+    ErrorPattern("unauthorized", RequestRejected, "The registry asks for an account: name another model.", "model"),
+    ErrorPattern("no space left on device", RequestRejected, _ROOM),
+    ErrorPattern("file must be downloaded again", PullFailed, "What came was damaged and is thrown away: pull again."),
+    ErrorPattern(
+        "max retries exceeded", PullFailed, "The registry does not answer: pull later, what came so far is kept."
+    ),
     *_of(PullFailed, "pull model manifest:", "dial tcp", "download stalled"),
     # Names, values and bodies.
-    Saying("cloud is disabled", RequestRejected, "Only local models are used: name another in the codex.", "model"),
-    Saying("not both:", RequestRejected, _NAME, "model"),
-    Saying("invalid model name", RequestRejected, _NAME, "model"),
-    Saying("model is required", RequestRejected, _NAME, "model"),
-    Saying('" is invalid', RequestRejected, _NAME, "model"),
-    Saying('option "', RequestRejected, "Correct that option in the codex.", "options"),
-    Saying("time: ", RequestRejected, _KEEP, "keep_alive"),
-    Saying("unsupported type: ", RequestRejected, _KEEP, "keep_alive"),
-    Saying("invalid think value", RequestRejected, "Write `think` as true or false in the persona's options.", "think"),
-    Saying("invalid format:", RequestRejected, _SCHEMA, "format"),
-    Saying("json_schema", RequestRejected, _SCHEMA, "format"),
-    Saying("grammar", RequestRejected, _SCHEMA, "format"),
-    Saying("top_logprobs must be", RequestRejected, DEFECT, "top_logprobs"),
-    Saying("invalid input type", RequestRejected, DEFECT, "input"),
-    Saying("missing request body", RequestRejected, DEFECT),
-    Saying("unexpected eof", RequestRejected, DEFECT),
-    Saying("invalid character ", RequestRejected, DEFECT),
-    Saying("json: cannot unmarshal", RequestRejected, DEFECT),
-    Saying(" is too short - '", RequestRejected, DEFECT),
+    ErrorPattern(
+        "cloud is disabled", RequestRejected, "Only local models are used: name another in the codex.", "model"
+    ),
+    ErrorPattern("not both:", RequestRejected, _NAME, "model"),
+    ErrorPattern("invalid model name", RequestRejected, _NAME, "model"),
+    ErrorPattern("model is required", RequestRejected, _NAME, "model"),
+    ErrorPattern('" is invalid', RequestRejected, _NAME, "model"),
+    ErrorPattern('option "', RequestRejected, "Correct that option in the codex.", "options"),
+    ErrorPattern("time: ", RequestRejected, _KEEP, "keep_alive"),
+    ErrorPattern("unsupported type: ", RequestRejected, _KEEP, "keep_alive"),
+    ErrorPattern(
+        "invalid think value", RequestRejected, "Write `think` as true or false in the persona's options.", "think"
+    ),
+    ErrorPattern("invalid format:", RequestRejected, _SCHEMA, "format"),
+    ErrorPattern("json_schema", RequestRejected, _SCHEMA, "format"),
+    ErrorPattern("grammar", RequestRejected, _SCHEMA, "format"),
+    ErrorPattern("top_logprobs must be", RequestRejected, DEFECT, "top_logprobs"),
+    ErrorPattern("invalid input type", RequestRejected, DEFECT, "input"),
+    ErrorPattern("missing request body", RequestRejected, DEFECT),
+    ErrorPattern("unexpected eof", RequestRejected, DEFECT),
+    ErrorPattern("invalid character ", RequestRejected, DEFECT),
+    ErrorPattern("json: cannot unmarshal", RequestRejected, DEFECT),
+    ErrorPattern(" is too short - '", RequestRejected, DEFECT),
     # Making a model.
-    Saying(
+    ErrorPattern(
         "only one adapter is currently supported",
         RequestRejected,
         "Give one GGUF adapter: merge them into one before.",
         "adapters",
     ),
-    Saying(
+    ErrorPattern(
         "unsupported architecture",
         RequestRejected,
         "Only bases of the llama and gemma2 families take an adapter as safetensors: convert it to GGUF.",
         "adapters",
     ),
-    Saying(
+    ErrorPattern(
         "adapters are no longer supported",
         OllamaUnfit,
         "Merge the adapter into its base (PEFT: merge_and_unload), convert that to GGUF, and name it in the codex.",
         "adapters",
     ),
-    Saying(
+    ErrorPattern(
         "not in gguf format", RequestRejected, "The file is no GGUF, or was cut: convert or copy it again.", "adapters"
     ),
-    Saying(
+    ErrorPattern(
         "adapter_config.json: no such file",
         RequestRejected,
         "Put adapter_config.json beside the adapter's weights.",
         "adapters",
     ),
-    Saying("unknown type", RequestRejected, "Give the adapter's files as .safetensors or .gguf.", "adapters"),
-    Saying(
+    ErrorPattern("unknown type", RequestRejected, "Give the adapter's files as .safetensors or .gguf.", "adapters"),
+    ErrorPattern(
         "no such file or directory",
         RequestRejected,
         "The daemon lost a file of its store: run `batos genesis`, which sends and pulls what is missing.",
     ),
-    Saying("digest mismatch", RequestRejected, "The file changed while it was uploaded: try again.", "digest"),
-    Saying("invalid digest format", RequestRejected, DEFECT, "digest"),
-    Saying("file path must be relative", RequestRejected, DEFECT, "files"),
-    Saying("neither 'from' or 'files'", RequestRejected, DEFECT, "from"),
-    Saying("unsupported quantization type", RequestRejected, "Name one of those that it lists.", "quantize"),
-    Saying("template error:", RequestRejected, "Correct the model's template.", "template"),
-    Saying("template: ", RequestRejected, "Correct the model's template.", "template"),
+    ErrorPattern("digest mismatch", RequestRejected, "The file changed while it was uploaded: try again.", "digest"),
+    ErrorPattern("invalid digest format", RequestRejected, DEFECT, "digest"),
+    ErrorPattern("file path must be relative", RequestRejected, DEFECT, "files"),
+    ErrorPattern("neither 'from' or 'files'", RequestRejected, DEFECT, "from"),
+    ErrorPattern("unsupported quantization type", RequestRejected, "Name one of those that it lists.", "quantize"),
+    ErrorPattern("template error:", RequestRejected, "Correct the model's template.", "template"),
+    ErrorPattern("template: ", RequestRejected, "Correct the model's template.", "template"),
 )
 
 _OPTION = re.compile(r'option "(\w+)" must be')
 _GO_FIELD = re.compile(r"Go struct field \w+\.([\w.]+) of type")
 
 
-def saying_in(text: str) -> Saying | None:
+def saying_in(text: str) -> ErrorPattern | None:
     """Return the known refusal that a text contains, or None."""
     low = text.lower()
     return next((saying for saying in SAYINGS if saying.sign in low), None)

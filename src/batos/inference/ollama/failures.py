@@ -28,7 +28,7 @@ from batos.errors import (
 )
 from batos.inference.ollama.checked import MOST
 from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.error_patterns import Saying, field_in, saying_in
+from batos.inference.ollama.error_patterns import ErrorPattern, field_in, saying_in
 
 _TEXT_LIMIT = 600
 
@@ -48,14 +48,14 @@ _OTHER_HOST = "Use the daemon's IP address in OLLAMA_HOST, or a name that it kno
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class DaemonPeer:
     """The daemon of a call: its address, and the seconds that a connection to it may take."""
 
     url: str
     connect: float
 
 
-def translate(raw: Exception, peer: Peer, *, model: str = "", began: bool = False) -> BatosError:
+def translate(raw: Exception, peer: DaemonPeer, *, model: str = "", began: bool = False) -> BatosError:
     """Convert an exception of the client library; `began` says that a line of the answer had been received.
 
     Anything unknown becomes WireError: the daemon, or a proxy before it, did not speak the protocol.
@@ -75,7 +75,7 @@ def translate(raw: Exception, peer: Peer, *, model: str = "", began: bool = Fals
     return WireError(f"Ollama sent what is not its protocol: {_fact(raw)}")
 
 
-def of_progress(raw: Exception, peer: Peer, *, model: str, began: bool) -> BatosError:
+def of_progress(raw: Exception, peer: DaemonPeer, *, model: str, began: bool) -> BatosError:
     """Convert an exception of a pull or create, which can be resumed after a cut."""
     failed = translate(raw, peer, model=model, began=began)
     if isinstance(failed, StreamCut):
@@ -142,7 +142,7 @@ def not_finished(model: str, status: str) -> AnswerError:
     return StreamCut(f"the daemon stopped reporting on {model!r} at {status or 'nothing'!r}", remedy=_GOES_ON)
 
 
-def _told(saying: Saying, text: str, code: int | None, model: str) -> OllamaError:
+def _told(saying: ErrorPattern, text: str, code: int | None, model: str) -> OllamaError:
     """Return the error for a known text, with its remedy and the field it is about."""
     if saying.kind is ContextOverflow:
         return ContextOverflow(None, None, text)
@@ -169,7 +169,7 @@ def _broken_protocol(said: str) -> OllamaError:
     return WireError(f"what answers does not speak HTTP: {_clip(said)}")
 
 
-def _lost(raw: Exception, peer: Peer, began: bool) -> OllamaError:
+def _lost(raw: Exception, peer: DaemonPeer, began: bool) -> OllamaError:
     if began:
         return StreamCut("the connection was lost in the middle of the answer")
     # For whole calls the client hides httpx's error behind a builtin one of its own.

@@ -26,7 +26,7 @@ _SILENT = "Server disconnected without sending a response."
 Event: TypeAlias = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]
 
 
-class Lane(asyncio.Protocol):
+class H11Connection(asyncio.Protocol):
     """A connection and the state of its protocol."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ class Lane(asyncio.Protocol):
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, lanes: Lanes, lane: Lane) -> None:
+    def __init__(self, lanes: H11Transport, lane: H11Connection) -> None:
         self._lanes = lanes
         self._lane = lane
 
@@ -194,13 +194,13 @@ class _Body(httpx.AsyncByteStream):
         self._lanes.give_back(self._lane)
 
 
-class Lanes(httpx.AsyncBaseTransport):
+class H11Transport(httpx.AsyncBaseTransport):
     """The connections to one daemon."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
-        self._idle: deque[Lane] = deque()
-        self._busy: set[Lane] = set()
+        self._idle: deque[H11Connection] = deque()
+        self._busy: set[H11Connection] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request on an idle or new connection and wait for the head of its response."""
@@ -216,7 +216,7 @@ class Lanes(httpx.AsyncBaseTransport):
             raise
         return httpx.Response(head.status_code, headers=head.headers.raw_items(), stream=_Body(self, lane))
 
-    def _take(self) -> Lane | None:
+    def _take(self) -> H11Connection | None:
         while self._idle:
             lane = self._idle.pop()
             if lane.resume():
@@ -224,21 +224,23 @@ class Lanes(httpx.AsyncBaseTransport):
             lane.close()
         return None
 
-    async def _connect(self, request: httpx.Request) -> Lane:
+    async def _connect(self, request: httpx.Request) -> H11Connection:
         url = request.url
         port = url.port or (443 if url.scheme == "https" else 80)
         seconds = request.extensions.get("timeout", {}).get("connect")
         try:
             async with asyncio.timeout(seconds):
                 loop = asyncio.get_running_loop()
-                made = await loop.create_connection(Lane, url.host, port, ssl=self._tls, happy_eyeballs_delay=0.25)
+                made = await loop.create_connection(
+                    H11Connection, url.host, port, ssl=self._tls, happy_eyeballs_delay=0.25
+                )
                 return made[1]
         except TimeoutError as raw:
             raise httpx.ConnectTimeout(f"no connection in {seconds} s") from raw
         except (OSError, UnicodeError) as raw:
             raise httpx.ConnectError(str(raw)) from raw
 
-    def give_back(self, lane: Lane) -> None:
+    def give_back(self, lane: H11Connection) -> None:
         """Take back a lane whose response was read or given up."""
         if lane not in self._busy:
             return
@@ -248,7 +250,7 @@ class Lanes(httpx.AsyncBaseTransport):
         else:
             self._drop(lane)
 
-    def _drop(self, lane: Lane) -> None:
+    def _drop(self, lane: H11Connection) -> None:
         self._busy.discard(lane)
         lane.close()
 
@@ -264,4 +266,4 @@ class Lanes(httpx.AsyncBaseTransport):
 def network(url: str) -> httpx.AsyncBaseTransport:
     """Return the transport to an address."""
     # Building a TLS context takes longer than many calls: only where it is needed.
-    return Lanes(ssl.create_default_context() if url.startswith("https:") else None)
+    return H11Transport(ssl.create_default_context() if url.startswith("https:") else None)

@@ -20,7 +20,7 @@ _HEADERS: Final = (
 )
 
 
-class Exchange:
+class RawExchange:
     """The address of a daemon and the transport to it; `connect` is the seconds that a connection may take.
 
     The replies are guarded here: the transport is the bare one, without what the client needs around it. Every method

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 from batos.errors import OllamaTimeout, Runaway
 from batos.inference.ollama import failures
-from batos.inference.ollama.chat import Answer, Draft, answer_of, runaway_in, stream_lines
+from batos.inference.ollama.chat import Answer, AnswerDraft, answer_of, runaway_in, stream_lines
 from batos.inference.ollama.checked import clean, counted
 from batos.inference.ollama.client import ChatResponse, ResponseError
 from batos.inference.ollama.deadline import Deadlines, PhaseTimer
@@ -19,7 +19,7 @@ AT_ONCE = 128
 _BEHIND_DONE = 64  # lines behind the one with `done` that are waited for
 
 
-class Reading:
+class StreamReader:
     """A streamed answer that is being read; `parts` is the client's async generator, `on_token` gets the content."""
 
     __slots__ = ("_draft", "_lines", "_model", "_most", "_on_token")
@@ -28,7 +28,7 @@ class Reading:
         self,
         model: str,
         lines: AsyncGenerator[bytes, None],
-        draft: Draft,
+        draft: AnswerDraft,
         num_predict: int,
         on_token: Callable[[str], None] | None,
     ) -> None:
@@ -38,7 +38,7 @@ class Reading:
         self._draft = draft
         self._on_token = on_token
 
-    async def whole(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.Peer) -> Answer:
+    async def whole(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.DaemonPeer) -> Answer:
         """Read to the end. The stream is closed however this is left: the daemon then stops generating."""
         last: ChatResponse | None = None
         try:
@@ -52,7 +52,7 @@ class Reading:
                 raise
         return self._draft.finished(last)
 
-    async def _to_done(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.Peer) -> ChatResponse:
+    async def _to_done(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.DaemonPeer) -> ChatResponse:
         began = False
         for count in range(1, self._most + 1):
             if not count % AT_ONCE:

@@ -160,7 +160,7 @@ class Resident:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BudgetRow:
     """A line of a table; `size` in bytes, None if unknown."""
 
     what: str
@@ -173,12 +173,12 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class PlannedRunner:
     """A runner's rows under some terms."""
 
     resident: Resident
     terms: Terms
-    rows: tuple[Row, ...]
+    rows: tuple[BudgetRow, ...]
 
     @property
     def size(self) -> int:
@@ -227,10 +227,10 @@ class Runner:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BudgetTable:
     """The runners of a plan against what is usable. The largest must fit; those that do not fit together take turns."""
 
-    runners: tuple[Runner, ...]
+    runners: tuple[PlannedRunner, ...]
     terms: Terms
 
     @property
@@ -308,33 +308,33 @@ def _gib(size: int | None, *, unknown: bool = False) -> str:
     return f"{'> ' if unknown else ''}{size / GIB:.2f} GiB"
 
 
-def rows(models: Sequence[Resident], terms: Terms) -> Table:
+def rows(models: Sequence[Resident], terms: Terms) -> BudgetTable:
     """Return the table of some models under some terms. Models with `share` 0 run on the CPU and need no memory of the
     card.
     """
-    return Table(tuple(Runner(model, terms, tuple(_rows(model, terms))) for model in models), terms)
+    return BudgetTable(tuple(PlannedRunner(model, terms, tuple(_rows(model, terms))) for model in models), terms)
 
 
-def _rows(model: Resident, terms: Terms) -> Iterator[Row]:
+def _rows(model: Resident, terms: Terms) -> Iterator[BudgetRow]:
     if not model.share:
-        yield Row("on the CPU", 0, "num_gpu = 0: it takes nothing of the card")
+        yield BudgetRow("on the CPU", 0, "num_gpu = 0: it takes nothing of the card")
         return
-    yield Row("weights", _shared(model.weights, model.share), "" if model.weights is not None else model.unknown)
+    yield BudgetRow("weights", _shared(model.weights, model.share), "" if model.weights is not None else model.unknown)
     yield _cache_row(model, terms)
     if model.adapter:
-        yield Row("adapter", _shared(model.adapter, model.share))
-    yield Row("compute buffers", COMPUTE)
+        yield BudgetRow("adapter", _shared(model.adapter, model.share))
+    yield BudgetRow("compute buffers", COMPUTE)
 
 
-def _cache_row(model: Resident, terms: Terms) -> Row:
+def _cache_row(model: Resident, terms: Terms) -> BudgetRow:
     cache = model.cache
     if cache is None:
-        return Row(f"KV cache of {model.num_ctx} tokens", None, model.unknown)
+        return BudgetRow(f"KV cache of {model.num_ctx} tokens", None, model.unknown)
     window, parallel = cache.window(model.num_ctx), cache.parallel(terms.parallel)
     what = f"KV cache of {window} tokens{f' x {parallel}' if parallel > 1 else ''}, {terms.kv_type}"
     trained = f"trained for {window}" if window < model.num_ctx else ""
     size = _shared(cache.size(model.num_ctx, terms.parallel, terms.kv_type), model.share)
-    return Row(what, size, "; ".join(filter(None, (trained, cache.bound))))
+    return BudgetRow(what, size, "; ".join(filter(None, (trained, cache.bound))))
 
 
 def _shared(size: int | None, share: Fraction) -> int | None:

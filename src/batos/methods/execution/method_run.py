@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from batos.cell.cell import Call
+from batos.cell.cell import MethodCall
 from batos.cell.program import Program
 from batos.errors import CellMissing, MethodFailed
 from batos.methods.execution.compilation import program_of
@@ -74,7 +74,7 @@ async def settled(errand: Errand, cell: Runs, program: Program, takes: Takes = a
 async def _once(errand: Errand, cell: Runs, program: Program, sheet: Sheet) -> Ran:
     view = View(sheet, errand.receiver, program.view)
     host = MethodHost(errand, sheet, view, run)
-    call = Call(view.shown(), [*errand.args], dict(errand.kwargs), _seed(errand), _now(errand))
+    call = MethodCall(view.shown(), [*errand.args], dict(errand.kwargs), _seed(errand), _now(errand))
     outcome = await cell.run(program, call, host)
     host.take(outcome.writes)
     result = view.table.meant(outcome.result, f"the result of {errand.selector!r}")

@@ -12,7 +12,7 @@ from batos.cell.cell import Cell
 from batos.events import Events
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
-from batos.inference.call_order import Turns
+from batos.inference.call_order import CallOrder
 from batos.inference.journal import Journal, canonical
 from batos.inference.session import Session, Thinks
 from batos.methods.generation import coder_prompt, prototypes
@@ -54,7 +54,9 @@ class Workshop:
         """By which a change of the dialect is known: what was made or failed under another is no guide."""
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
-    def session(self, wanted: Wanted, opened: Round, hold: Callable[[], None], turns: Turns | None = None) -> Session:
+    def session(
+        self, wanted: Wanted, opened: Round, hold: Callable[[], None], turns: CallOrder | None = None
+    ) -> Session:
         """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal."""
         return Session(
             mission=opened.log,
@@ -67,7 +69,7 @@ class Workshop:
             marks={wanted.coder.model: wanted.coder.marks},
             clock=self.clock,
             hold=hold,
-            turns=turns or Turns(),
+            turns=turns or CallOrder(),
         )
 
     async def make(self, wanted: Wanted, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:

@@ -12,7 +12,7 @@ from batos.approvals import reasons
 from batos.errors import BatosError, CovenantViolation, GenerationFailed, MethodFailed, Refused
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
-from batos.inference.call_order import Turns
+from batos.inference.call_order import CallOrder
 from batos.methods.generation import generation_log
 from batos.methods.generation.attempt import Spent, Workshop, spent
 from batos.methods.generation.generation_log import Round
@@ -55,7 +55,7 @@ class Asks:
     #: What the mission has been told of generations before; those that it began count.
     learned: Sequence[Mapping[str, Any]] = ()
     #: The order of the mission's calls, which these are among.
-    turns: Turns = field(default_factory=Turns)
+    turns: CallOrder = field(default_factory=CallOrder)
     #: Raises where nothing more may be begun.
     hold: Callable[[], None] = lambda: None
 

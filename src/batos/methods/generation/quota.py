@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from batos.inference.cost import Limits
+from batos.inference.cost import SpendingLimits
 
 _HOUR: Final = timedelta(hours=1)
 
@@ -28,9 +28,9 @@ class Allowance:
     again: float = 3_600.0
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> SpendingLimits:
         """Those of one generation's session."""
-        return Limits(self.calls, self.tokens, self.seconds)
+        return SpendingLimits(self.calls, self.tokens, self.seconds)
 
 
 @dataclass(slots=True)

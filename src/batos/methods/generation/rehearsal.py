@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Protocol, cast
 
-from batos.cell.cell import Call, Outcome
+from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host, Sent, Writes
-from batos.cell.limits import Limits
+from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Plain, Ref, Value
 from batos.errors import CellKilled, CellMissing, MethodFailed
@@ -18,7 +18,7 @@ from batos.methods.generation.method_checks import Check, shown
 #: The time that it is in every rehearsal, so that a check comes out the same whenever it is run.
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 #: A rehearsal is small: what runs on is wrong, and mutants do.
-LIMITS: Final = Limits(seconds=1.0, turn_seconds=0.5, wall_seconds=2.0, messages=50, bytes=64 << 10)
+LIMITS: Final = CellLimits(seconds=1.0, turn_seconds=0.5, wall_seconds=2.0, messages=50, bytes=64 << 10)
 #: Answered with nothing where a check has no answer for it: it tells nobody anything.
 _SILENT: Final = "log_"
 _INFER: Final = "infer_"
@@ -28,7 +28,7 @@ _UNASKED: Final = "nothing that it sent to `infer_` holds the text that it was c
 class Cells(Protocol):
     """What a rehearsal needs of a cell."""
 
-    async def run(self, program: Program, call: Call, host: Host) -> Outcome:
+    async def run(self, program: Program, call: MethodCall, host: Host) -> Outcome:
         """One run; MethodFailed."""
         ...
 
@@ -97,7 +97,7 @@ class Rehearsal:
         """Run one check: what is wrong with what came of it."""
         before = {**self.given, **check.before}
         view = {name: cast(Value, value) for name, value in before.items() if name in program.view}
-        call = Call(view, cast(Sequence[Value], check.arguments), seed=program.digest, now=NOW)
+        call = MethodCall(view, cast(Sequence[Value], check.arguments), seed=program.digest, now=NOW)
         host = Scripted(check.replies)
         try:
             outcome = await self.cell.run(program, call, host)

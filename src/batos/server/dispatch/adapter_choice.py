@@ -13,7 +13,7 @@ from batos.errors import NotFound, OllamaError
 from batos.genesis import adapter_check, offline
 from batos.genesis.adapters import compatibility, repository
 from batos.genesis.adapters.folder import in_use
-from batos.genesis.adapters.inventory import NONE, Adapter, Shelf
+from batos.genesis.adapters.inventory import NONE, Adapter, AdapterInventory
 from batos.uvm import UVM
 
 
@@ -51,7 +51,7 @@ def persona_named(named: str) -> str:
     raise NotFound(f"there is no persona {named!r}", field="persona", remedy=remedy)
 
 
-def chosen(shelf: Shelf, persona: str, name: str) -> Adapter:
+def chosen(shelf: AdapterInventory, persona: str, name: str) -> Adapter:
     """Find an adapter by its name. Raises: AdapterError: it has faults. NotFound: there is none."""
     adapter = shelf.find(persona, name)
     if adapter is not None:
@@ -62,7 +62,7 @@ def chosen(shelf: Shelf, persona: str, name: str) -> Adapter:
     raise unknown(shelf, persona, name)
 
 
-def unknown(shelf: Shelf, persona: str, name: str) -> NotFound:
+def unknown(shelf: AdapterInventory, persona: str, name: str) -> NotFound:
     """Make the error that says which adapters a persona has instead."""
     known = [each.name for each in shelf.of(persona)]
     near = difflib.get_close_matches(name, known, 1)

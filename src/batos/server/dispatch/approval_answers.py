@@ -10,7 +10,7 @@ from batos.approvals.approvals import Answered
 from batos.approvals.reasons import refusal
 from batos.client.wire.verb_shapes import Approve, Reject
 from batos.errors import BriefError, NotFound, ProtocolError
-from batos.image.approvals import Answer
+from batos.image.approvals import ApprovalState
 from batos.image.ids import iso
 from batos.uvm import UVM
 
@@ -67,11 +67,11 @@ async def reject(uvm: UVM, given: Reject) -> dict[str, Any]:
     return {"rejected": {**_told(answer), "why": answer.why}, "woken": list(answered.woken)}
 
 
-def _said(answer: Answer, word: str) -> bool:
+def _said(answer: ApprovalState, word: str) -> bool:
     """Say if an answer is the one that was just given."""
     return answer.changed and answer.word == word
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: ApprovalState) -> dict[str, Any]:
     told = {"id": answer.name, "object": answer.object, "selector": answer.selector, "digest": answer.digest}
     return {**told, "by": answer.by, **({} if answer.revision is None else {"revision": answer.revision})}

@@ -32,7 +32,7 @@ from batos.client.wire.verb_shapes import (
 from batos.errors import BatosError, BriefError, NoServer, Refused, TimedOut
 from batos.events import Events
 from batos.genesis import budget_check
-from batos.genesis.provision import Progress
+from batos.genesis.provision import StepProgress
 from batos.image import roots, whose
 from batos.server.dispatch import adapter_choice, approval_answers, method_changes
 from batos.server.dispatch.reads import Reader
@@ -321,7 +321,7 @@ class Dispatcher:
             table = await budget_check.table_of(plan, self.uvm.settings, self.uvm.bridge)
             return {**plan.as_dict(), "budget": {**table.as_dict(), "lines": table.lines()}}
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: StepProgress) -> None:
             keys = {"completed": progress.completed, "total": progress.total}
             hear("genesis.step", {"step": progress.step, "status": progress.status, **keys})
 

@@ -12,7 +12,7 @@ import structlog
 from batos.errors import BatosError, Busy, ImageError
 
 if TYPE_CHECKING:
-    from batos.genesis.provision import Progress
+    from batos.genesis.provision import StepProgress
     from batos.uvm import UVM
 
 State: TypeAlias = Literal["running", "waiting", "failed", "done"]
@@ -30,7 +30,7 @@ class Founding:
         self._uvm = uvm
         self._pauses = tuple(pauses)
         self.state: State = "running"
-        self._progress: Progress | None = None
+        self._progress: StepProgress | None = None
         self._error: BatosError | None = None
         self._tenth = -1
 
@@ -58,7 +58,7 @@ class Founding:
         self.state, self._progress = "done", None
         _log.info("genesis done", steps=len(report.done), wrong=[finding.id for finding in wrong])
 
-    def _tell(self, progress: Progress) -> None:
+    def _tell(self, progress: StepProgress) -> None:
         if self._progress is None or progress.step != self._progress.step:
             self._tenth = -1
         self._progress = progress
