@@ -29,7 +29,7 @@ import zmq.asyncio
 
 from batos.brief import as_file
 from batos.client.asynchronous import AsyncClient
-from batos.client.wire import place, server_file
+from batos.client.wire import server_address, server_file
 from batos.errors import Busy
 from kernel_side import DOCUMENT, PERSONA, QUESTION, fixed_replies
 from null_process import NullProcess
@@ -109,7 +109,7 @@ async def submitted(client: AsyncClient, text: str, tally: Tally) -> str:
 
 async def rude(home: Path, texts: list[str], *, slow: float) -> None:
     """Submits and follows everything at once over a bare socket, reads nothing for so many seconds, and is gone."""
-    found = place.of_home(home)
+    found = server_address.of_home(home)
     context = zmq.asyncio.Context()
     socket = context.socket(zmq.DEALER)
     socket.rcvhwm, socket.rcvbuf = 1, 4096

@@ -148,7 +148,7 @@ def arguments_tables() -> str:
 def protocol_schema() -> str:
     """The JSON schema of all messages."""
     shapes: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        (each, "validation") for each in (protocol.Request, protocol.Reply, protocol.Notice, MissionBrief)
+        (each, "validation") for each in (protocol.WireRequest, protocol.WireReply, protocol.WireNotice, MissionBrief)
     ]
     _, schema = models_json_schema(shapes, title="The wire of BAT OS")
     return f"```json\n{json.dumps(schema, indent=1, ensure_ascii=False)}\n```"
@@ -162,9 +162,9 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "events": events_table,
     "options": options_table,
     "verbs": verbs_help,
-    "requests": lambda: fields_table(protocol.Request),
-    "replies": lambda: fields_table(protocol.Reply),
-    "notices": lambda: fields_table(protocol.Notice),
+    "requests": lambda: fields_table(protocol.WireRequest),
+    "replies": lambda: fields_table(protocol.WireReply),
+    "notices": lambda: fields_table(protocol.WireNotice),
     "arguments": arguments_tables,
     "brief": lambda: fields_table(MissionBrief),
     "schema": protocol_schema,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ollama_emulator.emulator import Emulator, Options
 
 
-class Ollama:
+class EmulatedOllama:
     """An emulated Ollama that runs beside the test: its address, what it was asked, and what is to go wrong."""
 
     def __init__(self, url: str, emulator: Emulator) -> None:
@@ -61,7 +61,7 @@ def ollama_options() -> Options:
 
 
 @pytest.fixture
-def ollama(ollama_options: Options, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ollama]:
+def ollama(ollama_options: Options, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmulatedOllama]:
     """Run an emulated Ollama, which OLLAMA_HOST names while the test runs."""
     from batos.client.portal import Portal
     from ollama_emulator.emulator import Emulator
@@ -69,7 +69,7 @@ def ollama(ollama_options: Options, monkeypatch: pytest.MonkeyPatch) -> Iterator
     emulator, portal = Emulator(ollama_options), Portal()
     with portal.holding(emulator.serving()) as url:
         monkeypatch.setenv("OLLAMA_HOST", url)
-        yield Ollama(url, emulator)
+        yield EmulatedOllama(url, emulator)
     portal.close()
 
 
@@ -111,7 +111,7 @@ def batos_settings() -> dict[str, Any]:
     return {}
 
 
-async def _open(ollama: Ollama, batos_home: Path, batos_settings: dict[str, Any]) -> AsyncIterator[UVM]:
+async def _open(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[str, Any]) -> AsyncIterator[UVM]:
     """Open the image of the test's home over the emulated Ollama; genesis is done."""
     from batos.client.portal import in_a_task
     from batos.events import Events
@@ -136,7 +136,7 @@ else:
 
 
 @pytest.fixture
-def batos_server(ollama: Ollama, batos_home: Path, batos_settings: dict[str, Any]) -> Iterator[BatosServer]:
+def batos_server(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[str, Any]) -> Iterator[BatosServer]:
     """Run a server over the emulated Ollama, in the home that BATOS_HOME names; genesis is done."""
     from batos.cli.verbs.serve import served
     from batos.client.portal import Portal

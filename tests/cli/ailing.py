@@ -301,10 +301,10 @@ async def open_files(patient: Patient) -> None:
 NO_PROCESS = 2**22 + 1
 
 
-def left(pid: int) -> server_file.Note:
+def left(pid: int) -> server_file.ServerRecord:
     """The note of a server."""
     where = "tcp://127.0.0.1:7717"
-    return server_file.Note(
+    return server_file.ServerRecord(
         pid, server_file.born(pid) or "", "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0"
     )
 

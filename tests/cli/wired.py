@@ -22,19 +22,19 @@ from batos.client.line import Patience
 from batos.client.wire import server_file
 from batos.client.wire.addresses import listening
 from batos.client.wire.keys import Credentials, Keyring
-from batos.client.wire.server_file import Note
+from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
 from batos.errors import NotFound
 from batos.events import Events
 from batos.image import roots, whose
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
-from batos.server.zmq.server import Limits, Places, Server
+from batos.server.zmq.server import Places, Server, ServerLimits
 from batos.uvm import UVM
 
 ANY = "tcp://127.0.0.1:*"
 #: Looks often, so that no test waits for what is only regular.
-QUICK = Limits(look=0.005, revoked=0.02)
+QUICK = ServerLimits(look=0.005, revoked=0.02)
 HASTY = Patience(connect=2.0, refused=0.2, reconnect=5.0, silence=20.0)
 
 
@@ -250,7 +250,7 @@ class Raw:
 
 @asynccontextmanager
 async def wired(
-    home: Path, mind: Played | None = None, limits: Limits = QUICK, bind: str = ANY, events: str = ANY
+    home: Path, mind: Played | None = None, limits: ServerLimits = QUICK, bind: str = ANY, events: str = ANY
 ) -> AsyncIterator[Wired]:
     """A server of a played mind."""
     own_folder(home)
@@ -262,11 +262,13 @@ async def wired(
         yield Wired(mind, server, dispatcher, places, ring)
 
 
-def note_of(wire: Wired, born: str | None = None) -> Note:
+def note_of(wire: Wired, born: str | None = None) -> ServerRecord:
     """What a server leaves in its home, of one in this process."""
     pid = os.getpid()
     at, events = str(wire.places.bind), str(wire.places.events)
-    return Note(pid, (server_file.born(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0")
+    return ServerRecord(
+        pid, (server_file.born(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0"
+    )
 
 
 async def eventually(condition: Any) -> None:

@@ -12,7 +12,7 @@ from tests.cli.wired import HASTY, QUICK, Played, eventually, wired
 from batos.client.line import UNDER_WAY, WAITING
 from batos.config import Settings
 from batos.errors import NoServer
-from batos.server.zmq.server import Limits
+from batos.server.zmq.server import ServerLimits
 
 
 def played(home: Path) -> Played:
@@ -42,7 +42,7 @@ async def test_a_mission_can_be_cancelled_whatever_is_waited_for(tmp_path: Path)
 
 def test_a_client_keeps_below_what_a_server_takes() -> None:
     """A place is free at the server only after its reply has gone out, so that a few are left over."""
-    assert WAITING < UNDER_WAY < Limits().peer
+    assert WAITING < UNDER_WAY < ServerLimits().peer
 
 
 async def test_a_connection_that_was_idle_is_no_lost_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from batos.client.results import Cost, Mission, MissionLine, Route, Source, Token
+from batos.client.results import CitedSource, Mission, MissionCost, MissionLine, MissionRoute, Token
 from batos.inference import cost
 
 DOCUMENT = {
@@ -24,9 +24,9 @@ def test_a_mission_is_its_document_with_names() -> None:
     mission = Mission(DOCUMENT)
     assert (mission.id, mission.done, mission.text, mission.conversation) == ("m-1", True, "why?", "c-1")
     assert mission.answer == "Because."
-    assert mission.cost == Cost(calls=2, seconds=1.5)
-    assert mission.route == Route(("BRICK",), "cycle", 0.9, "asked")
-    assert mission.sources == (Source("a.txt", "Be", 3, "0" * 64),)
+    assert mission.cost == MissionCost(calls=2, seconds=1.5)
+    assert mission.route == MissionRoute(("BRICK",), "cycle", 0.9, "asked")
+    assert mission.sources == (CitedSource("a.txt", "Be", 3, "0" * 64),)
     assert mission["provenance"]["citations"][0]["document"] == 1
     assert json.loads(json.dumps(mission)) == DOCUMENT
 
@@ -35,7 +35,7 @@ def test_what_is_not_there_yet_is_none() -> None:
     """A mission that has just been accepted has no answer, route, reason or source, and has cost nothing."""
     mission = Mission({"id": "m-1", "status": "queued", "brief": {"text": "why?"}})
     assert (mission.answer, mission.route, mission.reason, mission.conversation) == (None, None, None, None)
-    assert (mission.sources, mission.cost, mission.done) == ((), Cost(), False)
+    assert (mission.sources, mission.cost, mission.done) == ((), MissionCost(), False)
 
 
 def test_a_line_has_names() -> None:
@@ -52,6 +52,6 @@ def test_a_token_is_a_text() -> None:
 
 def test_what_a_mission_spent_has_every_name_that_the_kernel_counts() -> None:
     """A client loads nothing of the kernel, so its cost is written again: by the same names, and learning beside."""
-    shown = asdict(Cost())
+    shown = asdict(MissionCost())
     assert shown.pop("learning") == {"calls": 0, "tokens": 0}
     assert shown == cost.Cost().as_dict()

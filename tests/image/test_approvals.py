@@ -18,7 +18,7 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.cli.verbs.deciding import STATUSES
-from batos.client.wire.verb_shapes import Approvals
+from batos.client.wire.verb_shapes import ApprovalsArgs
 from batos.errors import NotFound, Refused
 from batos.guardian.policy import SHIPPED
 from batos.image import approvals, methods, roots
@@ -309,7 +309,7 @@ def test_the_words_are_the_same_everywhere() -> None:
     """What an image writes, a request may ask for, and the command line offers."""
     assert get_args(ApprovalWord) == STATUSES
     for word in STATUSES:
-        assert Approvals.model_validate({"status": word}).status == word
+        assert ApprovalsArgs.model_validate({"status": word}).status == word
 
 
 class Questions(RuleBasedStateMachine):

@@ -94,11 +94,11 @@ def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None)
     """
     try:
         return loopwatch.run(_until_told(work, parting), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")
-    except _Told as told:
+    except _Signalled as told:
         raise (KeyboardInterrupt if told.signal == signal.SIGINT else Terminated) from None
 
 
-class _Told(BaseException):
+class _Signalled(BaseException):
     """A signal ended the work."""
 
     def __init__(self, number: int) -> None:
@@ -129,5 +129,5 @@ async def _until_told(work: Coroutine[Any, Any, T], parting: Callable[[], None] 
         return await task
     except asyncio.CancelledError:
         if heard:
-            raise _Told(heard[0]) from None
+            raise _Signalled(heard[0]) from None
         raise

@@ -13,10 +13,10 @@ from batos import config
 from batos.brief import File, read_file
 from batos.client.line import Find, Line, Patience
 from batos.client.results import Document, Mission, MissionLine, Token
-from batos.client.wire import place
+from batos.client.wire import server_address
 from batos.client.wire.keys import Credentials
 from batos.client.wire.pending import Acknowledged, Hear
-from batos.client.wire.place import Place
+from batos.client.wire.server_address import ServerAddress
 from batos.client.wire.verb_shapes import PIECE_BYTES
 from batos.errors import BriefError, Busy
 
@@ -124,7 +124,7 @@ class AsyncClient:
     def by(cls, endpoint: str, credentials: Credentials, patience: Patience | None = None) -> Self:
         """Make a client of the server at an address, with these credentials."""
         made = cls.__new__(cls)
-        made._line = Line(lambda: Place(endpoint, "", credentials, credentials), patience)
+        made._line = Line(lambda: ServerAddress(endpoint, "", credentials, credentials), patience)
         return made
 
     async def __aenter__(self) -> Self:
@@ -303,4 +303,4 @@ def _finding(home: Path | str | None, server: str | None) -> Find:
         settings = config.load().settings
         home, server = settings.home, server or settings.server
     folder, named = Path(home), server
-    return (lambda: place.named(named, folder)) if named else (lambda: place.of_home(folder))
+    return (lambda: server_address.of_setting(named, folder)) if named else (lambda: server_address.of_home(folder))

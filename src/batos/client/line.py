@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import zmq
 import zmq.asyncio
 
-from batos.client.wire.connection import PASSING, Connection
-from batos.client.wire.pending import Acknowledged, Call, Hear
-from batos.client.wire.place import Place
+from batos.client.wire.pending import Acknowledged, Hear, PendingCall
 from batos.client.wire.protocol import MESSAGE_BYTES, VERSION, encoded
+from batos.client.wire.server_address import ServerAddress
+from batos.client.wire.server_connection import PASSING, ServerConnection
 from batos.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut
 
-Find: TypeAlias = Callable[[], Place]
+Find: TypeAlias = Callable[[], ServerAddress]
 
 #: Requests that one client has under way: fewer than a server takes of it (64), so that it is never told `busy` for
 #: their number. Those that wait for an end leave room for the others: a mission can always be cancelled.
@@ -53,11 +53,11 @@ class Line:
         self._find = find
         self._patience = patience or Patience()
         self._made: zmq.asyncio.Context | None = None
-        self._connection: Connection | None = None
-        self._watching: set[Connection] = set()
+        self._connection: ServerConnection | None = None
+        self._watching: set[ServerConnection] = set()
         self._reader: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, PendingCall] = {}
         self._count = 0
         self._heard = 0.0
         self._closed = False
@@ -104,7 +104,7 @@ class Line:
         data = encoded({"v": VERSION, "id": name, "verb": verb, "args": given})
         if len(data) > MESSAGE_BYTES:
             raise ProtocolError(f"a message has at most {MESSAGE_BYTES} bytes, and this one {len(data)}")
-        call = Call(data, hear, acknowledged)
+        call = PendingCall(data, hear, acknowledged)
         try:
             async with asyncio.timeout(seconds), self._place(verb in _LONG or bool(given.get("follow"))):
                 return await self._asked(name, call)
@@ -120,7 +120,7 @@ class Line:
             await places.enter_async_context(self._room)
             yield
 
-    async def _asked(self, name: str, call: Call) -> dict[str, Any]:
+    async def _asked(self, name: str, call: PendingCall) -> dict[str, Any]:
         with self._under_way(name, call):
             # Where the connection is lost just now, it is sent when that is back.
             if (connection := await self._connected()) is not None:
@@ -130,7 +130,7 @@ class Line:
             return await self._result(call)
 
     @contextmanager
-    def _under_way(self, name: str, call: Call) -> Iterator[None]:
+    def _under_way(self, name: str, call: PendingCall) -> Iterator[None]:
         self._calls[name] = call
         try:
             yield
@@ -138,7 +138,7 @@ class Line:
             del self._calls[name]
             call.leave()
 
-    async def _result(self, call: Call) -> dict[str, Any]:
+    async def _result(self, call: PendingCall) -> dict[str, Any]:
         silence = self._patience.silence
         while not call.done.done():
             now = asyncio.get_running_loop().time()
@@ -157,7 +157,7 @@ class Line:
             self._made = zmq.asyncio.Context()
         return self._made
 
-    async def _connected(self) -> Connection | None:
+    async def _connected(self) -> ServerConnection | None:
         """Return the connection, opened if there is none; None while one that was lost is being restored."""
         async with self._turn:
             if self._closed:
@@ -168,14 +168,14 @@ class Line:
                 self._reader = asyncio.create_task(self._read())
             return self._connection
 
-    async def _reach(self, seconds: float) -> Connection:
+    async def _reach(self, seconds: float) -> ServerConnection:
         """Connect, and try again for so long where nothing listens."""
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + seconds, 0.05
         while True:
             try:
                 found = self._find()
-                connection = await Connection.opened(
+                connection = await ServerConnection.opened(
                     self._context, zmq.DEALER, found.endpoint, found.credentials, self._patience.connect
                 )
                 self._heard = loop.time()
@@ -206,7 +206,7 @@ class Line:
                 return
             self._connection = connection
 
-    async def _converse(self, connection: Connection) -> None:
+    async def _converse(self, connection: ServerConnection) -> None:
         lost = asyncio.ensure_future(connection.lost())
         try:
             while not lost.done():
@@ -259,7 +259,7 @@ class Line:
             for topic in topics:
                 socket.subscribe(topic.encode())
 
-        connection = await Connection.opened(
+        connection = await ServerConnection.opened(
             self._context, zmq.SUB, events, found.watching, self._patience.connect, subscribe
         )
         self._watching.add(connection)

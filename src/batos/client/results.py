@@ -12,7 +12,7 @@ Document: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class MissionLearning:
     """The cost of methods made for a mission, before its answer and after it."""
 
     calls: int = 0
@@ -20,7 +20,7 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class MissionCost:
     """The cost of a mission, in all of its runs. `calls` asked a model to write, `embeds` to embed.
 
     `seconds` is what Ollama thought, `waited` what calls waited there for a turn and for `loads` of a model.
@@ -36,11 +36,11 @@ class Cost:
     from_journal: int = 0
     wasted: int = 0
     #: Beside all that.
-    learning: Learning = field(default_factory=Learning)
+    learning: MissionLearning = field(default_factory=MissionLearning)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CitedSource:
     """A verbatim quote of a file that an answer rests on; `start` is its first character there."""
 
     name: str
@@ -50,7 +50,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class MissionRoute:
     """The personas that think, with how much effort, and the reason."""
 
     personas: tuple[PersonaName, ...]
@@ -103,25 +103,25 @@ class Mission(_Named):
         return self.get("reason")
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> MissionCost:
         """Return its cost so far."""
-        told = _known(Cost.__match_args__, self.get("cost", {}))
-        learning = _known(Learning.__match_args__, told.pop("learning", {}))
-        return Cost(**told, learning=Learning(**learning))
+        told = _known(MissionCost.__match_args__, self.get("cost", {}))
+        learning = _known(MissionLearning.__match_args__, told.pop("learning", {}))
+        return MissionCost(**told, learning=MissionLearning(**learning))
 
     @property
-    def route(self) -> Route | None:
+    def route(self) -> MissionRoute | None:
         """Return the personas and the effort; None before they are known, and for a message."""
         told = self.get("route")
         if not told or "personas" not in told:
             return None
-        return Route(tuple(told["personas"]), told["effort"], float(told["confidence"]), str(told["reason"]))
+        return MissionRoute(tuple(told["personas"]), told["effort"], float(told["confidence"]), str(told["reason"]))
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[CitedSource, ...]:
         """Return the sentences that the answer quotes, in the order of its footnotes."""
         told = self.get("provenance", {}).get("citations", ())
-        return tuple(Source(**_known(Source.__match_args__, each)) for each in told)
+        return tuple(CitedSource(**_known(CitedSource.__match_args__, each)) for each in told)
 
 
 class MissionLine(_Named):

@@ -36,7 +36,7 @@ def configured(level: str, form: str, folder: Path) -> Iterator[None]:
     """
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     file = _File(folder / "batos.log", maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
-    file.setFormatter(_Lines())
+    file.setFormatter(_JsonLines())
     root, was_configured, before = logging.getLogger(), structlog.is_configured(), structlog.get_config()
     handlers, threshold = root.handlers, root.level
     try:
@@ -102,7 +102,7 @@ class _File(RotatingFileHandler):
             _log.warning("no log file", file=self.baseFilename, reason=str(sys.exc_info()[1]))
 
 
-class _Lines(logging.Formatter):
+class _JsonLines(logging.Formatter):
     """A JSON object a line: ours are JSON already, a library's record is made into one."""
 
     def format(self, record: logging.LogRecord) -> str:

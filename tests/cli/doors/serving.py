@@ -31,7 +31,7 @@ async def serving(uvm: UVM) -> AsyncIterator[Server]:
     server = Server(Dispatcher(uvm, uploads), Keyring(home))
     async with server.serving(listening(ANYWHERE, "bind"), listening(ANYWHERE, "events")) as places:
         born = server_file.born(os.getpid()) or ""
-        left = server_file.Note(
+        left = server_file.ServerRecord(
             pid=os.getpid(),
             born=born,
             started="2026-11-21T00:00:00Z",

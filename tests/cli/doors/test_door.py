@@ -16,7 +16,7 @@ import pytest
 from tests.cli.doors.serving import Waiting, client_of, serving
 
 from batos.brief import as_file
-from batos.cli.doors.door import Door, Served, door
+from batos.cli.doors.door import Door, Served, open_door
 from batos.cli.doors.local import LocalDoor
 from batos.cli.verb_options import Called
 from batos.client.wire import server_file
@@ -295,13 +295,15 @@ def _console(said: io.StringIO) -> Console:
 def left(home: Path, pid: int, born: str) -> None:
     """A server's note."""
     where = "tcp://127.0.0.1:9"
-    server_file.write(home, server_file.Note(pid, born, "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0"))
+    server_file.write(
+        home, server_file.ServerRecord(pid, born, "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0")
+    )
 
 
 def test_no_server(tmp_path: Path) -> None:
     """Where one is required and none is noted, that is said before anything is opened."""
     with pytest.raises(NoServer):
-        door(called(tmp_path), "required")
+        open_door(called(tmp_path), "required")
     assert not (tmp_path / "live_image.fs").exists()
 
 
@@ -311,7 +313,7 @@ def test_a_stale_note_is_no_obstacle(tmp_path: Path) -> None:
         left(tmp_path, pid, born)
         said = io.StringIO()
         with pytest.raises(NoServer):
-            door(called(tmp_path, said), "required")
+            open_door(called(tmp_path, said), "required")
         assert f"process {pid} has ended" in said.getvalue()
 
 
@@ -319,14 +321,14 @@ async def test_an_image_that_is_named_goes_past_the_server(tmp_path: Path) -> No
     """The home's server may hold another one."""
     left(tmp_path, os.getpid(), server_file.born(os.getpid()) or "")
     with pytest.raises(NoServer):
-        door(called(tmp_path, image="memory://other"), "required")
-    async with door(called(tmp_path, image="memory://other")) as way:
+        open_door(called(tmp_path, image="memory://other"), "required")
+    async with open_door(called(tmp_path, image="memory://other")) as way:
         assert not way.served
 
 
 async def test_a_server_that_is_named(tmp_path: Path) -> None:
     """It is the one, whatever the home says; where nothing listens there is no server, and no image is opened."""
-    opened = door(called(tmp_path, server="tcp://127.0.0.1:9"))
+    opened = open_door(called(tmp_path, server="tcp://127.0.0.1:9"))
     with pytest.raises(NoServer, match="nothing listens"):
         async with opened:
             pass

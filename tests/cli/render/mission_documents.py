@@ -1,11 +1,11 @@
-"""Missions as reports have them, their events, and a teller that writes to a text: for the tests of this folder."""
+"""Missions as reports have them, their events, and a printer that writes to a text: for the tests of this folder."""
 
 from __future__ import annotations
 
 import io
 from typing import Any
 
-from batos.cli.render.teller import Teller
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.terminal.console import Console
 
 COST = {
@@ -63,12 +63,14 @@ def ended(status: str) -> dict[str, Any]:
     return {**{name: mission()[name] for name in kept}, "status": status, "trust": {"brief": "user"}}
 
 
-def teller(
+def printer(
     *, as_json: bool = False, quiet: bool = False, stream: bool = False, verbose: bool = False
-) -> tuple[Teller, io.StringIO]:
-    """A teller whose two streams are one."""
+) -> tuple[MissionPrinter, io.StringIO]:
+    """A printer whose two streams are one."""
     said = io.StringIO()
-    return Teller(Console(said, said, as_json, colour=False), quiet, stream, voices=False, verbose=verbose), said
+    return MissionPrinter(
+        Console(said, said, as_json, colour=False), quiet, stream, voices=False, verbose=verbose
+    ), said
 
 
 def placed(where: str, vram: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batos.cli.render.live import Live
+from batos.cli.render.live import LiveLine
 
 
 class Clock:
@@ -19,7 +19,7 @@ class Clock:
 
 def heard(*events: tuple[str, Mapping[str, Any]]) -> str:
     """The line after events."""
-    live = Live(Clock())
+    live = LiveLine(Clock())
     for event, keys in events:
         live.hear(event, keys)
     return live.line()
@@ -41,7 +41,7 @@ def part(facet: str | None) -> tuple[str, Mapping[str, Any]]:
 def test_it_tells_the_time_and_how_to_stop() -> None:
     """From the moment at which it began to be told."""
     clock = Clock()
-    live = Live(clock, "Ctrl-C leaves it")
+    live = LiveLine(clock, "Ctrl-C leaves it")
     clock.now += 75
     assert live.line() == "asking · 1 min 15 s · Ctrl-C leaves it"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.render.mission_documents import BRIEF, COST, ended, mission, placed, teller
+from tests.cli.render.mission_documents import BRIEF, COST, ended, mission, placed, printer
 
 from batos.cli.render.mission import (
     cost_text,
@@ -19,7 +19,7 @@ from batos.cli.render.mission_record import mission_text
 
 def test_all_that_is_known_of_an_answer() -> None:
     """Voices, sources, the gate, route, cost, states and the commit, each a line."""
-    told, said = teller(verbose=True)
+    told, said = printer(verbose=True)
     told.answer(mission())
     assert said.getvalue().startswith("It cost 3.2 million crowns [1].\n")
     for line in (
@@ -61,7 +61,7 @@ def test_an_answer_that_the_gate_faults() -> None:
     gate = {"ok": False, "revised": True, "checked": ["cited"], "faults": [{"check": "cited", "what": "Cite it."}]}
     faulty = mission(provenance={**mission()["provenance"], "gate": gate})
     assert "gate     still faulty after one revision:\n         Cite it." in notes_text(faulty, voices=False)
-    told, said = teller(quiet=True)
+    told, said = printer(quiet=True)
     told.answer(faulty)
     assert said.getvalue().endswith("The gate still finds faults in this: batos show m-1\n")
 

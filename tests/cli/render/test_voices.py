@@ -8,8 +8,8 @@ from typing import Any
 from tests.cli.render.mission_documents import mission
 
 from batos.cli.render.mission import notes_text
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.mission_record import mission_text
-from batos.cli.render.teller import Teller
 from batos.cli.render.voices import changes_lines, voices_lines
 from batos.terminal.console import Console
 
@@ -75,8 +75,8 @@ def test_changes_stand_under_an_answer_only_with_voices() -> None:
 def test_a_protocol_is_told_as_one() -> None:
     """What was streamed is taken back for a key protocol: nobody is told of a fault that there is not."""
     said = io.StringIO()
-    teller = Teller(Console(said, said, as_json=False, colour=False), quiet=False, stream=True, voices=False)
-    teller.hear("mission.token", {"mission": "m-1", "path": "brick/synthesizing#0", "text": "So it is."})
-    teller.hear("mission.retracted", {"mission": "m-1", "path": "brick/protocol/lantern#0"})
+    printer = MissionPrinter(Console(said, said, as_json=False, colour=False), quiet=False, stream=True, voices=False)
+    printer.hear("mission.token", {"mission": "m-1", "path": "brick/synthesizing#0", "text": "So it is."})
+    printer.hear("mission.retracted", {"mission": "m-1", "path": "brick/protocol/lantern#0"})
     assert "fault" not in said.getvalue()
     assert "key protocol" in said.getvalue()

@@ -11,9 +11,9 @@ import pytest
 from tests.conversations.talks import exchanges, recording, talk
 
 from batos import config
-from batos.cli.doors.errand import Errand
+from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.doors.local import LocalDoor, opened
-from batos.cli.render.teller import Teller
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.verbs.asking import _ask
 from batos.errors import BatosError, OllamaUnfit
 from batos.terminal.console import Console
@@ -43,8 +43,8 @@ async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
 
     brief: dict[str, object] = {"text": "And now?", "effort": "reflex", "user": "tester"}
     written = io.StringIO()
-    teller = Teller(Console.of(written, written, as_json=False), quiet=False, stream=False, voices=False)
-    assert await _ask(prepared(), Errand(teller), brief, []) == 0
+    printer = MissionPrinter(Console.of(written, written, as_json=False), quiet=False, stream=False, voices=False)
+    assert await _ask(prepared(), FollowedMission(printer), brief, []) == 0
     told = written.getvalue()
     assert told.index("word") < told.index("Older turns are being compacted by m-")
     assert noted in told

@@ -18,7 +18,7 @@ from tests.cli.processes import User
 from tests.conversations.talks import exchanges, is_record, recording, talk
 
 from batos import config
-from batos.cli.doors.alongside import Alongside, Interrupted
+from batos.cli.doors.background_door import BackgroundDoor, Interrupted
 from batos.cli.doors.door import Door
 from batos.cli.doors.local import LocalDoor, opened
 from batos.cli.render.turns import history_text, recalled_text
@@ -154,14 +154,16 @@ def test_without_stdin_or_with_a_file_of_it_it_says_so(user: User) -> None:
 
 
 @contextmanager
-def at_hand(home: Path, bridge: ScriptedBridge, *, quiet: bool = True) -> Iterator[tuple[Alongside, Chat, io.StringIO]]:
+def at_hand(
+    home: Path, bridge: ScriptedBridge, *, quiet: bool = True
+) -> Iterator[tuple[BackgroundDoor, Chat, io.StringIO]]:
     """A chat in this process over a scripted bridge, its door, and what it has written."""
     out = io.StringIO()
     loaded = config.load({}, {"home": str(home), "image": "memory://chat", "user": "tester"})
     home.mkdir(parents=True, exist_ok=True)
     called = Called(loaded, Console.of(out, io.StringIO(), as_json=False), quiet=quiet)
     chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
-    with Alongside(lambda: opened(loaded.settings, Seams(bridge=bridge))) as way:
+    with BackgroundDoor(lambda: opened(loaded.settings, Seams(bridge=bridge))) as way:
         way.do(lambda door: _local(door).uvm.genesis())
         yield way, chat, out
 
@@ -171,7 +173,7 @@ def _local(door: Door) -> LocalDoor:
     return door
 
 
-def typed(way: Alongside, chat: Chat, name: str, rest: str = "") -> int:
+def typed(way: BackgroundDoor, chat: Chat, name: str, rest: str = "") -> int:
     """A command."""
     return COMMANDS[name].run(chat, way, rest)
 
@@ -302,7 +304,7 @@ def test_a_door_that_does_not_open_is_an_error_of_the_verb(tmp_path: Path) -> No
     (tmp_path / "no-folder").write_text("")
     image = f"file://{tmp_path}/no-folder/image.fs"
     settings = config.load({}, {"home": str(tmp_path / "home"), "image": image}).settings
-    with pytest.raises(BatosError, match="no-folder"), Alongside(lambda: opened(settings)):
+    with pytest.raises(BatosError, match="no-folder"), BackgroundDoor(lambda: opened(settings)):
         pass
 
 

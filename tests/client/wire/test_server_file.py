@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from batos.client.wire import server_file
-from batos.client.wire.server_file import Note
+from batos.client.wire.server_file import ServerRecord
 from batos.errors import DiskFull
 
 
-def mine(**change: object) -> Note:
+def mine(**change: object) -> ServerRecord:
     given = {"pid": os.getpid(), "born": server_file.born(os.getpid()) or "", "started": "now", "bind": "tcp://127.0.0.1:1",
              "events": "tcp://127.0.0.1:2", "bind_by": "plain", "events_by": "plain", "batos": "0"}  # fmt: skip
-    return Note(**{**given, **change})  # type: ignore[arg-type]  # what a test puts wrong
+    return ServerRecord(**{**given, **change})  # type: ignore[arg-type]  # what a test puts wrong
 
 
 def test_a_note_is_read_as_it_was_written_for_its_owner_alone(tmp_path: Path) -> None:

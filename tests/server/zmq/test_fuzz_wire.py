@@ -25,11 +25,11 @@ from batos.client.wire.keys import Credentials, Keyring
 from batos.loopwatch import WatchedLoop
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
-from batos.server.zmq.server import Limits, Server
+from batos.server.zmq.server import Server, ServerLimits
 from batos.testing import ScriptedBridge, scripted_uvm
 
 ANY = "tcp://127.0.0.1:*"
-LIMITS = Limits(beat=0.2, look=0.02)
+LIMITS = ServerLimits(beat=0.2, look=0.02)
 #: Growth of the process that no leak explains: an image in memory keeps every mission that is accepted.
 SPARE, A_MISSION = 64 * 2**20, 128 * 2**10
 

@@ -17,7 +17,7 @@ from batos.client.wire.addresses import listening
 from batos.config import Settings
 from batos.errors import ConfigError
 from batos.server.zmq.outbox import EVENTS
-from batos.server.zmq.server import Limits
+from batos.server.zmq.server import ServerLimits
 
 
 def _played(tmp_path: Path, **more: Any) -> Played:
@@ -213,7 +213,7 @@ async def test_an_id_that_is_under_way_is_not_taken_twice(tmp_path: Path) -> Non
 
 async def test_more_requests_than_may_be_under_way_are_told_busy(tmp_path: Path) -> None:
     """Of one peer, and of all together: busy, to be asked again; what is under way goes on."""
-    limits = Limits(peer=3, total=4, look=0.005)
+    limits = ServerLimits(peer=3, total=4, look=0.005)
     async with wired(tmp_path, _played(tmp_path), limits) as wire:
         with wire.raw() as greedy, wire.raw() as other:
             for number in range(4):
@@ -232,7 +232,7 @@ async def test_more_requests_than_may_be_under_way_are_told_busy(tmp_path: Path)
 
 async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tmp_path: Path) -> None:
     """A peer that asks thousands of things and reads none finds an answer to each, once more waits than events may."""
-    async with wired(tmp_path, _played(tmp_path), Limits(peer=1, look=0.001)) as wire:
+    async with wired(tmp_path, _played(tmp_path), ServerLimits(peer=1, look=0.001)) as wire:
         with wire.raw(rcvhwm=1, rcvbuf=4_096, sndhwm=0) as peer, wire.raw() as good:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True}, "first")
             await peer.until("ack")
@@ -321,7 +321,7 @@ async def test_a_flood_of_wrong_messages_that_nobody_reads_back_is_bounded(tmp_p
 
 async def test_a_peer_that_vanishes_is_forgotten_and_its_mission_goes_on(tmp_path: Path) -> None:
     """Its subscription ends with the first thing that it is told in vain; what it asked for is still worked on."""
-    async with wired(tmp_path, _played(tmp_path), Limits(beat=0.05, look=0.005)) as wire:
+    async with wired(tmp_path, _played(tmp_path), ServerLimits(beat=0.05, look=0.005)) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             await peer.until("ack")
@@ -337,7 +337,7 @@ async def test_a_peer_that_vanishes_is_forgotten_and_its_mission_goes_on(tmp_pat
 
 async def test_a_peer_that_waits_is_told_that_the_server_lives(tmp_path: Path) -> None:
     """While nothing happens, a beat comes now and then."""
-    async with wired(tmp_path, _played(tmp_path), Limits(beat=0.02)) as wire:
+    async with wired(tmp_path, _played(tmp_path), ServerLimits(beat=0.02)) as wire:
         with wire.raw() as peer:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True})
             told = [json.loads((await peer.frames())[-1]) for _ in range(5)]

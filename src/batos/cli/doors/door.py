@@ -89,7 +89,7 @@ Remote: TypeAlias = Literal["if_running", "required", "never"]
 _PAUSE: Final = 0.1
 
 
-def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, again: bool = False) -> Opened:
+def open_door(called: Called, remote: Remote = "if_running", *, reads: bool = False, again: bool = False) -> Opened:
     """Open the door that a verb is to use. Call this before the loop runs: it imports, which would block the loop.
 
     The setting `server` names a server, or else the note that a running server leaves in the home; `--image` goes past
@@ -99,7 +99,7 @@ def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, 
     none.
     """
     settings = called.settings
-    if remote != "never" and (server := server_of(called, again=again)) is not None:
+    if remote != "never" and (server := chosen_server(called, again=again)) is not None:
         return server
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
@@ -113,11 +113,11 @@ def door(called: Called, remote: Remote = "if_running", *, reads: bool = False, 
     return beside.opened(settings, patient)
 
 
-def server_of(called: Called, *, again: bool = False) -> Opened | None:
+def chosen_server(called: Called, *, again: bool = False) -> Opened | None:
     """Return the door to the server that a verb is to use, as `door` chooses it; None where no server runs."""
     settings = called.settings
     if settings.server or (_is_ours(called) and server_file.running(settings.home) is not None):
-        return through(_client(settings))
+        return server_door(_client(settings))
     if not again:
         _tell_stale(called)
     return None
@@ -147,7 +147,7 @@ async def _first(stack: AsyncExitStack, called: Called, opened: Callable[[], Ope
             except ImageBusy as busy:
                 if ours and server_file.running(settings.home) is not None:
                     client = await asyncio.to_thread(_client, settings)  # it imports, which blocks
-                    return await stack.enter_async_context(through(client))
+                    return await stack.enter_async_context(server_door(client))
                 now = loop.time()
                 if until is None:
                     until = now + settings.busy_seconds
@@ -179,7 +179,7 @@ def _tell_stale(called: Called) -> None:
 
 
 @asynccontextmanager
-async def through(client: AsyncClient) -> AsyncIterator[Door]:
+async def server_door(client: AsyncClient) -> AsyncIterator[Door]:
     """Open the door to a server."""
     async with client:
         yield Served(client)

@@ -12,7 +12,7 @@ from batos.cli.render.mission import who
 
 
 @dataclass(slots=True)
-class Live:
+class LiveLine:
     """Hears a mission's events and says in a line: who is at work, in which state, parts, what is awaited, how long."""
 
     clock: Callable[[], float] = time.monotonic
@@ -107,17 +107,17 @@ class Live:
         self._waits = f"{keys['step']}: {keys['status']}"
 
 
-_HEARD: Mapping[str, Callable[[Live, Mapping[str, Any]], None]] = {
-    "mission.accepted": Live._accepted,
-    "mission.status": Live._status,
-    "mission.routed": Live._routed,
-    "mission.state": Live._entered,
-    "mission.partial": Live._partial,
-    "inference.start": Live._started,
-    "inference.first_token": Live._first,
-    "inference.end": Live._ended,
-    "method.generating": Live._generating,
-    "method.tried": Live._learnt,
-    "method.installed": Live._learnt,
-    "genesis.step": Live._step,
+_HEARD: Mapping[str, Callable[[LiveLine, Mapping[str, Any]], None]] = {
+    "mission.accepted": LiveLine._accepted,
+    "mission.status": LiveLine._status,
+    "mission.routed": LiveLine._routed,
+    "mission.state": LiveLine._entered,
+    "mission.partial": LiveLine._partial,
+    "inference.start": LiveLine._started,
+    "inference.first_token": LiveLine._first,
+    "inference.end": LiveLine._ended,
+    "method.generating": LiveLine._generating,
+    "method.tried": LiveLine._learnt,
+    "method.installed": LiveLine._learnt,
+    "genesis.step": LiveLine._step,
 }

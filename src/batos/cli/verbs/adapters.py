@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from batos.cli.doors.door import door
+from batos.cli.doors.door import open_door
 from batos.cli.verb_options import Called, common, reaching, run
 from batos.cli.verbs.show import asked
 
@@ -55,7 +55,7 @@ def convert(called: Called, which: str) -> int:
 @reaching
 def use(called: Called, persona: str, name: str) -> int:
     """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
-    told = run(asked(door(called), "adapters_use", {"persona": persona, "name": name}))
+    told = run(asked(open_door(called), "adapters_use", {"persona": persona, "name": name}))
     if called.console.as_json:
         called.console.document(told)
         return 0

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.door import Door, Opened, door
-from batos.cli.doors.errand import Errand
+from batos.cli.doors.door import Door, Opened, open_door
+from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import why
-from batos.cli.render.teller import Teller
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import Called, reaching, run
 from batos.cli.verbs.briefing import Wish, brief_options, policy_options
@@ -18,9 +18,9 @@ from batos.cli.verbs.completion import mission_ids, object_names
 from batos.errors import BatosError
 
 
-def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -> Teller:
+def _teller(called: Called, wish: Wish, again: str | None = "batos show last") -> MissionPrinter:
     live = called.console.out.isatty() if wish.stream is None else wish.stream
-    return Teller(called.console, called.quiet, live, wish.voices, called.verbose, again=again)
+    return MissionPrinter(called.console, called.quiet, live, wish.voices, called.verbose, again=again)
 
 
 @click.command(
@@ -41,23 +41,23 @@ def ask(called: Called, wish: Wish, text: str | None) -> int:
     A question that begins with a dash stands behind two: batos ask -- "-5 degrees, is that cold?"
     """
     brief, files = wish.asked(text, called, "batos ask")
-    errand = Errand(_teller(called, wish))
-    return run(_ask(door(called), errand, brief, files), errand.parting)
+    followed = FollowedMission(_teller(called, wish))
+    return run(_ask(open_door(called), followed, brief, files), followed.parting)
 
 
-async def _ask(opened: Opened, errand: Errand, brief: dict[str, Any], files: Any) -> int:
+async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any) -> int:
     async with opened as way:
-        code = await errand.run(way, "submit", {"brief": await _whole(way, brief, files)})
+        code = await followed.run(way, "submit", {"brief": await _whole(way, brief, files)})
         if code == 0:
-            await errand.learn(way)
-        begun = await way.afterwards(errand.mission) if code == 0 and "conversation" in brief else None
+            await followed.learn(way)
+        begun = await way.afterwards(followed.mission) if code == 0 and "conversation" in brief else None
         if begun is not None:
-            errand.teller.console.say(
+            followed.printer.console.say(
                 f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True
             )
             ended = await way.call("wait", {"mission": begun})
             if ended["status"] != "done":
-                errand.teller.console.say(f"{begun} is {ended['status']}: {why(ended).message}")
+                followed.printer.console.say(f"{begun} is {ended['status']}: {why(ended).message}")
         return code
 
 
@@ -83,7 +83,7 @@ def submit(called: Called, wish: Wish, text: str | None) -> int:
     mission is durable then. A server runs it by itself; without one it is queued until `batos resume` or `batos serve`.
     """
     brief, files = wish.asked(text, called, "batos submit")
-    return run(_submit(called, door(called), brief, files))
+    return run(_submit(called, open_door(called), brief, files))
 
 
 async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: Any) -> int:
@@ -108,14 +108,14 @@ async def _submit(called: Called, opened: Opened, brief: dict[str, Any], files: 
 @reaching
 def wait(called: Called, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
     """Wait for a MISSION's end, or `last`'s, and tell it as `ask` does. Ctrl-C leaves it running."""
-    errand = Errand(_teller(called, Wish(voices=voices, stream=stream), again=None))
+    followed = FollowedMission(_teller(called, Wish(voices=voices, stream=stream), again=None))
     args = {"mission": mission, "user": called.settings.asker, **({} if seconds is None else {"seconds": seconds})}
-    return run(_wait(door(called), errand, args))
+    return run(_wait(open_door(called), followed, args))
 
 
-async def _wait(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
+async def _wait(opened: Opened, followed: FollowedMission, args: dict[str, Any]) -> int:
     async with opened as way:
-        return await errand.wait(way, args)
+        return await followed.wait(way, args)
 
 
 @click.command()
@@ -134,18 +134,18 @@ def send(
     mission like any other: its cost is told, and `batos show` has it later. An argument that begins with a dash stands
     behind two: batos send tools_obj double_ -- -5
     """
-    errand = Errand(_teller(called, Wish(voices=voices, stream=False)))
+    followed = FollowedMission(_teller(called, Wish(voices=voices, stream=False)))
     message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
     chosen = {name: value for name, value in policy.items() if value is not None}
     args = {**message, "user": called.settings.asker, **({"policy": chosen} if chosen else {})}
-    return run(_send(door(called), errand, args), errand.parting)
+    return run(_send(open_door(called), followed, args), followed.parting)
 
 
-async def _send(opened: Opened, errand: Errand, args: dict[str, Any]) -> int:
+async def _send(opened: Opened, followed: FollowedMission, args: dict[str, Any]) -> int:
     async with opened as way:
-        code = await errand.run(way, "send", args)
+        code = await followed.run(way, "send", args)
         if code == 0:
-            await errand.learn(way)
+            await followed.learn(way)
         return code
 
 

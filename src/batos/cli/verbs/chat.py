@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.alongside import Alongside, Interrupted
-from batos.cli.doors.door import Opened, door
+from batos.cli.doors.background_door import BackgroundDoor, Interrupted
+from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.wanting import wanted
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import examples
@@ -22,7 +22,7 @@ from batos.cli.verbs import piped
 from batos.cli.verbs.briefing import Wish, brief_options
 from batos.cli.verbs.chatting import Chat
 from batos.cli.verbs.commands import LEAVING, completions, found
-from batos.cli.verbs.typed_input import Source, source
+from batos.cli.verbs.typed_input import MessageSource, source
 from batos.errors import BatosError
 from batos.terminal.console import Terminated
 
@@ -62,7 +62,7 @@ def chat(called: Called, wish: Wish, history: bool, start: int, limit: int, reco
         chat.attach(wish.paths)
     lends = _lends(called)
     chat.keeps = lends is None
-    with _terminable(), Alongside(_Doors(called, reads=history), lends) as way:
+    with _terminable(), BackgroundDoor(_Doors(called, reads=history), lends) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))
             _shown(called, page, history_text(page))
@@ -82,7 +82,7 @@ class _Doors:
 
     def __call__(self) -> Opened:
         again, self._again = self._again, True
-        return door(self._called, reads=self._reads, again=again)
+        return open_door(self._called, reads=self._reads, again=again)
 
 
 def _interactive(called: Called) -> bool:
@@ -108,7 +108,7 @@ def _shown(called: Called, data: Mapping[str, Any], text: str) -> None:
         called.console.write(text)
 
 
-def _talk(called: Called, chat: Chat, way: Alongside) -> int:
+def _talk(called: Called, chat: Chat, way: BackgroundDoor) -> int:
     """Read message after message until there is none and return the exit code; the chat goes on after an error."""
     console, interactive = called.console, _interactive(called)
     messages = source(called.settings.home / "chat_history", completions, interactive=interactive)
@@ -139,7 +139,7 @@ def _talk(called: Called, chat: Chat, way: Alongside) -> int:
     return code
 
 
-def _round(chat: Chat, way: Alongside, messages: Source, *, interactive: bool) -> int:
+def _round(chat: Chat, way: BackgroundDoor, messages: MessageSource, *, interactive: bool) -> int:
     """Read a message and do what it asks; on a terminal Ctrl-C leaves the chat as it stands."""
     try:
         return _one(chat, way, messages.read(chat.prompt))
@@ -153,14 +153,14 @@ def _round(chat: Chat, way: Alongside, messages: Source, *, interactive: bool) -
     return 0
 
 
-def _begun(chat: Chat, way: Alongside) -> None:
+def _begun(chat: Chat, way: BackgroundDoor) -> None:
     try:
         way.do(chat.begin)
     except Interrupted:
         raise KeyboardInterrupt from None
 
 
-def _one(chat: Chat, way: Alongside, text: str) -> int:
+def _one(chat: Chat, way: BackgroundDoor, text: str) -> int:
     """Do what a message asks, a question or a command; return the exit code."""
     if text.strip().lower() in LEAVING:
         chat.goes_on = False

@@ -8,9 +8,9 @@ from typing import Any
 
 from batos.brief import File
 from batos.cli.doors.door import Door
-from batos.cli.doors.errand import Errand
+from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import cost_text, ended_text
-from batos.cli.render.teller import Teller
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.turns import compacted_text
 from batos.cli.verb_options import Called
 from batos.cli.verbs.briefing import Wish
@@ -20,7 +20,7 @@ from batos.terminal.console import counted
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited", "loads", "from_journal", "wasted")
 
 
-class Talker(Teller):
+class ChatPrinter(MissionPrinter):
     """Tells turns: what `ask` is told of its options is nothing that can be typed here."""
 
     def answer(self, mission: Mapping[str, Any]) -> None:
@@ -78,7 +78,9 @@ class Chat:
 
     async def turn(self, door: Door, text: str) -> int:
         """Ask, tell the answer as it comes, and see to what it leads to; the exit code that it deserves."""
-        errand = Errand(Talker(self.console, self._quiet, self._stream, self.voices, self._verbose, again=""))
+        followed = FollowedMission(
+            ChatPrinter(self.console, self._quiet, self._stream, self.voices, self._verbose, again="")
+        )
         brief: dict[str, Any] = {
             **self.fields,
             "text": text,
@@ -89,13 +91,13 @@ class Chat:
         if self.coming:
             brief["attachments"] = await door.attach(self.coming)
         try:
-            code = await errand.run(door, "submit", {"brief": brief})
+            code = await followed.run(door, "submit", {"brief": brief})
         finally:
-            if errand.mission:
+            if followed.mission:
                 self.coming = []
-                await self._note(door, errand.mission)
+                await self._note(door, followed.mission)
         if code == 0:
-            self.compaction = await door.afterwards(errand.mission) or self.compaction
+            self.compaction = await door.afterwards(followed.mission) or self.compaction
         return code
 
     async def _note(self, door: Door, mission: str) -> None:
@@ -149,7 +151,7 @@ class Chat:
         message = {"receiver": name, "selector": selector, "arguments": [], "user": self._settings.asker}
         shown = await door.call("send", {**message, "follow": True}, self._hear)
         if shown["status"] != "done":
-            return Talker(self.console, self._quiet, False, False).ended(shown)
+            return ChatPrinter(self.console, self._quiet, False, False).ended(shown)
         result = shown["provenance"]["message"]["result"]
         self.tell(result, compacted_text(result, cost_text(shown)))
         return 0

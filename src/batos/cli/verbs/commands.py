@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from batos.brief import Combine, EffortChoice, Install, Interpret, PersonaName
-from batos.cli.doors.alongside import Alongside
+from batos.cli.doors.background_door import BackgroundDoor
 from batos.cli.doors.door import Door
 from batos.cli.render.mission import cost_text
 from batos.cli.render.turns import history_text, recalled_text
@@ -33,7 +33,7 @@ class Command:
     through: Callable[[Chat, Door, str], Coroutine[Any, Any, int]] | None = None
     words: tuple[str, ...] = ()
 
-    def run(self, chat: Chat, way: Alongside, rest: str) -> int:
+    def run(self, chat: Chat, way: BackgroundDoor, rest: str) -> int:
         """Do it; the exit code that it deserves."""
         if self.through is not None:
             through = self.through

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.door import Opened, door
+from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.approvals import approved_text, listing_text, whole_text, woken_lines
 from batos.cli.verb_options import Called, reaching, run
 from batos.cli.verbs.completion import approval_ids
@@ -31,11 +31,11 @@ def approvals(called: Called, approval: str | None, limit: int, status: str | No
     for the newest, `last-1` for the one before. -v lists ids in full, with the digests of the sources.
     """
     if approval is not None:
-        found = run(asked(door(called, reads=True), "approvals", {"approval": approval}))
+        found = run(asked(open_door(called, reads=True), "approvals", {"approval": approval}))
         _write(called, found, whole_text)
         return 0
     args = {"limit": limit, **({} if status is None else {"status": status})}
-    found = run(asked(door(called, reads=True), "approvals", args))
+    found = run(asked(open_door(called, reads=True), "approvals", args))
     if found["approvals"] or called.console.as_json:
         _write(called, found, partial(listing_text, whole=called.verbose))
     else:
@@ -70,7 +70,7 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
             remedy="`batos approvals` lists them; --all --matching '*' approves everything that waits.",
         )
     args = {"matching": matching} if every else {"approvals": list(names)}
-    told, served = run(_decided(door(called), "approve", {**args, "user": called.settings.asker}))
+    told, served = run(_decided(open_door(called), "approve", {**args, "user": called.settings.asker}))
     if called.console.as_json:
         called.console.document(told)
     else:
@@ -85,7 +85,7 @@ def approve(called: Called, names: tuple[str, ...], every: bool, matching: str |
 def reject(called: Called, approval: str, why: str) -> int:
     """Reject a method by APPROVAL (an id, its beginning, `last`): what waits for it fails with your reason."""
     args = {"approval": approval, "why": why, "user": called.settings.asker}
-    told, served = run(_decided(door(called), "reject", args))
+    told, served = run(_decided(open_door(called), "reject", args))
     if called.console.as_json:
         called.console.document(told)
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.door import Opened, door
+from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.bars import Bars
 from batos.cli.verb_options import Called, reaching, run
 from batos.cli.verbs.doctor import tell_findings
@@ -23,7 +23,7 @@ _SHOWN = 12  # names of models in one line
 @reaching
 def genesis(called: Called, plan_only: bool, prune: bool) -> int:
     """Bring models and image to what codex and adapters say. A second run changes nothing."""
-    opened = door(called)
+    opened = open_door(called)
     if plan_only:
         _tell_plan(called.console, run(_planned(opened, prune=prune)))
         return 0

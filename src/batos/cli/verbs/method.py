@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import click
 
-from batos.cli.doors.door import door
+from batos.cli.doors.door import open_door
 from batos.cli.render import methods as telling
 from batos.cli.render.learning import after_lines
 from batos.cli.shared_options import file_names
@@ -33,7 +33,7 @@ def method() -> None:
 @reaching
 def list_(called: Called, object: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: which revision acts, and how it does."""
-    found = run(asked(door(called, reads=True), "method_list", {"object": object} if object else {}))
+    found = run(asked(open_door(called, reads=True), "method_list", {"object": object} if object else {}))
     if found["methods"] or called.console.as_json:
         return _told(called, found, lambda told: telling.list_text(told["methods"]))
     called.console.say(
@@ -49,7 +49,7 @@ def list_(called: Called, object: str | None) -> int:
 @reaching
 def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
     """Show the method of a slot: source, verdict, checks, where it comes from, and what its ledger says."""
-    found = run(asked(door(called, reads=True), "method_show", _args(name, revision=revision)))
+    found = run(asked(open_door(called, reads=True), "method_show", _args(name, revision=revision)))
     if checks and not called.console.as_json:
         called.console.write(json.dumps(found["checks"], ensure_ascii=False, indent=2))
         return 0
@@ -61,7 +61,9 @@ def show(called: Called, name: str, revision: int | None, checks: bool) -> int:
 @reaching
 def history(called: Called, name: str) -> int:
     """Show every revision of a method, why each came and went, and every change of its slot."""
-    return _told(called, run(asked(door(called, reads=True), "method_history", {"method": name})), telling.history_text)
+    return _told(
+        called, run(asked(open_door(called, reads=True), "method_history", {"method": name})), telling.history_text
+    )
 
 
 @method.command(short_help="Make now what is to be made after answers.")
@@ -76,7 +78,7 @@ def make(called: Called) -> int:
     def hear(_event: str, keys: Mapping[str, Any]) -> None:
         called.note(f"Making {keys['receiver']}.{keys['selector']} ...")
 
-    found = run(asked(door(called), "method_make", {}, hear))
+    found = run(asked(open_door(called), "method_make", {}, hear))
     return _told(called, found, lambda told: "\n".join(after_lines(told)) or "Nothing is to be made.")
 
 
@@ -90,7 +92,7 @@ def rollback(called: Called, name: str, revision: int | None) -> int:
     Without --revision: the one before the active, or where none is active the one that was last.
     """
     args = _args(name, revision=revision, user=called.settings.asker)
-    found = run(asked(door(called), "method_rollback", args))
+    found = run(asked(open_door(called), "method_rollback", args))
     if called.console.as_json:
         called.console.document(found)
     elif not called.quiet:
@@ -125,7 +127,7 @@ def redefine(called: Called, name: str, wish: str | None, path: str | None, chec
         raise click.UsageError("Say what it is to do (--wish), or give its source (--file).")
     source = None if path is None else _text(path, "file")
     args = _args(name, wish=wish, source=source, checks=_checks(checks), user=called.settings.asker)
-    found = run(asked(door(called), "method_redefine", args))
+    found = run(asked(open_door(called), "method_redefine", args))
     if called.console.as_json or not called.quiet:
         return _told(called, found)
     return 0
@@ -135,7 +137,7 @@ def redefine(called: Called, name: str, wish: str | None, path: str | None, chec
 @reaching
 def tools(called: Called) -> int:
     """List the tools: methods that go on being usable, each with how it is called."""
-    found = run(asked(door(called, reads=True), "tools", {}))
+    found = run(asked(open_door(called, reads=True), "tools", {}))
     if found["tools"] or called.console.as_json:
         if found["tools"] and not called.quiet:
             called.console.say(

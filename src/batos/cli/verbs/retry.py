@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import click
 
-from batos.cli.doors.door import Opened, door
-from batos.cli.doors.errand import Errand
-from batos.cli.render.teller import Teller
+from batos.cli.doors.door import Opened, open_door
+from batos.cli.doors.followed_mission import FollowedMission
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import Called, reaching, run
 from batos.cli.verbs.completion import mission_ids
@@ -28,16 +28,16 @@ def retry(called: Called, mission: str, voices: bool, stream: bool | None) -> in
     The retry is a new mission. Calls that the first one paid for are not paid again; it takes no deadline from it.
     """
     live = called.console.out.isatty() if stream is None else stream
-    errand = Errand(Teller(called.console, called.quiet, live, voices, called.verbose))
-    return run(_retry(door(called), errand, mission, called.settings.asker), errand.parting)
+    followed = FollowedMission(MissionPrinter(called.console, called.quiet, live, voices, called.verbose))
+    return run(_retry(open_door(called), followed, mission, called.settings.asker), followed.parting)
 
 
-async def _retry(opened: Opened, errand: Errand, mission: str, user: str) -> int:
+async def _retry(opened: Opened, followed: FollowedMission, mission: str, user: str) -> int:
     async with opened as way:
         first = await way.call("show", {"mission": mission, "user": user})
-        code = await errand.run(way, "submit", {"brief": again(first, user)})
+        code = await followed.run(way, "submit", {"brief": again(first, user)})
         if code == 0:
-            await errand.learn(way)
+            await followed.learn(way)
         return code
 
 

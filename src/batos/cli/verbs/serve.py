@@ -17,7 +17,7 @@ from batos.cli.verb_options import Called, common, run
 from batos.client.wire import server_file
 from batos.client.wire.addresses import Address, listening
 from batos.client.wire.keys import Keyring
-from batos.client.wire.server_file import Note
+from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
 from batos.errors import ImageBusy, Refused
 from batos.events import Events
@@ -130,9 +130,9 @@ def _make_all(ring: Keyring) -> None:
     ring.own()
 
 
-def _note(places: Places) -> Note:
+def _note(places: Places) -> ServerRecord:
     pid = os.getpid()
-    return Note(
+    return ServerRecord(
         pid=pid,
         born=server_file.born(pid) or "",
         started=iso(utc_now()),
@@ -144,7 +144,7 @@ def _note(places: Places) -> Note:
     )
 
 
-def _about(settings: Settings, mine: Note) -> dict[str, Any]:
+def _about(settings: Settings, mine: ServerRecord) -> dict[str, Any]:
     return {
         "pid": mine.pid,
         "started": mine.started,

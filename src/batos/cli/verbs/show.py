@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.door import Opened, door
+from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.mission_record import calls_named, mission_text, prompts_text
 from batos.cli.render.objects import inspected_text
 from batos.cli.render.short_names import short, when
@@ -40,8 +40,8 @@ def missions(called: Called, limit: int, status: str | None, mine: bool, followi
     if mine:
         args["user"] = called.settings.asker
     if following:
-        return run(follow(called, door(called, "required"), args))
-    found, owner = run(_missions(door(called, reads=True), args))
+        return run(follow(called, open_door(called, "required"), args))
+    found, owner = run(_missions(open_door(called, reads=True), args))
     tell_lines(called, found, some=status is not None or mine)
     if any(each["status"] in ("queued", "running") for each in found):
         if not owner:  # nobody works on these
@@ -82,7 +82,7 @@ def show(called: Called, mission: str, prompts: bool, call: str | None, voices: 
     """Show a MISSION: states, calls, tokens, provenance; `last` is your newest. A conversation's id shows its turns."""
     if mission.startswith("c-"):
         place = {"conversation": mission, "user": called.settings.asker, **page}
-        turns = run(asked(door(called, reads=True), "turns", place))
+        turns = run(asked(open_door(called, reads=True), "turns", place))
         if called.console.as_json:
             called.console.document(turns)
         else:
@@ -91,7 +91,7 @@ def show(called: Called, mission: str, prompts: bool, call: str | None, voices: 
     # People are shown a line a call in any case.
     whole = prompts or call is not None or not called.console.as_json
     args = {"mission": mission, "user": called.settings.asker, "prompts": whole}
-    found, served = run(_show(door(called, reads=True), args))
+    found, served = run(_show(open_door(called, reads=True), args))
     if call is not None:
         found = {**found, "prompts": calls_named(found["prompts"], call)}
     if called.console.as_json:
@@ -120,7 +120,7 @@ def inspect(called: Called, object: str | None) -> int:
 
     Without OBJECT: the names of the root. With -v every slot whole, as --json has them.
     """
-    found = run(_inspect(door(called, reads=True), object, called.settings.asker))
+    found = run(_inspect(open_door(called, reads=True), object, called.settings.asker))
     if called.console.as_json:
         called.console.document(found)
     else:

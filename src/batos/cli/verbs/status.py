@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.door import door, server_of
+from batos.cli.doors.door import chosen_server, open_door
 from batos.cli.render.bars import lasting
 from batos.cli.render.mission import placement_text, who
 from batos.cli.render.short_names import short, when
@@ -33,7 +33,7 @@ def status(called: Called, ready: bool) -> int:
     answer. With --ready the exit code is 6 when no server runs, 3 when Ollama does not answer or lacks a model, and 5
     when the image takes nothing more.
     """
-    server = door(called, "required") if ready else server_of(called)
+    server = open_door(called, "required") if ready else chosen_server(called)
     if server is not None:
         found = run(asked(server, "status", {}))
     else:

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import click
 
-from batos.cli.doors.door import Door, Opened, door
-from batos.cli.doors.errand import Errand
+from batos.cli.doors.door import Door, Opened, open_door
+from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import ended_text
-from batos.cli.render.teller import Teller
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.verb_options import Called, reaching, run
 from batos.cli.verbs.completion import mission_ids
 from batos.cli.verbs.show import asked
@@ -36,7 +36,7 @@ def pause(called: Called, mission: str) -> int:
 
 
 def _steered(called: Called, verb: str, mission: str) -> int:
-    told = run(asked(door(called), verb, {"mission": mission, "user": called.settings.asker}))
+    told = run(asked(open_door(called), verb, {"mission": mission, "user": called.settings.asker}))
     _tell(called, told)
     return 0
 
@@ -57,40 +57,40 @@ def resume(called: Called, mission: str | None) -> int:
     Without MISSION: run what an ended process left undone, and what `submit` queued while no server ran. A server
     takes that up by itself. Ctrl-C puts what has no answer yet back into the queue.
     """
-    teller = Teller(called.console, quiet=called.quiet, stream=False, voices=False, verbose=called.verbose)
-    return run(_resume(called, door(called), Errand(teller), mission))
+    printer = MissionPrinter(called.console, quiet=called.quiet, stream=False, voices=False, verbose=called.verbose)
+    return run(_resume(called, open_door(called), FollowedMission(printer), mission))
 
 
-async def _resume(called: Called, opened: Opened, errand: Errand, only: str | None) -> int:
+async def _resume(called: Called, opened: Opened, followed: FollowedMission, only: str | None) -> int:
     async with opened as way:
         if only is None:
             waiting = await way.left_behind()
             if not waiting:
                 called.console.say("The server runs what waits." if way.served else "Nothing waits.")
-            return await _run_all(called, way, errand, waiting)
+            return await _run_all(called, way, followed, waiting)
         behind, meant = await way.left_behind(), {"mission": only, "user": called.settings.asker}
         name = str((await way.call("show", meant))["id"])
         if name in behind:
-            return await _run_all(called, way, errand, [name])
+            return await _run_all(called, way, followed, [name])
         told = await way.call("resume", {"mission": name})
         if way.served:
             _tell(called, told)
             return 0
-        return await _run_all(called, way, errand, [str(told["id"])])
+        return await _run_all(called, way, followed, [str(told["id"])])
 
 
-async def _run_all(called: Called, way: Door, errand: Errand, missions: list[str]) -> int:
+async def _run_all(called: Called, way: Door, followed: FollowedMission, missions: list[str]) -> int:
     """Run missions in this process, one after another; gives the worst exit code."""
     codes, ended = [0], []
     for mission in missions:
         await way.begin(mission)
         if called.console.as_json:
-            ended.append(await way.call("wait", {"mission": mission, "follow": True}, errand.teller.hear))
+            ended.append(await way.call("wait", {"mission": mission, "follow": True}, followed.printer.hear))
         else:
             if not called.quiet:
                 text = (await way.call("show", {"mission": mission}))["brief"]["text"]
                 called.console.say(f"{mission} goes on: {shorten(text, _LINE, placeholder='...')}")
-            codes.append(await errand.wait(way, {"mission": mission}))
+            codes.append(await followed.wait(way, {"mission": mission}))
     if called.console.as_json:
         called.console.document({"missions": ended})
         return 0 if all(each["status"] == "done" for each in ended) else 1

@@ -24,7 +24,7 @@ _PASTED = 0.03
 _LONGEST = 4 * TEXT_LIMIT + 2
 
 
-class Source(Protocol):
+class MessageSource(Protocol):
     """A source of messages."""
 
     def read(self, prompt: str) -> str:
@@ -121,7 +121,7 @@ class Piped:
         """Do nothing: stdin stays open."""
 
 
-def source(history: Path, completions: Completions, *, interactive: bool) -> Source:
+def source(history: Path, completions: Completions, *, interactive: bool) -> MessageSource:
     """Return the terminal where a person sits, else stdin as it comes; BriefError if it is closed."""
     if interactive:
         return Typed(history, completions)

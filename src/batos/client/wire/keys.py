@@ -28,7 +28,7 @@ _Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """A CURVE key pair, each half as 40 characters of Z85."""
 
     public: str
@@ -40,7 +40,7 @@ class Credentials:
     """The proof of a client: the token, or a pair of keys and the key that the server has to prove."""
 
     token: str = ""
-    pair: Pair | None = None
+    pair: KeyPair | None = None
     server: str = ""
 
     def apply(self, socket: zmq.Socket[Any]) -> None:
@@ -67,7 +67,7 @@ class KeyFile:
     @property
     def credentials(self) -> Credentials:
         """Return the credentials of the client."""
-        return Credentials(pair=Pair(self.public, self.secret), server=self.server)
+        return Credentials(pair=KeyPair(self.public, self.secret), server=self.server)
 
     def text(self) -> str:
         """Write the file as text."""
@@ -124,15 +124,15 @@ class Keyring:
 
     # -- keys
 
-    def server(self) -> Pair:
+    def server(self) -> KeyPair:
         """Return the server's pair."""
         return self._pair("server")
 
-    def own(self) -> Pair:
+    def own(self) -> KeyPair:
         """Return the pair of this home's own clients."""
         return self._pair(OWN)
 
-    def _pair(self, name: str) -> Pair:
+    def _pair(self, name: str) -> KeyPair:
         path = self._folder / f"{name}.json"
         if not path.exists():
             for folder in (self._folder, self._clients):  # mkdir gives its mode to the last folder only
@@ -140,7 +140,7 @@ class Keyring:
             private_files.write(path, json.dumps(asdict(_made())) + "\n", new=True)
         try:
             found = json.loads(private_files.read(path))
-            pair = Pair(str(found["public"]), str(found["secret"]))
+            pair = KeyPair(str(found["public"]), str(found["secret"]))
             if zmq.curve_public(pair.secret.encode()).decode() != pair.public:
                 raise ValueError("its halves do not belong together")
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -198,9 +198,9 @@ def _new_token() -> str:
     return f"{secrets.token_urlsafe(32)}\n"
 
 
-def _made() -> Pair:
+def _made() -> KeyPair:
     public, secret = zmq.curve_keypair()
-    return Pair(public.decode(), secret.decode())
+    return KeyPair(public.decode(), secret.decode())
 
 
 def _changed(path: Path) -> int:

@@ -17,7 +17,7 @@ def _nobody(*_told: Any) -> None:
     """Do nothing with an event: a caller need not listen."""
 
 
-class Call:
+class PendingCall:
     """A request and its caller. An error of a listener is raised for that caller."""
 
     def __init__(self, data: bytes, hear: Hear | None, acknowledged: Acknowledged | None) -> None:

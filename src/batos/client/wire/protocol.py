@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
 from batos import errors
-from batos.client.wire.verb_shapes import ARGS, Shape
+from batos.client.wire.verb_shapes import ARGS, StrictModel
 from batos.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
 
 #: The version of the protocol: in every request, reply and event.
@@ -29,7 +29,7 @@ _SHOWN = 80
 Kind: TypeAlias = Literal["ack", "event", "result", "error"]
 
 
-class Request(Shape):
+class WireRequest(StrictModel):
     """A message of a client."""
 
     v: Literal[1] = Field(description="The version of the protocol.")
@@ -38,7 +38,7 @@ class Request(Shape):
     args: dict[str, JsonValue] = Field(default_factory=dict, description="What the verb takes.")
 
 
-class Reply(Shape):
+class WireReply(StrictModel):
     """A message to a client: any number of `ack` and `event`, then one `result` or `error`."""
 
     v: Literal[1] = Field(description="The version of the protocol.")
@@ -55,7 +55,7 @@ class Reply(Shape):
     )
 
 
-class Notice(Shape):
+class WireNotice(StrictModel):
     """A message to watchers: the second frame, after the topic."""
 
     model_config = ConfigDict(extra="allow")
@@ -67,7 +67,7 @@ class Notice(Shape):
     mission: str | None = Field(default=None, description="The mission that it concerns, if one.")
 
 
-S = TypeVar("S", bound=Shape)
+S = TypeVar("S", bound=StrictModel)
 
 
 # -- reading
@@ -123,7 +123,7 @@ def request_id(value: Any) -> str | None:
     return found if isinstance(found, str) and 0 < len(found) <= 128 else None
 
 
-def read_request(value: Any) -> Request:
+def read_request(value: Any) -> WireRequest:
     """Read parsed JSON as a request. Raises: ProtocolError: a field is wrong; the error names it."""
     if not isinstance(value, dict):
         raise ProtocolError("a request is a JSON object")
@@ -131,10 +131,10 @@ def read_request(value: Any) -> Request:
         raise ProtocolError(
             f"this is version {VERSION} of the protocol", field="v", remedy="Use a client of the server's version."
         )
-    return _valid(Request, value)
+    return _valid(WireRequest, value)
 
 
-def read_args(verb: str, args: Mapping[str, Any]) -> Shape:
+def read_args(verb: str, args: Mapping[str, Any]) -> StrictModel:
     """Read the arguments of a verb. Raises: ProtocolError: there is no such verb or field; the error names it."""
     if verb not in ARGS:
         near = difflib.get_close_matches(verb[:_SHOWN], ARGS, 1)

@@ -21,7 +21,7 @@ _log = structlog.get_logger("batos")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ServerRecord:
     """A server: its process, when that was born (a reused number is told apart by it) and where it is reached."""
 
     pid: int
@@ -36,18 +36,18 @@ class Note:
     batos: str
 
 
-def write(home: Path, note: Note) -> None:
+def write(home: Path, note: ServerRecord) -> None:
     """Leave the note, whole or not at all, for its owner's eyes."""
     private_files.write(home / NAME, json.dumps({"v": 1, **asdict(note)}, indent=2) + "\n")
 
 
-def remove(home: Path, note: Note) -> None:
+def remove(home: Path, note: ServerRecord) -> None:
     """Take the note away, if it is still this one."""
     if read(home) == note:
         (home / NAME).unlink(missing_ok=True)
 
 
-def read(home: Path) -> Note | None:
+def read(home: Path) -> ServerRecord | None:
     """Read the server's note; None where there is none, or none that can be understood."""
     try:
         found = json.loads(private_files.read(home / NAME))
@@ -57,13 +57,13 @@ def read(home: Path) -> Note | None:
         return None
     found.pop("v", None)
     with suppress(TypeError):
-        note = Note(**found)
+        note = ServerRecord(**found)
         if _sound(note):
             return note
     return None
 
 
-def _sound(note: Note) -> bool:
+def _sound(note: ServerRecord) -> bool:
     kinds: dict[str, Any] = {"pid": int}
     if not all(type(value) is kinds.get(name, str) for name, value in asdict(note).items()):
         return False
@@ -78,7 +78,7 @@ def _guarded(address: str, by: str) -> bool:
         return False
 
 
-def running(home: Path) -> Note | None:
+def running(home: Path) -> ServerRecord | None:
     """Return the note of the home's server, if it runs; log one that an ended process left, and ignore it."""
     note = read(home)
     if note is None:

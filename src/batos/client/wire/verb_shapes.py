@@ -18,14 +18,14 @@ SOURCE_LIMIT: Final = 64 * 1024
 _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 
 
-class Shape(BaseModel):
+class StrictModel(BaseModel):
     """The rule of every message: nothing is converted, nothing is left over."""
 
     # Each is built when its verb is first called: a command calls two or three of all these.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, defer_build=True)
 
 
-class OfMission(Shape):
+class MissionArgs(StrictModel):
     """A mission by its id."""
 
     mission: _Name = Field(
@@ -37,11 +37,11 @@ class OfMission(Shape):
     )
 
 
-class Hello(Shape):
+class HelloArgs(StrictModel):
     """Nothing: who is there, and what it takes."""
 
 
-class Submit(Shape):
+class SubmitArgs(StrictModel):
     """A mission to be accepted; acknowledged once it is durable."""
 
     brief: dict[str, JsonValue] = Field(
@@ -52,14 +52,14 @@ class Submit(Shape):
     user: _Name | None = Field(default=None, description="Whose files alone it may name; absent: any that are here.")
 
 
-class Wait(OfMission):
+class WaitArgs(MissionArgs):
     """For a mission's end; its events too, if told to follow."""
 
     follow: bool = Field(default=False, description="Tell its events from now on.")
     seconds: float | None = Field(default=None, ge=0, le=86_400, allow_inf_nan=False, description="At most so long.")
 
 
-class Attach(Shape):
+class AttachArgs(StrictModel):
     """A piece of a file that a brief is going to name; the result says how much of it is there."""
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of the whole file.")
@@ -70,7 +70,7 @@ class Attach(Shape):
     user: _Name | None = Field(default=None, description="Whose it is, and who alone may name it; absent: the home's.")
 
 
-class Missions(Shape):
+class MissionsArgs(StrictModel):
     """The newest missions, a line each."""
 
     limit: int = Field(default=20, ge=1, le=10_000, description="How many at most.")
@@ -78,13 +78,13 @@ class Missions(Shape):
     user: _Name | None = Field(default=None, description="Only those of this user.")
 
 
-class Show(OfMission):
+class ShowArgs(MissionArgs):
     """A mission whole."""
 
     prompts: bool = Field(default=False, description="Also every call with the exact prompt.")
 
 
-class Turns(Shape):
+class TurnsArgs(StrictModel):
     """A conversation's turns, verbatim, by position."""
 
     conversation: _Name = Field(description="Its id or the beginning of it, `last`, `last-1`.")
@@ -93,7 +93,7 @@ class Turns(Shape):
     user: _Name | None = Field(default=None, description="Only if it is this user's.")
 
 
-class DropFiles(Shape):
+class DropFilesArgs(StrictModel):
     """Files of a conversation that are not at hand for its next question any more."""
 
     conversation: _Name = Field(description="Its id, or `last`.")
@@ -103,7 +103,7 @@ class DropFiles(Shape):
     user: _Name | None = Field(default=None, description="Only if it is this user's; absent: the server's own user's.")
 
 
-class Inspect(Shape):
+class InspectArgs(StrictModel):
     """An object or a slot of the image; without one the names of its root."""
 
     object: _Name | None = Field(
@@ -112,7 +112,7 @@ class Inspect(Shape):
     user: _Name | None = Field(default=None, description="Only what this user may see of it.")
 
 
-class Send(Shape):
+class SendArgs(StrictModel):
     """A message to an object of the image: delivering it is a mission."""
 
     receiver: _Name = Field(description="The object, as `inspect` takes it.")
@@ -126,31 +126,31 @@ class Send(Shape):
     follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")
 
 
-class Steer(OfMission):
+class SteerArgs(MissionArgs):
     """A mission to cancel, to pause or to resume."""
 
 
-class Status(Shape):
+class StatusArgs(StrictModel):
     """The status of the server, in one screen."""
 
     user: _Name | None = Field(default=None, description="Show only this user's missions; absent: everybody's.")
 
 
-class Genesis(Shape):
+class GenesisArgs(StrictModel):
     """Bring models and image to what codex and adapters say."""
 
     plan: bool = Field(default=False, description="Only say what would be done.")
     prune: bool = Field(default=False, description="Also delete models of ours that nothing is made of any more.")
 
 
-class AdaptersUse(Shape):
+class AdaptersUseArgs(StrictModel):
     """Choose the adapter that a persona thinks with."""
 
     persona: _Name = Field(description="Whose.")
     name: _Name = Field(description="One of its adapters, or `none`.")
 
 
-class Approvals(Shape):
+class ApprovalsArgs(StrictModel):
     """The methods that wait for a person, then what was answered; or one whole."""
 
     approval: _Name | None = Field(
@@ -164,7 +164,7 @@ class Approvals(Shape):
     user: _Name | None = Field(default=None, description="Only those that nobody else's mission waits for.")
 
 
-class Approve(Shape):
+class ApproveArgs(StrictModel):
     """Let methods be installed, exactly as they were asked about."""
 
     approvals: list[_Name] | None = Field(
@@ -177,7 +177,7 @@ class Approve(Shape):
     mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 
 
-class Reject(Shape):
+class RejectArgs(StrictModel):
     """Let a method not be installed."""
 
     approval: _Name = Field(description="Its id, a beginning of it, `last` or `last-1`.")
@@ -186,40 +186,40 @@ class Reject(Shape):
     mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 
 
-class MethodList(Shape):
+class MethodListArgs(StrictModel):
     """Every slot that ever had a method, a line each."""
 
     object: _Name | None = Field(default=None, description="Only those of this object, as `inspect` takes it.")
 
 
-class OfMethod(Shape):
+class MethodArgs(StrictModel):
     """A slot that has a method, or had one."""
 
     method: str = Field(min_length=1, max_length=256, description="OBJECT.SELECTOR, split at the last dot.")
 
 
-class MethodShow(OfMethod):
+class MethodShowArgs(MethodArgs):
     """A method whole: source, verdict, checks, provenance, what its ledger says."""
 
     revision: int | None = Field(default=None, ge=1, description="Which one; absent: the active, else the last.")
 
 
-class MethodHistory(OfMethod):
+class MethodHistoryArgs(MethodArgs):
     """Every revision of a method, why each came and went, and every change of its slot."""
 
 
-class MethodMake(Shape):
+class MethodMakeArgs(StrictModel):
     """A request for methods that answered missions did without; making them stops when somebody asks something."""
 
 
-class MethodRollback(OfMethod):
+class MethodRollbackArgs(MethodArgs):
     """Let a former revision be active again."""
 
     revision: int | None = Field(default=None, ge=0, description="Which one; 0: the intent; absent: the one before.")
     user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
 
 
-class MethodRedefine(OfMethod):
+class MethodRedefineArgs(MethodArgs):
     """Make a new revision of a method: of a wish, of a source, or of both; audited and tried like any other."""
 
     wish: str | None = Field(default=None, min_length=1, max_length=WISH_LIMIT, description="What it is to do now.")
@@ -230,36 +230,36 @@ class MethodRedefine(OfMethod):
     user: _Name | None = Field(default=None, description="Who says so; absent: the server's own user.")
 
 
-class Tools(Shape):
+class ToolsArgs(StrictModel):
     """Nothing: the methods that are tools and can be called."""
 
 
 #: What every verb takes.
-ARGS: Final[Mapping[str, type[Shape]]] = {
-    "hello": Hello,
-    "submit": Submit,
-    "wait": Wait,
-    "attach": Attach,
-    "missions": Missions,
-    "show": Show,
-    "turns": Turns,
-    "drop_files": DropFiles,
-    "inspect": Inspect,
-    "send": Send,
-    "cancel": Steer,
-    "pause": Steer,
-    "resume": Steer,
-    "status": Status,
-    "genesis": Genesis,
-    "adapters_use": AdaptersUse,
-    "approvals": Approvals,
-    "approve": Approve,
-    "reject": Reject,
-    "method_list": MethodList,
-    "method_show": MethodShow,
-    "method_history": MethodHistory,
-    "method_rollback": MethodRollback,
-    "method_make": MethodMake,
-    "method_redefine": MethodRedefine,
-    "tools": Tools,
+ARGS: Final[Mapping[str, type[StrictModel]]] = {
+    "hello": HelloArgs,
+    "submit": SubmitArgs,
+    "wait": WaitArgs,
+    "attach": AttachArgs,
+    "missions": MissionsArgs,
+    "show": ShowArgs,
+    "turns": TurnsArgs,
+    "drop_files": DropFilesArgs,
+    "inspect": InspectArgs,
+    "send": SendArgs,
+    "cancel": SteerArgs,
+    "pause": SteerArgs,
+    "resume": SteerArgs,
+    "status": StatusArgs,
+    "genesis": GenesisArgs,
+    "adapters_use": AdaptersUseArgs,
+    "approvals": ApprovalsArgs,
+    "approve": ApproveArgs,
+    "reject": RejectArgs,
+    "method_list": MethodListArgs,
+    "method_show": MethodShowArgs,
+    "method_history": MethodHistoryArgs,
+    "method_rollback": MethodRollbackArgs,
+    "method_make": MethodMakeArgs,
+    "method_redefine": MethodRedefineArgs,
+    "tools": ToolsArgs,
 }

@@ -8,14 +8,14 @@ from typing import Any
 from batos.approvals import documents
 from batos.approvals.approvals import Answered
 from batos.approvals.reasons import refusal
-from batos.client.wire.verb_shapes import Approve, Reject
+from batos.client.wire.verb_shapes import ApproveArgs, RejectArgs
 from batos.errors import BriefError, NotFound, ProtocolError
 from batos.image.approvals import ApprovalState
 from batos.image.ids import iso
 from batos.uvm import UVM
 
 
-async def approve(uvm: UVM, given: Approve) -> dict[str, Any]:
+async def approve(uvm: UVM, given: ApproveArgs) -> dict[str, Any]:
     """Say yes: {approved, refused, woken}. Refused where nothing could be approved, NotFound where nothing is meant."""
     if (given.approvals is None) == (given.matching is None):
         raise ProtocolError(
@@ -55,7 +55,7 @@ def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
     return names
 
 
-async def reject(uvm: UVM, given: Reject) -> dict[str, Any]:
+async def reject(uvm: UVM, given: RejectArgs) -> dict[str, Any]:
     """Say no: {rejected, woken}. Refused: it was answered before, or its time is over."""
     if not given.why.strip():
         raise BriefError("why: there is nothing but blanks", field="why", remedy="Say why: who asked is told.")

@@ -16,18 +16,18 @@ from batos.client.wire import protocol
 from batos.client.wire.verb_shapes import (
     ARGS,
     PIECE_BYTES,
-    AdaptersUse,
-    Approve,
-    Attach,
-    DropFiles,
-    Genesis,
-    Hello,
-    Reject,
-    Send,
-    Status,
-    Steer,
-    Submit,
-    Wait,
+    AdaptersUseArgs,
+    ApproveArgs,
+    AttachArgs,
+    DropFilesArgs,
+    GenesisArgs,
+    HelloArgs,
+    RejectArgs,
+    SendArgs,
+    StatusArgs,
+    SteerArgs,
+    SubmitArgs,
+    WaitArgs,
 )
 from batos.errors import BatosError, BriefError, NoServer, Refused, TimedOut
 from batos.events import Events
@@ -50,7 +50,7 @@ Acknowledge: TypeAlias = Callable[[Mapping[str, Any]], None]
 _SHARED: Final = frozenset({"genesis.step", "vram.sample", "vram.spill"})
 
 
-class _Told:
+class EventRelay:
     """The client that asked for a mission, and the events that are passed on until that client leaves."""
 
     def __init__(self, hear: Hear, acknowledge: Acknowledge, *, follow: bool) -> None:
@@ -142,7 +142,7 @@ class Dispatcher:
             "approve": self._approve,
             "reject": self._reject,
             **self._reader.verbs(),
-            **method_changes.verbs(uvm, self._whole),
+            **method_changes.verbs(uvm, self._shielded),
         }
 
     async def handle(self, verb: str, args: Mapping[str, Any], hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Dispatcher:
 
     # -- asking
 
-    async def _submit(self, given: Submit, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _submit(self, given: SubmitArgs, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
         if self.founding is not None:
             self.founding.refuse()
         brief = dict(given.brief)
@@ -166,24 +166,26 @@ class Dispatcher:
             if isinstance(meant, str):  # what is none is the brief's own rules' to refuse
                 brief[name] = await self._reader.named(meant, user)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
-        return await self._entered(brief, files, _Told(hear, acknowledge, follow=given.follow), given.user)
+        return await self._accept_and_follow(
+            brief, files, EventRelay(hear, acknowledge, follow=given.follow), given.user
+        )
 
-    async def _entered(
-        self, brief: dict[str, Any], files: Sequence[File], told: _Told, user: str | None = None
+    async def _accept_and_follow(
+        self, brief: dict[str, Any], files: Sequence[File], told: EventRelay, user: str | None = None
     ) -> dict[str, Any]:
         """Accept a mission and hand it to the workers, whether its asker stays or not; then tell its end.
 
         `user` is whose files they are, where they are not the home's.
         """
         try:
-            mission = await self._whole(self._enter(brief, files, told, user))
+            mission = await self._shielded(self._accept(brief, files, told, user))
             if told.follow:
                 return self._ended(await self.uvm.ended(mission))
             return {"mission": mission, "status": (await self._reader.report(mission))["status"]}
         finally:
             told.leave()
 
-    async def _enter(self, brief: dict[str, Any], files: Sequence[File], told: _Told, user: str | None) -> str:
+    async def _accept(self, brief: dict[str, Any], files: Sequence[File], told: EventRelay, user: str | None) -> str:
         told.listen(self.uvm.events)
         mission = await self.uvm.submit(brief, files)
         await self.uploads.forget((file.ref.sha256 for file in files), user or "")
@@ -193,7 +195,7 @@ class Dispatcher:
                 await self.uvm.begin(mission)
         return mission
 
-    async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _shielded(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something to its end, also when who asked for it is gone in the middle of it."""
         task = asyncio.ensure_future(work)
         self._unfinished.add(task)
@@ -245,13 +247,13 @@ class Dispatcher:
                 data = found.read()
             return data
 
-    async def _attach(self, given: Attach, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _attach(self, given: AttachArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         kept = await self._reader.read(self._kept, given.sha256, given.user)
         if kept is not None:
             return {"sha256": given.sha256, "have": len(kept), "size": len(kept)}
         return await self.uploads.add(given.sha256, given.offset, given.data, given.user or "")
 
-    async def _send(self, given: Send, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _send(self, given: SendArgs, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
         message = {"receiver": given.receiver, "selector": given.selector, "arguments": given.arguments}
         said = ", ".join(json.dumps(each, ensure_ascii=False) for each in given.arguments)
         brief: dict[str, Any] = {"text": f"{given.receiver} {given.selector}({said})"[:1_000], "message": message}
@@ -261,18 +263,18 @@ class Dispatcher:
             brief["user"] = given.user
         if given.idempotency_key is not None:
             brief["idempotency_key"] = given.idempotency_key
-        return await self._entered(brief, (), _Told(hear, acknowledge, follow=given.follow))
+        return await self._accept_and_follow(brief, (), EventRelay(hear, acknowledge, follow=given.follow))
 
-    async def _drop_files(self, given: DropFiles, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(self.uvm.drop_files(given.conversation, given.names, given.user))
+    async def _drop_files(self, given: DropFilesArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._shielded(self.uvm.drop_files(given.conversation, given.names, given.user))
 
     # -- following
 
-    async def _wait(self, given: Wait, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _wait(self, given: WaitArgs, hear: Hear, acknowledge: Acknowledge) -> dict[str, Any]:
         mission = await self._reader.of(given)
         found = await self._reader.report(mission)
         acknowledge({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
-        told = _Told(hear, acknowledge, follow=given.follow)
+        told = EventRelay(hear, acknowledge, follow=given.follow)
         if given.follow:
             told.begin(self.uvm.events, mission)
         try:
@@ -287,7 +289,7 @@ class Dispatcher:
 
     # -- reading
 
-    async def _hello(self, _given: Hello, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _hello(self, _given: HelloArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         limits = {
             "message_bytes": protocol.MESSAGE_BYTES,
             "depth": protocol.DEPTH,
@@ -297,7 +299,7 @@ class Dispatcher:
         about = {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits}
         return {**about, **self.about}
 
-    async def _status(self, given: Status, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _status(self, given: StatusArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))
         if self.founding is not None and (told := self.founding.told()) is not None:
             reasons = [self.founding.why().as_dict(), *found["reasons"]]
@@ -306,16 +308,16 @@ class Dispatcher:
 
     # -- steering
 
-    async def _cancel(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(self.uvm.cancel(await self._reader.of(given)))
+    async def _cancel(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._shielded(self.uvm.cancel(await self._reader.of(given)))
 
-    async def _pause(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(self.uvm.pause(await self._reader.of(given)))
+    async def _pause(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._shielded(self.uvm.pause(await self._reader.of(given)))
 
-    async def _resume(self, given: Steer, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(self.uvm.resume(await self._reader.of(given)))
+    async def _resume(self, given: SteerArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._shielded(self.uvm.resume(await self._reader.of(given)))
 
-    async def _genesis(self, given: Genesis, hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+    async def _genesis(self, given: GenesisArgs, hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
         if given.plan:
             plan = await self.uvm.plan(prune=given.prune)
             table = await budget_check.table_of(plan, self.uvm.settings, self.uvm.bridge)
@@ -327,13 +329,13 @@ class Dispatcher:
 
         return (await self.uvm.genesis(tell, prune=given.prune)).as_dict()
 
-    async def _adapters_use(self, given: AdaptersUse, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(adapter_choice.choose(self.uvm, given.persona, given.name))
+    async def _adapters_use(self, given: AdaptersUseArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._shielded(adapter_choice.choose(self.uvm, given.persona, given.name))
 
     # -- approvals
 
-    async def _approve(self, given: Approve, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(approval_answers.approve(self.uvm, given))
+    async def _approve(self, given: ApproveArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._shielded(approval_answers.approve(self.uvm, given))
 
-    async def _reject(self, given: Reject, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
-        return await self._whole(approval_answers.reject(self.uvm, given))
+    async def _reject(self, given: RejectArgs, _hear: Hear, _acknowledge: Acknowledge) -> dict[str, Any]:
+        return await self._shielded(approval_answers.reject(self.uvm, given))

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from batos.approvals.reasons import needed
 from batos.client.wire.pending import Hear
-from batos.client.wire.verb_shapes import MethodMake, MethodRedefine, MethodRollback
+from batos.client.wire.verb_shapes import MethodMakeArgs, MethodRedefineArgs, MethodRollbackArgs
 from batos.errors import GenerationFailed, ProtocolError, Refused
 from batos.uvm import UVM
 
@@ -15,7 +15,7 @@ from batos.uvm import UVM
 Verb: TypeAlias = Callable[[Any, Hear, object], Awaitable[dict[str, Any]]]
 
 
-class Whole(Protocol):
+class Shield(Protocol):
     """The way in which a door changes the image: to the end, also when the client is gone."""
 
     async def __call__(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -23,10 +23,10 @@ class Whole(Protocol):
         ...
 
 
-def verbs(uvm: UVM, whole: Whole) -> Mapping[str, Verb]:
+def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
     """Return the verbs that change methods, by name."""
 
-    async def made(_given: MethodMake, hear: Hear, *_told: object) -> dict[str, Any]:
+    async def made(_given: MethodMakeArgs, hear: Hear, *_told: object) -> dict[str, Any]:
         def tell(event: str, keys: Mapping[str, Any]) -> None:
             if event == "method.generating":
                 hear(event, keys)
@@ -37,23 +37,23 @@ def verbs(uvm: UVM, whole: Whole) -> Mapping[str, Verb]:
         finally:
             leave()
 
-    async def rolled_back(given: MethodRollback, *_told: object) -> dict[str, Any]:
-        found: dict[str, Any] = await whole(roll_back(uvm, given))
+    async def rolled_back(given: MethodRollbackArgs, *_told: object) -> dict[str, Any]:
+        found: dict[str, Any] = await shielded(roll_back(uvm, given))
         return found
 
-    async def redefined(given: MethodRedefine, *_told: object) -> dict[str, Any]:
-        found: dict[str, Any] = await whole(redefine(uvm, given))
+    async def redefined(given: MethodRedefineArgs, *_told: object) -> dict[str, Any]:
+        found: dict[str, Any] = await shielded(redefine(uvm, given))
         return found
 
     return {"method_rollback": rolled_back, "method_make": made, "method_redefine": redefined}
 
 
-async def roll_back(uvm: UVM, given: MethodRollback) -> dict[str, Any]:
+async def roll_back(uvm: UVM, given: MethodRollbackArgs) -> dict[str, Any]:
     """Let a former revision be active again; the method as `method_show` has it. NotFound, Refused: as Lives does."""
     return await uvm.lives.roll_back(given.method, given.revision, given.user or uvm.settings.asker)
 
 
-async def redefine(uvm: UVM, given: MethodRedefine) -> dict[str, Any]:
+async def redefine(uvm: UVM, given: MethodRedefineArgs) -> dict[str, Any]:
     """Make a new revision of a wish, a source or both; return the method as `method_show` has it.
 
     A person's own source is installed at once. A source that a model wrote for a wish is installed, asked about or

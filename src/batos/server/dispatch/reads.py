@@ -8,16 +8,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from batos.approvals import documents
 from batos.client.wire.verb_shapes import (
-    Approvals,
-    Inspect,
-    MethodHistory,
-    MethodList,
-    MethodShow,
-    Missions,
-    OfMission,
-    Show,
-    Tools,
-    Turns,
+    ApprovalsArgs,
+    InspectArgs,
+    MethodHistoryArgs,
+    MethodListArgs,
+    MethodShowArgs,
+    MissionArgs,
+    MissionsArgs,
+    ShowArgs,
+    ToolsArgs,
+    TurnsArgs,
 )
 from batos.image.ids import iso
 from batos.missions.readings import Readings
@@ -62,7 +62,7 @@ class Reader:
         """Return the id of a mission as people name it; NotFound before the first, BriefError if several begin so."""
         return await self.read(self._of.mission_named, mission, user)
 
-    async def of(self, given: OfMission) -> str:
+    async def of(self, given: MissionArgs) -> str:
         """Return the id of the mission that is meant."""
         return await self.named(given.mission, given.user)
 
@@ -70,28 +70,28 @@ class Reader:
         """Show a mission whole; NotFound."""
         return await self.read(self._of.mission, mission)
 
-    async def _missions(self, given: Missions, *_told: object) -> dict[str, Any]:
+    async def _missions(self, given: MissionsArgs, *_told: object) -> dict[str, Any]:
         return {"missions": await self.read(self._of.missions, given.limit, status=given.status, user=given.user)}
 
-    async def _show(self, given: Show, *_told: object) -> dict[str, Any]:
+    async def _show(self, given: ShowArgs, *_told: object) -> dict[str, Any]:
         mission = await self.of(given)
         found = await self.report(mission)
         return {**found, "prompts": await self.read(self._of.prompts, mission)} if given.prompts else found
 
-    async def _turns(self, given: Turns, *_told: object) -> dict[str, Any]:
+    async def _turns(self, given: TurnsArgs, *_told: object) -> dict[str, Any]:
         return await self.read(self._of.turns, given.conversation, given.start, given.limit, given.user)
 
     # -- objects, methods, approvals
 
-    async def _inspect(self, given: Inspect, *_told: object) -> dict[str, Any]:
+    async def _inspect(self, given: InspectArgs, *_told: object) -> dict[str, Any]:
         if given.object is None:
             return await self.read(self._of.root_names)
         return await self.read(self._of.inspect, given.object, given.user)
 
-    async def _approvals(self, given: Approvals, *_told: object) -> dict[str, Any]:
+    async def _approvals(self, given: ApprovalsArgs, *_told: object) -> dict[str, Any]:
         return await self.read(self._asked, given)
 
-    def _asked(self, given: Approvals) -> dict[str, Any]:
+    def _asked(self, given: ApprovalsArgs) -> dict[str, Any]:
         """Return {approvals, waiting}, or one approval whole; NotFound."""
         at = iso(self._of.clock())
         with self._of.image.snapshot() as root:
@@ -100,14 +100,14 @@ class Reader:
                 return documents.whole(root, name, at)
             return documents.listing(root, at, given.limit, given.status, given.user)
 
-    async def _methods(self, given: MethodList, *_told: object) -> dict[str, Any]:
+    async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
         return {"methods": await self.read(self._of.lives.listed, given.object)}
 
-    async def _method(self, given: MethodShow, *_told: object) -> dict[str, Any]:
+    async def _method(self, given: MethodShowArgs, *_told: object) -> dict[str, Any]:
         return await self.read(self._of.lives.shown, given.method, given.revision)
 
-    async def _history(self, given: MethodHistory, *_told: object) -> dict[str, Any]:
+    async def _history(self, given: MethodHistoryArgs, *_told: object) -> dict[str, Any]:
         return await self.read(self._of.lives.history, given.method)
 
-    async def _tools(self, _given: Tools, *_told: object) -> dict[str, Any]:
+    async def _tools(self, _given: ToolsArgs, *_told: object) -> dict[str, Any]:
         return {"tools": await self.read(self._of.lives.tools)}

@@ -20,7 +20,7 @@ BYTES = 32 * 2**20
 Outcome: TypeAlias = Literal["sent", "full", "gone"]
 
 
-class _Waiting(NamedTuple):
+class _QueuedMessage(NamedTuple):
     frames: list[bytes]
     left: Callable[[], None] | None
 
@@ -33,7 +33,7 @@ class Outbox:
     def __init__(self, router: zmq.asyncio.Socket, identity: bytes) -> None:
         self._router = router
         self._identity = identity
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_QueuedMessage] = deque()
         self._bytes = 0
         self._large: zmq.MessageTracker | None = None
 
@@ -69,7 +69,7 @@ class Outbox:
             if left is not None:
                 left()
         elif outcome == "full" and (left is not None or self._spare(len(frames[-1]))):
-            self._waiting.append(_Waiting(frames, left))
+            self._waiting.append(_QueuedMessage(frames, left))
             self._bytes += len(frames[-1])
         return outcome
 

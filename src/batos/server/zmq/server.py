@@ -23,7 +23,7 @@ from batos.server.dispatch.guests import bounded
 from batos.server.zmq.auth import REQUESTS, Gate
 from batos.server.zmq.bulletin import Bulletin
 from batos.server.zmq.outbox import Outbox
-from batos.server.zmq.talk import Peer, Talk
+from batos.server.zmq.talk import ConnectedClient, Talk
 from batos.terminal import logs
 
 #: Milliseconds for which the last replies are still sent when the server stops.
@@ -36,7 +36,7 @@ _FRAMES, _PASSED_OVER = 4, 100
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """The most that the server takes; times in seconds, sizes in bytes."""
 
     #: Requests under way, of one peer and of all; beyond it they are told `busy`.
@@ -68,11 +68,11 @@ class Places:
 class Server:
     """Serves one dispatcher. Nothing that a client sends, or does not read, stops it or the others."""
 
-    def __init__(self, dispatcher: Dispatcher, keyring: Keyring, limits: Limits | None = None) -> None:
+    def __init__(self, dispatcher: Dispatcher, keyring: Keyring, limits: ServerLimits | None = None) -> None:
         self._dispatcher = dispatcher
         self._keyring = keyring
-        self._limits = limits or Limits()
-        self._peers: dict[bytes, Peer] = {}
+        self._limits = limits or ServerLimits()
+        self._peers: dict[bytes, ConnectedClient] = {}
         self._stuck: set[bytes] = set()
         self._under_way = 0
         self._size = 0
@@ -205,12 +205,12 @@ class Server:
             return _busy("too many requests are under way")
         return None
 
-    def _peer(self, identity: bytes, user: str) -> Peer:
+    def _peer(self, identity: bytes, user: str) -> ConnectedClient:
         peer = self._peers.get(identity)
         if peer is not None and peer.user != user:  # a name that somebody else had before
             self._forget(peer)
             peer = None
-        return peer or Peer(identity, user, Outbox(self._router, identity))
+        return peer or ConnectedClient(identity, user, Outbox(self._router, identity))
 
     def _begin(self, talk: Talk, data: bytes) -> None:
         """Count it as under way, under a name that no other of its peer has, until its end has gone out."""
@@ -288,7 +288,7 @@ class Server:
 
     # -- sending
 
-    def _put(self, peer: Peer, frames: list[bytes], left: Callable[[], None] | None = None) -> None:
+    def _put(self, peer: ConnectedClient, frames: list[bytes], left: Callable[[], None] | None = None) -> None:
         outcome = peer.outbox.put(frames, left)
         if outcome == "gone":
             self._forget(peer)
@@ -298,7 +298,7 @@ class Server:
             self._peers[peer.identity] = peer
             self._stuck.add(peer.identity)
 
-    def _forget(self, peer: Peer) -> None:
+    def _forget(self, peer: ConnectedClient) -> None:
         """Forget a peer that has vanished: its missions go on, and their events are told to nobody."""
         if self._peers.get(peer.identity) is peer:
             del self._peers[peer.identity]

@@ -13,7 +13,7 @@ from batos.server.zmq.outbox import Outbox
 
 
 @dataclass(slots=True, eq=False)
-class Peer:
+class ConnectedClient:
     """Somebody who is connected and has asked something that is under way."""
 
     identity: bytes
@@ -26,7 +26,7 @@ class Peer:
 class Talk:
     """A request and its replies. `single`: a REQ peer, which takes one reply and gets the last one alone."""
 
-    peer: Peer
+    peer: ConnectedClient
     name: str | None
     delimited: bool
     single: bool

@@ -14,10 +14,10 @@ from tests.cli.doors.serving import Waiting, serving
 
 from batos.brief import File
 from batos.cli.doors.door import Served
-from batos.cli.doors.errand import Errand
+from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.doors.idle import Idle
 from batos.cli.doors.local import LocalDoor
-from batos.cli.render.teller import Teller
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.client.asynchronous import AsyncClient
 from batos.client.line import Patience
 from batos.client.wire.pending import Acknowledged, Hear
@@ -30,10 +30,12 @@ from batos.testing import scripted_uvm
 CYCLE = {"brief": {"text": "How do I build a shed?", "effort": "cycle", "persona": "BRICK"}}
 
 
-def errand(*, as_json: bool = False) -> tuple[Errand, io.StringIO]:
-    """An errand and what it tells."""
+def followed(*, as_json: bool = False) -> tuple[FollowedMission, io.StringIO]:
+    """A mission that is followed, and what it tells."""
     said = io.StringIO()
-    return Errand(Teller(Console(said, said, as_json, colour=False), False, False, False), patience=0.2), said
+    return FollowedMission(
+        MissionPrinter(Console(said, said, as_json, colour=False), False, False, False), patience=0.2
+    ), said
 
 
 class HandDoor(Idle):
@@ -78,10 +80,10 @@ async def test_ends_that_are_told(tmp_path: Path) -> None:
     """An answer is 0; a mission that failed is its reason's exit code, with what it cost."""
     async with scripted_uvm(tmp_path) as uvm:
         way = LocalDoor(uvm, Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False))
-        good, said = errand()
+        good, said = followed()
         assert await good.run(way, "submit", CYCLE) == 0
         assert good.mission in said.getvalue()
-        bad, told = errand()
+        bad, told = followed()
         assert await bad.run(way, "submit", {"brief": {**CYCLE["brief"], "budget": {"calls": 2}}}) == 4
         assert f"{bad.mission} failed; 2 calls" in told.getvalue()
 
@@ -91,7 +93,7 @@ async def test_stopped_it_cancels(tmp_path: Path) -> None:
     bridge = Waiting()
     async with scripted_uvm(tmp_path, bridge) as uvm:
         way = LocalDoor(uvm, Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False))
-        found, said = errand(as_json=True)
+        found, said = followed(as_json=True)
         asked = asyncio.create_task(found.run(way, "submit", CYCLE))
         await bridge.asked.wait()
         asked.cancel()
@@ -105,7 +107,7 @@ async def test_stopped_it_cancels(tmp_path: Path) -> None:
 async def test_stopped_before_it_was_accepted() -> None:
     """There is nothing to cancel, and nobody waits for ever to be sure of it."""
     way = HandDoor()
-    found, said = errand()
+    found, said = followed()
     asked = asyncio.create_task(found.run(way, "submit", CYCLE))
     await asyncio.sleep(0)
     asked.cancel()
@@ -117,7 +119,7 @@ async def test_stopped_before_it_was_accepted() -> None:
 async def test_a_server_that_does_not_answer() -> None:
     """Nobody waits for ever to cancel: that it could not be done is said, and where the mission is."""
     way = HandDoor("m-1")
-    found, said = errand()
+    found, said = followed()
     asked = asyncio.create_task(found.run(way, "submit", CYCLE))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -130,7 +132,7 @@ async def test_a_server_that_does_not_answer() -> None:
 
 async def test_what_is_not_accepted_is_an_error() -> None:
     """It is raised as it is; there is no mission to speak of."""
-    found, said = errand()
+    found, said = followed()
     with pytest.raises(Busy):
         await found.run(HandDoor(error=Busy("as many wait as may")), "submit", CYCLE)
     assert said.getvalue() == ""
@@ -138,7 +140,7 @@ async def test_what_is_not_accepted_is_an_error() -> None:
 
 async def test_a_server_that_is_lost_after_it_accepted() -> None:
     """The error is NoServer, and where the mission is found is said."""
-    found, said = errand()
+    found, said = followed()
     with pytest.raises(NoServer):
         await found.run(HandDoor("m-1", NoServer("it has stopped")), "submit", CYCLE)
     assert said.getvalue() == "m-1 is in the image: `batos show m-1`.\n"
@@ -147,7 +149,7 @@ async def test_a_server_that_is_lost_after_it_accepted() -> None:
 async def test_a_server_that_does_not_come_back(tmp_path: Path) -> None:
     """A client that has waited long enough says so with NoServer: exit 6."""
     bridge = Waiting()
-    found, said = errand()
+    found, said = followed()
     async with scripted_uvm(tmp_path, bridge) as uvm:
         client = AsyncClient(tmp_path, patience=Patience(reconnect=0.2))
         async with serving(uvm):

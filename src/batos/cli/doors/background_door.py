@@ -60,7 +60,7 @@ class _Held:
         return self.task is not None and self.task.done()
 
 
-class Alongside:
+class BackgroundDoor:
     """Opens a door in a thread of its own, and keeps it open while something is done.
 
     A door that is lent gives an image without a server back as soon as nothing goes on behind the door, or another

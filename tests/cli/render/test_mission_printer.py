@@ -1,4 +1,4 @@
-"""The teller: missions that are done, failed, cancelled, left undone, faulty; to people and to programs."""
+"""The printer: missions that are done, failed, cancelled, left undone, faulty; to people and to programs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.render.mission_documents import CALL, COST, LIFE, ended, mission, placed, teller
+from tests.cli.render.mission_documents import CALL, COST, LIFE, ended, mission, placed, printer
 
 from batos.cli.render.mission import why
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.mission_record import mission_text, prompts_text
-from batos.cli.render.teller import Teller
 from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid, Refused, Runaway
 from batos.terminal.console import Console
 from batos.terminal.layout import plain
@@ -22,7 +22,7 @@ from batos.terminal.layout import plain
 
 def test_a_mission_that_failed() -> None:
     """Message, remedy, what was spent, and how what was paid is not paid again."""
-    told, said = teller()
+    told, said = printer()
     told.failed(ended("failed"), Refused("the budget is spent", remedy="Ask less."))
     assert said.getvalue().splitlines() == [
         "error: the budget is spent",
@@ -40,7 +40,7 @@ def test_a_failure_that_the_journal_repeats_is_no_advice_to_retry() -> None:
         (Runaway("blanks", 64), False),
     )
     for error, repeats in faults:
-        told, said = teller()
+        told, said = printer()
         told.failed({**ended("failed"), "reason": error.as_dict()}, error)
         assert ("`batos retry m-1` reads the same answers" in said.getvalue()) == repeats
         assert ("pays for nothing twice" in said.getvalue()) != repeats
@@ -49,7 +49,7 @@ def test_a_failure_that_the_journal_repeats_is_no_advice_to_retry() -> None:
 def test_what_met_nobody_is_asked_again_with_few_words() -> None:
     """Where the same can work later the verb that asks it again is named; where it cannot, there is none."""
     for retry in (True, False):
-        told, said = teller()
+        told, said = printer()
         unpaid = {**COST, "prompt_tokens": 0, "answer_tokens": 0}
         reason = {
             "code": "ollama_unreachable",
@@ -63,19 +63,19 @@ def test_what_met_nobody_is_asked_again_with_few_words() -> None:
 
 def test_a_mission_that_was_cancelled() -> None:
     """What it is and what it cost; where nothing was paid there is nothing to save."""
-    told, said = teller()
+    told, said = printer()
     told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 0, "from_journal": 2}})
     assert said.getvalue() == (
         "m-1 was cancelled; 900 prompt and 120 answer tokens, 2.2 s in Ollama, 2 answers from the journal.\n"
     )
-    told, said = teller()
+    told, said = printer()
     told.cancelled({**ended("cancelled"), "cost": {**COST, "calls": 1, "prompt_tokens": 0, "answer_tokens": 0}})
     assert "batos retry" not in said.getvalue(), "a call that met nobody paid for nothing"
 
 
 def test_a_mission_that_waits_for_the_daemon_says_so() -> None:
     """Its attempt ended in the state FAILED, and the mission did not: what it waits for is told."""
-    told, said = teller(verbose=True)
+    told, said = printer(verbose=True)
     told.hear("mission.state", {"mission": "m-1", "state": "FAILED"})
     reason = {"code": "ollama_unreachable", "message": "nothing listens there", "remedy": "Start it.", "retry": True}
     told.hear("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
@@ -84,7 +84,7 @@ def test_a_mission_that_waits_for_the_daemon_says_so() -> None:
 
 def test_a_mission_that_waits_for_a_person_says_which() -> None:
     """Once, as the error of what is awaited, with the id and what to do; nothing is said to be tried again."""
-    told, said = teller()
+    told, said = printer()
     reason = ApprovalNeeded("it waits for your approval: a-1", "a-1").as_dict()
     told.hear("mission.status", {"mission": "m-1", "status": "waiting", "reason": reason})
     assert said.getvalue() == ""
@@ -98,7 +98,7 @@ def test_a_mission_that_waits_for_a_person_says_which() -> None:
 
 def test_what_stands_still_is_not_asked_again() -> None:
     """A paused mission goes on by `resume`, with all that it paid for: no other mission is needed for that."""
-    told, said = teller()
+    told, said = printer()
     assert told.ended(ended("paused")) == 7
     assert "`batos resume m-1` lets it go on" in said.getvalue()
     assert "batos retry" not in said.getvalue()
@@ -107,7 +107,7 @@ def test_what_stands_still_is_not_asked_again() -> None:
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_spill_is_an_alarm(*, quiet: bool) -> None:
     """It is told to whoever wants the answer alone, too, once a runner; a sample is not."""
-    told, said = teller(quiet=quiet)
+    told, said = printer(quiet=quiet)
     told.hear("vram.sample", placed("card", 4 << 30))
     assert said.getvalue() == ""
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_a_spill_is_an_alarm(*, quiet: bool) -> None:
 
 def test_people_follow_each_step() -> None:
     """Who, how and why, each state, each facet; tokens as they come; what is retracted is said to be."""
-    told, said = teller(stream=True, verbose=True)
+    told, said = printer(stream=True, verbose=True)
     for event, keys in LIFE:
         told.hear(event, keys)
     told.answer(mission())
@@ -141,7 +141,7 @@ def test_people_follow_each_step() -> None:
 def test_the_screen_is_the_answer_its_sources_and_one_line() -> None:
     """Nothing is said of the steps; under the answer stand footnotes and a line that says where the rest is."""
     for stream in (True, False):
-        told, said = teller(stream=stream)
+        told, said = printer(stream=stream)
         for event, keys in LIFE[:4]:
             told.hear(event, keys)
         told.hear(*LIFE[-1])
@@ -157,7 +157,7 @@ def test_the_screen_is_the_answer_its_sources_and_one_line() -> None:
 @pytest.mark.parametrize("quiet", [False, True])
 def test_what_the_model_was_not_shown_is_said(*, quiet: bool) -> None:
     """Also to who wants the answer alone: nothing is left out in silence."""
-    told, said = teller(quiet=quiet)
+    told, said = printer(quiet=quiet)
     told.answer(mission(provenance={**mission()["provenance"], "omitted": {"passages": 205, "turns": 2, "parts": 0}}))
     line = "Not shown to the model, for want of room: 205 passages of the files (1 shown), 2 earlier turns."
     assert line in said.getvalue().splitlines()
@@ -173,7 +173,7 @@ class Screen(io.StringIO):
 def test_the_live_line_is_gone_when_the_answer_begins() -> None:
     """On a terminal a line stands while the mission runs, is not drawn into an answer, and comes back after it."""
     said = Screen()
-    told = Teller(Console(said, said, as_json=False, colour=True), quiet=False, stream=True, voices=False)
+    told = MissionPrinter(Console(said, said, as_json=False, colour=True), quiet=False, stream=True, voices=False)
     told.begin("Ctrl-C stops it")
     told.hear(*LIFE[1])
     told.tick()
@@ -192,7 +192,7 @@ def test_only_a_terminal_has_a_live_line() -> None:
     """A pipe, a program and who wants the answer alone are shown nothing of it."""
     for quiet, as_json, colour in ((False, False, False), (True, False, True), (False, True, True)):
         said = io.StringIO()
-        told = Teller(Console(said, said, as_json, colour), quiet, stream=False, voices=False)
+        told = MissionPrinter(Console(said, said, as_json, colour), quiet, stream=False, voices=False)
         assert not told.lives
         if not colour:
             told.tick()
@@ -201,7 +201,7 @@ def test_only_a_terminal_has_a_live_line() -> None:
 
 def test_what_broke_off_is_told_again() -> None:
     """A server that was lost and an attempt that is made again take back what was streamed, under no path."""
-    told, said = teller(stream=True)
+    told, said = printer(stream=True)
     told.hear("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "})
     told.hear("mission.retracted", {"mission": "m-1"})
     told.hear("connection.lost", {"endpoint": "tcp://127.0.0.1:7717"})
@@ -219,7 +219,7 @@ def test_what_broke_off_is_told_again() -> None:
 
 def test_what_was_not_streamed_did_not_break_off() -> None:
     """Who is shown no tokens is told nothing of an attempt that is made again."""
-    told, said = teller(stream=False)
+    told, said = printer(stream=False)
     told.hear("mission.token", {"mission": "m-1", "path": "p", "text": "It cost "})
     told.hear("mission.retracted", {"mission": "m-1"})
     assert said.getvalue() == ""
@@ -227,17 +227,17 @@ def test_what_was_not_streamed_did_not_break_off() -> None:
 
 def test_what_is_being_learnt_is_told() -> None:
     """Who waits for a mission that waits for a method sees which; programs hear all that happens to methods."""
-    told, said = teller(verbose=True)
+    told, said = printer(verbose=True)
     told.hear("method.generating", {"mission": "m-1", "selector": "guide_facet_", "receiver": "x", "generation": "g"})
     assert said.getvalue() == "    learning guide_facet_ ...\n"
-    told, said = teller(as_json=True)
+    told, said = printer(as_json=True)
     told.hear("guardian.verdict", {"selector": "guide_facet_", "accepted": True})
     assert json.loads(said.getvalue())["event"] == "guardian.verdict"
 
 
 def test_what_genesis_made_before_the_mission_is_told() -> None:
     """A model that was made because the codex changed is a line, its stages are none; what is left out says why."""
-    told, said = teller(stream=False)
+    told, said = printer(stream=False)
     for step, status in (
         ("create batos-robin:0a0b", "writing manifest"),
         ("create batos-robin:0a0b", "success"),
@@ -250,7 +250,7 @@ def test_what_genesis_made_before_the_mission_is_told() -> None:
 def test_the_answer_is_whole_where_the_stream_was_not() -> None:
     """Where what was streamed is not the answer, or nothing was, the answer is written whole."""
     for stream in (True, False):
-        told, said = teller(stream=stream, quiet=True)
+        told, said = printer(stream=stream, quiet=True)
         told.hear(*LIFE[4])
         told.answer(mission())
         assert said.getvalue().endswith("It cost 3.2 million crowns [1].\n")
@@ -258,14 +258,14 @@ def test_the_answer_is_whole_where_the_stream_was_not() -> None:
 
 def test_programs_hear_every_event_and_one_document() -> None:
     """Each line is JSON: the events as they come, the document last; --quiet is the document alone."""
-    told, said = teller(as_json=True)
+    told, said = printer(as_json=True)
     for event, keys in (*LIFE, ("genesis.step", {"step": "x", "status": "y"})):
         told.hear(event, keys)
     told.answer(mission())
     heard = [json.loads(line) for line in said.getvalue().splitlines()]
     assert [line.get("event") for line in heard] == [*(event for event, _ in LIFE), None]
     assert heard[-1] == {"v": 1, "ok": True, "data": mission()}
-    told, said = teller(as_json=True, quiet=True)
+    told, said = printer(as_json=True, quiet=True)
     for event, keys in LIFE:
         told.hear(event, keys)
     told.answer(mission())
@@ -275,7 +275,7 @@ def test_programs_hear_every_event_and_one_document() -> None:
 @pytest.mark.parametrize("quiet", [True, False])
 def test_programs_hear_of_failures(quiet: bool) -> None:
     """The document is the error, with --quiet it is alone; else the mission that failed comes before it."""
-    told, said = teller(as_json=True, quiet=quiet)
+    told, said = printer(as_json=True, quiet=quiet)
     told.failed(ended("failed"), Refused("no", remedy="Ask less."))
     *before, document = [json.loads(line) for line in said.getvalue().splitlines()]
     assert (document["ok"], document["error"]["code"]) == (False, "refused")
@@ -297,7 +297,7 @@ def spoiled(value: Any, text: str) -> Any:
 @given(text=HOSTILE, stream=st.booleans(), quiet=st.booleans(), done=st.booleans())
 def test_no_text_of_a_model_reaches_the_terminal_raw(text: str, *, stream: bool, quiet: bool, done: bool) -> None:
     """Whatever stands in a mission, in every place where there is text, no control character is told."""
-    told, said = teller(stream=stream, quiet=quiet)
+    told, said = printer(stream=stream, quiet=quiet)
     for event, keys in LIFE:
         told.hear(event, spoiled(keys, text))
     shown = spoiled(mission() if done else {**ended("running"), "reason": {"message": "", "remedy": ""}}, text)
@@ -313,7 +313,7 @@ def test_no_text_of_a_model_reaches_the_terminal_raw(text: str, *, stream: bool,
 
 def test_how_a_mission_ended() -> None:
     """Done is 0; what failed has its reason's exit code; what stands still is 7; what was cancelled is 1."""
-    told, said = teller()
+    told, said = printer()
     reason = {"code": "ollama_unreachable", "message": "nothing answers", "remedy": "Start it.", "retry": True}
     assert told.ended(mission()) == 0
     assert told.ended({**ended("failed"), "reason": reason}) == 3

@@ -1,4 +1,4 @@
-"""The teller of a mission: what people see while they wait, the screen under an answer, and events for programs."""
+"""The printer of a mission: what people see while they wait, the screen under an answer, and events for programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.cli.render.learning import learnt_lines
-from batos.cli.render.live import Live
+from batos.cli.render.live import LiveLine
 from batos.cli.render.mission import (
     cost_text,
     ended_text,
@@ -30,7 +30,7 @@ _REPEATED = frozenset({AnswerCut.code, DecisionInvalid.code})
 
 
 @dataclass(slots=True)
-class Teller:
+class MissionPrinter:
     """Hears a mission's events and tells them; people see a line of it and the answer as it grows, programs all events.
 
     `verbose` tells people each step as it comes, and everything that is known under the answer.
@@ -41,7 +41,7 @@ class Teller:
     stream: bool
     voices: bool
     verbose: bool = False
-    live: Live = field(default_factory=Live)
+    live: LiveLine = field(default_factory=LiveLine)
     #: How all of it can be read; None where that is by the mission's own name.
     again: str | None = None
     _streamed: str = ""
@@ -74,7 +74,7 @@ class Teller:
     def begin(self, stop: str) -> None:
         """Begin to wait for another mission; `stop` says how to stop it."""
         self._streamed = ""
-        self.live = Live(self.live.clock, stop)
+        self.live = LiveLine(self.live.clock, stop)
 
     @property
     def lives(self) -> bool:

@@ -27,7 +27,7 @@ class _CutOff(Unauthorised):
 PASSING = (NoServer, _CutOff)
 
 
-class Connection:
+class ServerConnection:
     """A socket that is connected once and never reconnects by itself: its requests would stay unanswered."""
 
     def __init__(self, context: zmq.asyncio.Context, kind: int, endpoint: str, credentials: Credentials) -> None:
@@ -48,7 +48,7 @@ class Connection:
         credentials: Credentials,
         seconds: float,
         setup: Callable[[zmq.asyncio.Socket], None] = lambda socket: None,
-    ) -> Connection:
+    ) -> ServerConnection:
         """Open a connection. Raises: NoServer: nothing answers. Unauthorised: the server does not know us."""
         connection = cls(context, kind, endpoint, credentials)
         try:

@@ -10,15 +10,15 @@ from typing import Any
 
 from batos.cli.doors.door import Door
 from batos.cli.render.learning import after_lines
-from batos.cli.render.teller import Teller
+from batos.cli.render.mission_printer import MissionPrinter
 from batos.errors import BatosError, Refused
 
 
 @dataclass(slots=True)
-class Errand:
-    """Missions that are waited for, each told by `teller`; `mission` is the last one that was accepted."""
+class FollowedMission:
+    """Missions that are waited for, each told by `printer`; `mission` is the last one that was accepted."""
 
-    teller: Teller
+    printer: MissionPrinter
     mission: str = ""
     #: Seconds in which a mission is to be cancelled and to tell its end.
     patience: float = 10.0
@@ -33,12 +33,12 @@ class Errand:
         """
         self.mission = ""
         self._accepted.clear()
-        asked = asyncio.ensure_future(door.call(verb, {**args, "follow": True}, self.teller.hear, self._acknowledge))
+        asked = asyncio.ensure_future(door.call(verb, {**args, "follow": True}, self.printer.hear, self._acknowledge))
         try:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
             async with self._telling("Ctrl-C stops it"):
                 found = await asyncio.shield(asked)
-            return self.teller.ended(found)
+            return self.printer.ended(found)
         except asyncio.CancelledError:
             await self._cancel(door, asked)
             raise
@@ -50,14 +50,14 @@ class Errand:
     async def wait(self, door: Door, args: Mapping[str, Any]) -> int:
         """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
         async with self._telling("Ctrl-C leaves it"):
-            found = await door.call("wait", {**args, "follow": True}, self.teller.hear)
-        return self.teller.ended(found)
+            found = await door.call("wait", {**args, "follow": True}, self.printer.hear)
+        return self.printer.ended(found)
 
     @asynccontextmanager
     async def _telling(self, stop: str) -> AsyncIterator[None]:
         """Keep the live line up to date, where there is one, and take it away in the end."""
-        self.teller.begin(stop)
-        if not self.teller.lives:
+        self.printer.begin(stop)
+        if not self.printer.lives:
             yield
             return
         drawing = asyncio.ensure_future(self._draw())
@@ -66,11 +66,11 @@ class Errand:
         finally:
             drawing.cancel()
             await asyncio.wait({drawing})
-            self.teller.console.redraw([])
+            self.printer.console.redraw([])
 
     async def _draw(self) -> None:
         while True:
-            self.teller.tick()
+            self.printer.tick()
             await asyncio.sleep(self.pace)
 
     async def learn(self, door: Door) -> None:
@@ -80,15 +80,15 @@ class Errand:
         tells them each time.
         """
         told = dict(await door.learn(self.mission))
-        if not (told["new"] or self.teller.verbose):
+        if not (told["new"] or self.printer.verbose):
             told["left"] = 0
-        for line in () if self.teller.quiet else after_lines(told):
-            self.teller.console.say(line, dim=True)
+        for line in () if self.printer.quiet else after_lines(told):
+            self.printer.console.say(line, dim=True)
 
     def parting(self) -> None:
         """Say how what was begun is found again."""
         if self.mission:
-            self.teller.console.say(f"{self.mission} is in the image: `batos show {self.mission}`.")
+            self.printer.console.say(f"{self.mission} is in the image: `batos show {self.mission}`.")
 
     def _acknowledge(self, told: Mapping[str, Any]) -> None:
         self.mission = str(told["mission"])
@@ -103,13 +103,13 @@ class Errand:
             await asyncio.wait(both, timeout=self.patience, return_when=asyncio.FIRST_COMPLETED)
             if not self.mission:
                 return
-            self.teller.console.say("Cancelling; Ctrl-C again leaves at once.", dim=True)
+            self.printer.console.say("Cancelling; Ctrl-C again leaves at once.", dim=True)
             # Not `asyncio.timeout`: in a task that was cancelled it tells its own end as another cancellation.
             await asyncio.wait_for(self._ended(door, asked), self.patience)
-            self.teller.cancelled(asked.result())
+            self.printer.cancelled(asked.result())
         except (BatosError, TimeoutError) as error:
             why = error.message if isinstance(error, BatosError) else "the server does not answer"
-            self.teller.console.say(f"It could not be cancelled: {why}.")
+            self.printer.console.say(f"It could not be cancelled: {why}.")
             self.parting()
         finally:
             for each in (accepted, asked):

@@ -12,7 +12,7 @@ from batos.errors import ConfigError, NoServer
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerAddress:
     """A server's two addresses and what is shown there; `events` is empty where it is not known.
 
     `watching` is None for a guest: what happens to everybody's missions is told to the home alone.
@@ -24,8 +24,8 @@ class Place:
     watching: Credentials | None
 
 
-def of_home(home: Path) -> Place:
-    """Return the place of the home's own server. Raises: NoServer: none runs."""
+def of_home(home: Path) -> ServerAddress:
+    """Return the address of the home's own server. Raises: NoServer: none runs."""
     running = server_file.running(home)
     if running is None:
         raise NoServer(f"no server runs for the home {home}")
@@ -34,17 +34,17 @@ def of_home(home: Path) -> Place:
         "plain": lambda: Credentials(token=ring.token()),
         "curve": lambda: Credentials(pair=ring.own(), server=ring.server().public),
     }
-    return Place(running.bind, running.events, by[running.bind_by](), by[running.events_by]())
+    return ServerAddress(running.bind, running.events, by[running.bind_by](), by[running.events_by]())
 
 
-def named(server: str, home: Path) -> Place:
-    """Return the place that the setting `server` names: tcp://HOST:PORT on this machine, or a key file.
+def of_setting(server: str, home: Path) -> ServerAddress:
+    """Return the address that the setting `server` names: tcp://HOST:PORT on this machine, or a key file.
 
     Raises: ConfigError: the setting is neither.
     """
     if not server.startswith("tcp://"):
         file = read_key_file(Path(server).expanduser())
-        return Place(str(reaching(file.endpoint, "server")), "", file.credentials, None)
+        return ServerAddress(str(reaching(file.endpoint, "server")), "", file.credentials, None)
     address = reaching(server, "server")
     if not address.loopback:
         raise ConfigError(
@@ -53,4 +53,4 @@ def named(server: str, home: Path) -> Place:
             remedy="Run `batos keys new NAME` there, and name the file that it makes here.",
         )
     token = Credentials(token=Keyring(home).token())
-    return Place(str(address), "", token, token)
+    return ServerAddress(str(address), "", token, token)
