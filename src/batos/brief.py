@@ -128,7 +128,7 @@ class Budget(BaseModel):
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class Policy(BaseModel):
+class MissionPolicy(BaseModel):
     """How this mission is to go about it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -188,7 +188,7 @@ class MissionBrief(BaseModel):
     #: Higher goes first, none is 0; among equals who came first.
     priority: int | None = Field(default=None, ge=-9, le=9, strict=True)
     budget: Budget | None = None
-    policy: Policy | None = None
+    policy: MissionPolicy | None = None
     message: Message | None = None
     #: A second brief of the same user with the same key is the first one's mission.
     idempotency_key: _Line | None = Field(default=None, min_length=1, max_length=128)

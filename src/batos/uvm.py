@@ -31,20 +31,20 @@ from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
 from batos.methods.generation.generator import Jit
 from batos.methods.lifecycle.control_group import Rules
-from batos.methods.lifecycle.lifecycle import Lives
+from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.methods.runtime import Crafts, crafting
 from batos.minds.stopping import Hold
 from batos.missions import reports
 from batos.missions.contributions import APPLIERS
 from batos.missions.counters import Counters
-from batos.missions.followups import Afterwards
-from batos.missions.late_methods import Learning
-from batos.missions.missions import Control
-from batos.missions.progress import Board
+from batos.missions.followups import FollowUps
+from batos.missions.late_methods import LateMethods
+from batos.missions.missions import Missions
+from batos.missions.progress import RunningMissions
 from batos.missions.readings import Readings
 from batos.missions.recovery import Recovery
-from batos.missions.runner import Conductor, Inference
-from batos.missions.workers import PAUSES, Trade, Workers
+from batos.missions.runner import Inference, MissionRunner
+from batos.missions.workers import PAUSES, WorkerDeps, Workers
 from batos.notation import masked
 from batos.routing import router as routers
 from batos.routing.lessons import Lesson
@@ -77,7 +77,7 @@ class Ready:
 
     number: int
     footing: Baseline
-    conductor: Conductor
+    conductor: MissionRunner
 
 
 @dataclass(slots=True)
@@ -91,16 +91,16 @@ class UVM(Readings):
     events: Events
     clock: Callable[[], datetime]
     convergence: Reconciler
-    lives: Lives
+    lives: MethodLifecycle
     publisher: Publisher
     approvals: Approvals = field(init=False)
     crafts: Crafts = field(init=False)
     workers: Workers = field(init=False)
-    control: Control = field(init=False)
+    control: Missions = field(init=False)
     counters: Counters = field(init=False)
-    board: Board = field(init=False)
-    afterwards: Afterwards = field(init=False)
-    learning: Learning = field(init=False)
+    board: RunningMissions = field(init=False)
+    afterwards: FollowUps = field(init=False)
+    learning: LateMethods = field(init=False)
     #: How often it was looked at what missions begin with.
     _checks: int = 0
     _ready: Ready | None = None
@@ -171,9 +171,9 @@ class UVM(Readings):
             self._ready = Ready(number, footing, await self._make_conductor(footing, tell))
         return self._ready
 
-    async def _make_conductor(self, footing: Baseline, tell: OnProgress) -> Conductor:
+    async def _make_conductor(self, footing: Baseline, tell: OnProgress) -> MissionRunner:
         limits = self.settings
-        return Conductor(
+        return MissionRunner(
             image=self.image,
             journal=self.journal,
             publisher=self.publisher,
@@ -342,7 +342,7 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
         auditing = Auditing(integrity.audit, settings, image, daemon, seams.clock)
         convergence = Reconciler(settings, image, daemon, events, seams.clock, auditing)
         rules = Rules(settings.method_control, settings.method_active, settings.method_uses)
-        lives = Lives(image, events, seams.clock, rules)
+        lives = MethodLifecycle(image, events, seams.clock, rules)
         publisher = Publisher(image.writer, {**APPLIERS, "method": lives.fold}, seams.clock)
         uvm = UVM(settings, image, journal, daemon, events, seams.clock, convergence, lives, publisher)
         convergence.in_use = uvm._in_use
@@ -361,7 +361,7 @@ async def open_uvm(settings: Settings, events: Events | None = None, seams: Seam
 @asynccontextmanager
 async def _counting(uvm: UVM) -> AsyncIterator[None]:
     """What happens is counted, and written at the end."""
-    uvm.board, uvm.counters = Board(uvm.clock), Counters(uvm.image.writer.apply, uvm.clock)
+    uvm.board, uvm.counters = RunningMissions(uvm.clock), Counters(uvm.image.writer.apply, uvm.clock)
     leaving = [uvm.events.subscribe(each) for each in (uvm.board.hear, uvm.counters.hear)]
     try:
         yield
@@ -379,13 +379,15 @@ async def _working(uvm: UVM, seams: Seams) -> AsyncIterator[None]:
         events = uvm.events
         uvm.approvals = Approvals(uvm.image, events, uvm.clock, uvm.settings.approval_days, group)
         async with crafting(uvm) as uvm.crafts:
-            trade = Trade(uvm._perform, uvm._answers, uvm.settings.missions, events, seams.pauses, uvm.approvals.awaits)
+            trade = WorkerDeps(
+                uvm._perform, uvm._answers, uvm.settings.missions, events, seams.pauses, uvm.approvals.awaits
+            )
             uvm.workers = Workers(uvm.image, group, trade, uvm.clock)
             recovery = Recovery(uvm.image, uvm.journal, uvm.publisher, uvm.events)
-            uvm.control = Control(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
+            uvm.control = Missions(uvm.image, uvm.workers, recovery, uvm.settings.queue, uvm.clock)
             uvm.approvals.wake, uvm.approvals.settle = uvm.control.wake, uvm.lives.settle
-            uvm.afterwards = Afterwards(uvm.image, uvm.control, group)
-            uvm.learning = Learning(uvm, group, seams.pauses[-1])
+            uvm.afterwards = FollowUps(uvm.image, uvm.control, group)
+            uvm.learning = LateMethods(uvm, group, seams.pauses[-1])
             try:
                 await uvm.approvals.open()
                 yield

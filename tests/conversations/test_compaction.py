@@ -13,7 +13,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, change
 
 from batos.conversations import compaction, conversations
-from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, Kept, Marks, crowded
+from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, KeptSummary, Marks, crowded
 from batos.conversations.summaries import Piece
 from batos.errors import BatosError, NotFound, OllamaUnreachable
 from batos.image import roots
@@ -139,12 +139,14 @@ def test_the_marks_are_shares_of_the_window() -> None:
 @given(number=st.integers(1, 400))
 def test_the_tree_is_as_deep_as_the_logarithm(number: int) -> None:
     """However many pieces: no more than FANOUT of a level, levels never rise towards the newest, the depth is small."""
-    kept: list[Kept] = []
+    kept: list[KeptSummary] = []
     for place in range(1, number + 1):
-        kept.append(Kept(0, Piece(place, place, "", "model", by_model=True)))
+        kept.append(KeptSummary(0, Piece(place, place, "", "model", by_model=True)))
         while (merging := crowded(kept)) is not None:
             at = kept.index(merging[0])
-            made = Kept(merging[0].level + 1, Piece(merging[0].first, merging[-1].last, "", "model", by_model=True))
+            made = KeptSummary(
+                merging[0].level + 1, Piece(merging[0].first, merging[-1].last, "", "model", by_model=True)
+            )
             kept[at : at + len(merging)] = [made]
     levels = [each.level for each in kept]
     assert levels == sorted(levels, reverse=True)

@@ -9,7 +9,7 @@ import pytest
 from tests.minds.scripted import QUESTION, Script, WaitingBridge, submit
 
 from batos.image.ids import utc_now
-from batos.missions.progress import Board
+from batos.missions.progress import RunningMissions
 from batos.testing import scripted_uvm
 
 
@@ -37,7 +37,7 @@ async def test_a_running_mission_is_on_one_line(tmp_path: Path) -> None:
 
 def test_what_a_mind_within_says_is_not_the_missions() -> None:
     """A state with a path is an inner mind's; events of missions that are not on the board change nothing."""
-    board = Board(utc_now)
+    board = RunningMissions(utc_now)
     board.hear("mission.state", {"mission": "m-1", "state": "IDLE"})
     board.hear("mission.status", {"mission": "m-1", "status": "running", "attempt": 2})
     board.hear("mission.state", {"mission": "m-1", "state": "DELEGATING"})
@@ -52,7 +52,7 @@ def test_what_a_mind_within_says_is_not_the_missions() -> None:
 @pytest.mark.parametrize("event", ["mission.done", "mission.failed"])
 def test_what_ended_runs_no_more_although_its_status_was_not_written(event: str) -> None:
     """On a full disk no status is told, and the end is: another attempt of it would be told as a running one."""
-    board = Board(utc_now)
+    board = RunningMissions(utc_now)
     for mission in ("m-1", "m-2"):
         board.hear("mission.status", {"mission": mission, "status": "running"})
     board.hear("mission.state", {"mission": "m-1", "state": "FAILED"})

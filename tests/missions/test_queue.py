@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from batos.brief import parse
 from batos.image.records import Brief, Status
-from batos.missions.queue import Place, Queue, place_of
+from batos.missions.queue import Queue, QueueEntry, place_of
 
-places = st.builds(Place, st.integers(0, 40).map(lambda number: f"m-{number:02}"), st.integers(-9, 9))
+places = st.builds(QueueEntry, st.integers(0, 40).map(lambda number: f"m-{number:02}"), st.integers(-9, 9))
 works = st.lists(st.tuples(st.sampled_from(["put", "drop", "take", "clear"]), places), max_size=200)
 
 
 @given(works=works)
-def test_whose_turn_is_next_is_the_first_of_a_sorted_list(works: list[tuple[str, Place]]) -> None:
+def test_whose_turn_is_next_is_the_first_of_a_sorted_list(works: list[tuple[str, QueueEntry]]) -> None:
     """Whatever is put, dropped and taken, the queue answers as a list does that is sorted at each step."""
-    queue, kept = Queue(), dict[str, Place]()
+    queue, kept = Queue(), dict[str, QueueEntry]()
     for work, place in works:
         ordered = sorted(kept.values(), key=lambda each: (-each.priority, each.mission))
         first = queue.first()
@@ -41,22 +41,22 @@ def test_whose_turn_is_next_is_the_first_of_a_sorted_list(works: list[tuple[str,
 def test_what_is_dropped_does_not_pile_up() -> None:
     """A mission that is put and dropped ten thousand times behind another leaves no ten thousand traces."""
     queue = Queue()
-    queue.put(Place("m-0", 9))
+    queue.put(QueueEntry("m-0", 9))
     for _ in range(10_000):
-        queue.put(Place("m-1"))
+        queue.put(QueueEntry("m-1"))
         queue.drop("m-1")
     assert len(queue._heap) < 100
-    assert queue.first() == Place("m-0", 9)
+    assert queue.first() == QueueEntry("m-0", 9)
 
 
 def test_a_mission_put_again_with_another_priority_has_the_new_one() -> None:
     """What is left in the heap of an earlier place is nobody's turn."""
     queue = Queue()
-    for place in (Place("m-1", 9), Place("m-2", 5)):
+    for place in (QueueEntry("m-1", 9), QueueEntry("m-2", 5)):
         queue.put(place)
     queue.drop("m-1")
-    queue.put(Place("m-1", 1))
-    assert queue.first() == Place("m-2", 5)
+    queue.put(QueueEntry("m-1", 1))
+    assert queue.first() == QueueEntry("m-2", 5)
 
 
 def test_a_place_is_what_the_brief_says() -> None:
@@ -64,10 +64,10 @@ def test_a_place_is_what_the_brief_says() -> None:
     asked: dict[str, Any] = {"text": "Why?", "user": "me"}
     plain = Brief(parse(asked).model_dump(mode="json", exclude_none=True), "now")
     status = Status("queued", "now")
-    assert place_of("m-1", plain, status, 2) == Place("m-1")
+    assert place_of("m-1", plain, status, 2) == QueueEntry("m-1")
     asked |= {"priority": 3, "deadline": "2027-01-01T00:00:00.000Z", "policy": {"wait_ollama": True}}
     given_all = Brief(parse(asked).model_dump(mode="json", exclude_none=True), "now")
-    whole = Place("m-1", 3, "2027-01-01T00:00:00.000Z", patient=True)
+    whole = QueueEntry("m-1", 3, "2027-01-01T00:00:00.000Z", patient=True)
     assert place_of("m-1", given_all, status, 2) == whole
     status.deaths = 2
     assert place_of("m-1", given_all, status, 2) == replace(whole, alone=True)

@@ -11,7 +11,7 @@ from types import ModuleType
 from batos.cell.host import Host, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.program import Program
-from batos.cell.running import Run
+from batos.cell.running import MethodRun
 from batos.cell.values import Value
 from batos.cell.worker_pool import WorkerPool, interpreter
 from batos.errors import CellKilled, CovenantViolation
@@ -70,7 +70,7 @@ class Cell:
             "sleep": "zero",
             "random_start": {"seed": f"{program.digest} {call.seed}"},
         }
-        run = Run(self._workers, program, self._limits, host, policy)
+        run = MethodRun(self._workers, program, self._limits, host, policy)
         try:
             await run.go(call.view, list(call.args), dict(call.kwargs))
         except CellKilled as error:

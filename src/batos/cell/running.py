@@ -32,7 +32,7 @@ _LINE: ContextVar[_CallQueue] = ContextVar("batos_cell_line")
 _PATIENCE: Final = 6
 
 
-class Run:
+class MethodRun:
     """A method under way. After `go` its attributes say what came of it."""
 
     def __init__(

@@ -158,7 +158,7 @@ async def recompact(interpreter: Derives, receiver: UvmObject, args: tuple[Any, 
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptSummary:
     """A summary of the view with its place in the tree."""
 
     level: int
@@ -175,7 +175,7 @@ class Kept:
         return self.piece.last
 
 
-def crowded(view: Sequence[Kept]) -> Sequence[Kept] | None:
+def crowded(view: Sequence[KeptSummary]) -> Sequence[KeptSummary] | None:
     """Return the summaries to be joined: the oldest of the lowest level that has too many; None if no level has."""
     for level in sorted({kept.level for kept in view}):
         alike = [kept for kept in view if kept.level == level]
@@ -192,8 +192,8 @@ class _Compaction:
         self._running: Running = summaries.recorder(interpreter.running)
         self._name = _name_of(self._running, receiver)
         self._conversation = receiver
-        self._view: list[Kept] = []
-        self._made: list[Kept] = []
+        self._view: list[KeptSummary] = []
+        self._made: list[KeptSummary] = []
         self._interrupted = ""
 
     async def run(self, *, afresh: bool) -> dict[str, Any]:
@@ -253,7 +253,7 @@ class _Compaction:
                 return False
             turns = conversations.forwards(self._running.root, self._conversation, self._reached + 1, upto)
             level, recorded = 0, await summaries.of_turns(self._running, turns)
-        made = Kept(level, recorded.piece)
+        made = KeptSummary(level, recorded.piece)
         kept = await self._interpreter.derive(partial(_keep, self._name, self._node(made, recorded), merging or ()))
         if kept:
             place = self._view.index(merging[0]) if merging else len(self._view)
@@ -261,7 +261,7 @@ class _Compaction:
             self._made.append(made)
         return bool(kept)
 
-    def _node(self, made: Kept, recorded: Recorded) -> dict[str, Any]:
+    def _node(self, made: KeptSummary, recorded: Recorded) -> dict[str, Any]:
         piece, running = made.piece, self._running
         return {
             "first": piece.first,
@@ -324,11 +324,11 @@ def _is_spent(session: Session, running: Running) -> bool:
     )
 
 
-def _kept(node: UvmObject) -> Kept:
-    return Kept(node.level, Piece(node.first, node.last, node.text, node.trust, node.by_model))
+def _kept(node: UvmObject) -> KeptSummary:
+    return KeptSummary(node.level, Piece(node.first, node.last, node.text, node.trust, node.by_model))
 
 
-def _pieces(kept: Sequence[Kept]) -> Iterator[Piece]:
+def _pieces(kept: Sequence[KeptSummary]) -> Iterator[Piece]:
     return (each.piece for each in kept)
 
 
@@ -348,7 +348,7 @@ def _claim(name: str, mission: str, afresh: bool, root: Root) -> tuple[str, bool
     return "", holder == mission
 
 
-def _keep(name: str, slots: dict[str, Any], merged: Sequence[Kept], root: Root) -> bool:
+def _keep(name: str, slots: dict[str, Any], merged: Sequence[KeptSummary], root: Root) -> bool:
     """Put a summary into the view, in the place of those that it was made of; False if the view is another by now."""
     conversation = root[roots.CONVERSATIONS][name]
     view = conversations.nodes(conversation)

@@ -25,7 +25,7 @@ _ASKS_FOR_DATA = re.compile(r"json|yaml|\bcode\b|\bapi\b|script|schema|dict|prog
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class GateFault:
     """A concrete fault: which check, and what to mend, as the model is told it."""
 
     check: str
@@ -37,11 +37,11 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """The names of the checks that were made, and every fault that they found."""
 
     checked: tuple[str, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[GateFault, ...]
 
     @property
     def ok(self) -> bool:
@@ -134,7 +134,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def judge(draft: Draft, checks: tuple[Check, ...] = CHECKS) -> Verdict:
+def judge(draft: Draft, checks: tuple[Check, ...] = CHECKS) -> GateVerdict:
     """Run the checks and return their verdict."""
-    faults = tuple(Fault(check.__name__, what) for check in checks for what in check(draft))
-    return Verdict(tuple(check.__name__ for check in checks), faults)
+    faults = tuple(GateFault(check.__name__, what) for check in checks for what in check(draft))
+    return GateVerdict(tuple(check.__name__ for check in checks), faults)

@@ -100,7 +100,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownNumbers:
     """The numbers of a text, as others are looked up in it."""
 
     values: frozenset[Decimal] = frozenset()
@@ -177,7 +177,7 @@ def _mixed(digits: str, marks: Sequence[str]) -> frozenset[Decimal]:
     return frozenset({Decimal(digits.replace(marks[0], "").replace(marks[-1], "."))})
 
 
-def known(text: str) -> Known:
+def known(text: str) -> KnownNumbers:
     """Return every value in a text, in every reading, with and without scale, with numbers in words."""
     values: set[Decimal] = set(numerals.spelled(text))
     written: set[str] = set()
@@ -194,10 +194,10 @@ def known(text: str) -> Known:
     for word in set(re.findall(r"[^\W\d_]+|[千万萬만億亿억]", text.casefold())):
         scales.update(_POWERS.get(word, ()))
         scales.update({_SIGNS[word]} if word in _SIGNS else ())
-    return Known(frozenset(values), frozenset(written), frozenset(measured), frozenset(scales))
+    return KnownNumbers(frozenset(values), frozenset(written), frozenset(measured), frozenset(scales))
 
 
-def is_known(figure: Figure, there: Known) -> bool:
+def is_known(figure: Figure, there: KnownNumbers) -> bool:
     """Test if one of a number's values occurs, in another unit, or rounded if the text says so; small counts always
     pass.
 

@@ -46,7 +46,7 @@ class Ground:
         return "\n".join((*(each.text for each in self.evidence.passages), self.said))
 
     @cached_property
-    def figures(self) -> figures.Known:
+    def figures(self) -> figures.KnownNumbers:
         """Return every number in it, in every reading, and the present year."""
         found = figures.known(self.text)
         return replace(found, values=found.values | {Decimal(self._today[:4])}) if self._today else found

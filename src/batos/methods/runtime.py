@@ -22,13 +22,13 @@ from batos.inference.session import Thinks
 from batos.methods.generation.attempt import Workshop
 from batos.methods.generation.generations import Generations
 from batos.methods.generation.generator import Jit
-from batos.methods.generation.quota import Allowance
+from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.rehearsal import LIMITS
-from batos.methods.lifecycle.lifecycle import Lives
+from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.minds.context import Craft
 
 
-class Parts(Protocol):
+class RuntimeParts(Protocol):
     """What they are made of: the UVM."""
 
     @property
@@ -44,7 +44,7 @@ class Parts(Protocol):
     @property
     def clock(self) -> Callable[[], datetime]: ...
     @property
-    def lives(self) -> Lives: ...
+    def lives(self) -> MethodLifecycle: ...
     @property
     def approvals(self) -> Approvals: ...
     @property
@@ -61,7 +61,7 @@ class Crafts:
 
 
 @asynccontextmanager
-async def crafting(parts: Parts) -> AsyncIterator[Crafts]:
+async def crafting(parts: RuntimeParts) -> AsyncIterator[Crafts]:
     """The cell that methods run in, and who makes them; no worker is started before it is needed."""
     cell = Cell(parts.settings.cell_workers, events=parts.events)
     # Of its own, with one worker: no mission waits for a rehearsal, and what mutants do is no alarm.
@@ -80,9 +80,9 @@ async def _close(cell: Cell, rehearsal: Cell, jit: Jit) -> None:
     await cell.aclose()
 
 
-def _workshop(parts: Parts, rehearsal: Cell) -> Workshop:
+def _workshop(parts: RuntimeParts, rehearsal: Cell) -> Workshop:
     chosen = parts.settings
-    allowance = Allowance(
+    allowance = GenerationLimits(
         calls=chosen.generation_calls,
         tokens=chosen.generation_tokens,
         seconds=chosen.generation_seconds,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from batos.brief import Combine, Install, Interpret, MissionBrief, Policy
+from batos.brief import Combine, Install, Interpret, MissionBrief, MissionPolicy
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
 from batos.errors import BatosError
 from batos.events import Events
-from batos.gate.checks import Fault, Verdict
+from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.citing import Quoted
 from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
@@ -77,7 +77,7 @@ class PartResult:
     failure: BatosError | None = None
     persona: str = ""
     parts: tuple[PartResult, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[GateFault, ...] = ()
     #: What it says in a few words, if it was given as a vote.
     gist: str = ""
     #: What each call of this mind changed (changes.py).
@@ -153,11 +153,11 @@ class Synthesis:
     #: How the parts became one answer: the mode, and what select and vote found.
     combined: dict[str, Any] = field(default_factory=dict)
     said: Said | None = None
-    verdict: Verdict | None = None
+    verdict: GateVerdict | None = None
     #: Each answer that stood for a while, with its verdict: as combined, as revised, as a protocol left it.
-    drafts: list[tuple[Said, Verdict]] = field(default_factory=list)
+    drafts: list[tuple[Said, GateVerdict]] = field(default_factory=list)
     #: The verdict on the first answer, if it led to a revision.
-    revised: Verdict | None = None
+    revised: GateVerdict | None = None
     #: The key protocol that was applied or tried.
     protocol: dict[str, Any] | None = None
 
@@ -330,7 +330,7 @@ class Running:
         return self._under(install="now") if self.install == "auto" else self
 
     def _under(self, **chosen: str) -> Running:
-        policy = (self.brief.policy or Policy()).model_copy(update=chosen)
+        policy = (self.brief.policy or MissionPolicy()).model_copy(update=chosen)
         return replace(self, brief=self.brief.model_copy(update={"policy": policy}))
 
     @property

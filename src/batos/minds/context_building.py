@@ -33,7 +33,7 @@ _TOLD = ("code", "field", "message")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MissionQuestion:
     """A mission's brief, when its question was asked, and the missions whose paid answers it may use, oldest first.
 
     `retried` are those of them that asked the same question, nearest first.
@@ -45,7 +45,7 @@ class Asked:
     retried: tuple[str, ...]
 
 
-def asked(root: Root, record: Brief) -> Asked:
+def asked(root: Root, record: Brief) -> MissionQuestion:
     """Read a brief. A retry (an ancestor with the same question) keeps the ancestor's clock, so that what was paid for
     is found again."""
     brief = briefs.parse({name: value for name, value in record.value.items() if name != "id"})
@@ -61,7 +61,7 @@ def asked(root: Root, record: Brief) -> Asked:
             asked_at = earlier.accepted_at
             retried.append(ancestor)
         ancestor = earlier.value.get("ancestor")
-    return Asked(brief, asked_at, tuple(ancestors), tuple(retried))
+    return MissionQuestion(brief, asked_at, tuple(ancestors), tuple(retried))
 
 
 def _record(root: Root, mission: str) -> Brief:

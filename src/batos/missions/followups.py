@@ -13,15 +13,15 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.minds.stopping import as_ours
-from batos.missions.missions import Control
+from batos.missions.missions import Missions
 
 _log = structlog.get_logger("batos")
 
 
-class Afterwards:
+class FollowUps:
     """Looks at turns that were answered and begins what they make due; a turn is done whatever comes of it."""
 
-    def __init__(self, image: LivingImage, control: Control, group: asyncio.TaskGroup) -> None:
+    def __init__(self, image: LivingImage, control: Missions, group: asyncio.TaskGroup) -> None:
         self._image = image
         self._control = control
         self._group = group

@@ -15,10 +15,10 @@ from batos.image.records import least_trusted
 from batos.memory.evidence import Evidence
 from batos.memory.recall import recall
 from batos.methods.execution import method_results, method_run, resolution, usage
-from batos.methods.execution.invocation import Errand, Ran
+from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import Chosen
-from batos.methods.execution.write_buffer import Sheet
+from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds import provenance, states
 from batos.minds.calls import questions, sample_paths
 from batos.minds.context import Running
@@ -46,7 +46,7 @@ class MissionInterpreter:
     """
 
     def __init__(
-        self, running: Running, cycle: UvmObject, derive: Derive | None = None, sheet: Sheet | None = None
+        self, running: Running, cycle: UvmObject, derive: Derive | None = None, sheet: WriteBuffer | None = None
     ) -> None:
         self.running = running
         self.cycle = cycle
@@ -55,7 +55,7 @@ class MissionInterpreter:
 
     def within(self, running: Running, cycle: UvmObject) -> MissionInterpreter:
         """Make one that interprets for a mind within this one; what its methods write is its own until it is joined."""
-        return MissionInterpreter(running, cycle, self._derive, Sheet(self._sheet, running.brief.user))
+        return MissionInterpreter(running, cycle, self._derive, WriteBuffer(self._sheet, running.brief.user))
 
     def joined(self) -> str | None:
         """Lay down what this mind's methods wrote, now that it has its answer; None: it is laid.
@@ -112,14 +112,16 @@ class MissionInterpreter:
         if choice.method is None:
             return await self.interpreted(errand, choice)
         ran = await self.ran(errand, choice, method_results.taken)
-        return self._result(errand, ran) if isinstance(ran, Ran) else ran
+        return self._result(errand, ran) if isinstance(ran, InvocationResult) else ran
 
-    def errand(self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Chosen) -> Errand:
+    def errand(
+        self, receiver: UvmObject, found: Found, selector: str, args: tuple[Any, ...], choice: Chosen
+    ) -> Invocation:
         """A message to behaviour, as it sets out: beside the evidence of this cycle, trusted no more than that is."""
         synthesis = states.work(self.cycle)
         # What a protocol is told was made from all that came before it; parts are asked beside one another.
         before = self.running.trusts if selector.endswith("_protocol_") else ()
-        return Errand(
+        return Invocation(
             running=self.running,
             interpreter=self,
             receiver=receiver,
@@ -134,7 +136,7 @@ class MissionInterpreter:
             mind=self._sheet,
         )
 
-    async def ran(self, errand: Errand, choice: Chosen, takes: method_run.Takes = method_run.anything) -> Any:
+    async def ran(self, errand: Invocation, choice: Chosen, takes: method_run.Takes = method_run.anything) -> Any:
         """What the method gave (a Ran). Where there is no cell, what its intent gives, if policy lets that be."""
         try:
             return await method_run.run(errand, takes)
@@ -144,11 +146,11 @@ class MissionInterpreter:
                 raise
             return await self.interpreted(errand, choice, usage.CELLLESS)
 
-    async def interpreted(self, errand: Errand, choice: Chosen, how: str = "") -> Any:
+    async def interpreted(self, errand: Invocation, choice: Chosen, how: str = "") -> Any:
         """Interpret an intent: its text guides `infer_`."""
         return await usage.of_intent(errand, choice, self._interpret(errand), how)
 
-    async def _interpret(self, errand: Errand) -> Any:
+    async def _interpret(self, errand: Invocation) -> Any:
         synthesis, intent = states.work(self.cycle), errand.intent
         assert intent is not None
         if intent.kind == "protocol":
@@ -158,7 +160,7 @@ class MissionInterpreter:
         asked = facets.SubQuery(errand.selector, intent, str(errand.args[0]), errand.number)
         return await facets.interpret(self, self.running, synthesis.evidence, asked)
 
-    def _result(self, errand: Errand, ran: Ran) -> Any:
+    def _result(self, errand: Invocation, ran: InvocationResult) -> Any:
         """What a method gave, in the shape that a mind takes from such a slot."""
         if errand.selector.endswith("_facet_"):
             intent = errand.intent or Intent("", name=errand.selector)

@@ -48,7 +48,7 @@ class Makes(Protocol):
         ...
 
 
-class Parts(Protocol):
+class LearningParts(Protocol):
     """Has all that learning works with: the UVM."""
 
     @property
@@ -75,10 +75,10 @@ def writing_seconds(cost: Mapping[str, Any]) -> float:
     return max(seconds / int(cost["calls"]), METHOD_TOKENS * seconds / answered)
 
 
-class Learning:
+class LateMethods:
     """Makes what is to be made, unless somebody asks something; every method is called on the loop."""
 
-    def __init__(self, parts: Parts, group: asyncio.TaskGroup, pause: float) -> None:
+    def __init__(self, parts: LearningParts, group: asyncio.TaskGroup, pause: float) -> None:
         """Wait `pause` seconds before what cannot be made now is tried again; twice as many each time Ollama fails."""
         self._parts = parts
         self._group = group

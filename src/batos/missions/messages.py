@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from batos.brief import TEXT_LIMIT, Message, MissionBrief
 from batos.conversations import conversations
 from batos.errors import MessageNotUnderstood, ObjectError
-from batos.gate.checks import Verdict
+from batos.gate.checks import GateVerdict
 from batos.image import roots
 from batos.image.lookup import find_object
 from batos.image.records import least_trusted
@@ -21,9 +21,9 @@ from batos.image.roots import Root
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
 from batos.methods.execution import method_results, resolution
-from batos.methods.execution.invocation import Ran
+from batos.methods.execution.invocation import InvocationResult
 from batos.methods.execution.resolution import Chosen
-from batos.methods.execution.write_buffer import Sheet, trust_of
+from batos.methods.execution.write_buffer import WriteBuffer, trust_of
 from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions
@@ -131,7 +131,7 @@ async def _answered(sent: _Sent) -> _Result | None:
         return await _run(sent, value.name)
     args, selector = sent.message.arguments, sent.message.selector
     answer = await send(sent.interpreter, sent.receiver, selector, *args)
-    kept = None if args else Sheet(user=sent.running.brief.user).find(sent.receiver, selector)
+    kept = None if args else WriteBuffer(user=sent.running.brief.user).find(sent.receiver, selector)
     if not args and kept is None:
         raise MessageNotUnderstood(sent.message.receiver, selector)
     return _Result(as_json(answer if kept is None else kept.value), trust_of(own_slots(sent.found.holder), selector))
@@ -148,7 +148,7 @@ async def _behaved(sent: _Sent) -> _Result:
         await _recalled(sent, running.question, prompt.method_task("", running.question), decisions.PART)
     errand = sent.interpreter.errand(sent.receiver, sent.found, sent.message.selector, args, choice)
     ran = await sent.interpreter.ran(errand, choice)
-    if not isinstance(ran, Ran):
+    if not isinstance(ran, InvocationResult):
         return _spoken(sent, ran)
     value, said = method_results.plain(ran), None
     if isinstance(value, str) and sent.message.selector.endswith(("_facet_", "_protocol_")):
@@ -231,7 +231,7 @@ async def _write(running: Running, synthesis: Synthesis, result: _Result) -> Non
                 f"the answer has {len(text)} characters, at most {LONGEST} are one",
                 remedy="Ask for a part of it, or look with `batos inspect OBJECT.SLOT`.",
             )
-        synthesis.said, synthesis.verdict = Said(text), Verdict((), ())
+        synthesis.said, synthesis.verdict = Said(text), GateVerdict((), ())
     provenance.write(running, synthesis)
     thought = running.thought
     thought.lineage_trust = least_trusted(thought.lineage_trust, result.trust)

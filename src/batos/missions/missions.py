@@ -20,7 +20,7 @@ from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.minds.stopping import cancelled, paused
 from batos.missions import acceptance
-from batos.missions.queue import Place
+from batos.missions.queue import QueueEntry
 from batos.missions.recovery import AFRESH, Recovery, Seen, in_turns
 from batos.missions.workers import OPEN, Workers
 
@@ -38,7 +38,7 @@ _PEACEFUL: Final[frozenset[StatusWord]] = frozenset({"done", "queued", "paused",
 _TOGETHER: Final = 100
 
 
-class Control:
+class Missions:
     """The missions of one image and the workers of one process; `limit` is how many may wait."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Control:
         self._limit = limit
         self._clock = clock
         #: The places of missions that were left behind, until they begin: not each of their briefs is read again.
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, QueueEntry] = {}
 
     # -- accepting and running
 
@@ -97,7 +97,7 @@ class Control:
         place = self._places.pop(mission, None) or _place_of(self._recovery.look(mission))
         return place is not None and self._hand_over(place)
 
-    def _hand_over(self, place: Place) -> bool:
+    def _hand_over(self, place: QueueEntry) -> bool:
         self._workers.begin(place)
         return not self._workers.stopping
 
@@ -233,7 +233,7 @@ class Control:
         return list(self._places)
 
 
-def _place_of(seen: Seen) -> Place | None:
+def _place_of(seen: Seen) -> QueueEntry | None:
     """The place of a mission that is to be begun; None: it is done, or waits for a person. Refused: it is neither."""
     if seen.word == "done" or seen.awaits:
         return None

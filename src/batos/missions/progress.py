@@ -15,7 +15,7 @@ _ENDS: Final = frozenset({"mission.done", "mission.failed"})
 
 
 @dataclass(slots=True)
-class _Line:
+class _RunningLine:
     """One running mission."""
 
     since: str
@@ -26,12 +26,12 @@ class _Line:
     calls: int = 0
 
 
-class Board:
+class RunningMissions:
     """Hears events; a mission is on it from when it begins to run until it does not any more."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, _RunningLine] = {}
         # Doors read in threads of their own.
         self._lock = threading.Lock()
 
@@ -40,7 +40,7 @@ class Board:
         if event == "mission.status":
             with self._lock:
                 if keys["status"] == "running":
-                    self._lines[keys["mission"]] = _Line(iso(self._clock()), keys.get("attempt", 1))
+                    self._lines[keys["mission"]] = _RunningLine(iso(self._clock()), keys.get("attempt", 1))
                 else:
                     self._lines.pop(keys["mission"], None)
             return

@@ -9,7 +9,7 @@ from batos.image.records import Brief, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueueEntry:
     """What decides when a mission begins: taken from its brief once, so that no brief is read again for it.
 
     `deadline` is ISO 8601 in UTC, to the millisecond; such texts sort by time.
@@ -24,10 +24,10 @@ class Place:
     alone: bool = False
 
 
-def place_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> Place:
+def place_of(mission: str, brief: Brief, status: Status, deaths_allowed: int) -> QueueEntry:
     """The place that an accepted mission takes; it runs alone after so many deaths that count against it."""
     value = brief.value
-    return Place(
+    return QueueEntry(
         mission,
         value.get("priority") or 0,
         value.get("deadline"),
@@ -44,7 +44,7 @@ class Queue:
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, str]] = []
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, QueueEntry] = {}
 
     def __len__(self) -> int:
         return len(self._places)
@@ -52,13 +52,13 @@ class Queue:
     def __contains__(self, mission: object) -> bool:
         return mission in self._places
 
-    def put(self, place: Place) -> None:
+    def put(self, place: QueueEntry) -> None:
         """Let a mission wait; one that waits already keeps its place."""
         if place.mission not in self._places:
             self._places[place.mission] = place
             heapq.heappush(self._heap, _key(place))
 
-    def first(self) -> Place | None:
+    def first(self) -> QueueEntry | None:
         """Whose turn is next; None when nothing waits."""
         while self._heap:
             place = self._places.get(self._heap[0][1])
@@ -67,7 +67,7 @@ class Queue:
             heapq.heappop(self._heap)
         return None
 
-    def drop(self, mission: str) -> Place | None:
+    def drop(self, mission: str) -> QueueEntry | None:
         """Let a mission wait no more: it begins, or it was cancelled; None if it did not wait."""
         place = self._places.pop(mission, None)
         if len(self._heap) > 2 * len(self._places) + 64:
@@ -75,12 +75,12 @@ class Queue:
             heapq.heapify(self._heap)
         return place
 
-    def clear(self) -> tuple[Place, ...]:
+    def clear(self) -> tuple[QueueEntry, ...]:
         """Forget all that wait, and say which."""
         waited = tuple(self._places.values())
         self._heap, self._places = [], {}
         return waited
 
 
-def _key(place: Place) -> tuple[int, str]:
+def _key(place: QueueEntry) -> tuple[int, str]:
     return -place.priority, place.mission

@@ -18,7 +18,7 @@ from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
-from batos.missions.queue import Place, place_of
+from batos.missions.queue import QueueEntry, place_of
 from batos.objects.prototype import own_slots
 
 T = TypeVar("T")
@@ -38,18 +38,18 @@ _STANDING: Final = frozenset({"paused", "parked"})
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeftBehind:
     """Missions that were left behind: those that wait to be run, and those that stand still."""
 
-    waiting: tuple[Place, ...]
-    standing: tuple[Place, ...]
+    waiting: tuple[QueueEntry, ...]
+    standing: tuple[QueueEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A mission as its records say; `answered`: it was committed and is not folded in; `awaits`: a person's answer."""
 
-    place: Place
+    place: QueueEntry
     word: StatusWord
     answered: bool
     awaits: bool = False
@@ -72,14 +72,14 @@ class Recovery:
         self._journal = journal
         self._publisher = publisher
 
-    async def all(self, here: Callable[[str], bool]) -> Left:
+    async def all(self, here: Callable[[str], bool]) -> LeftBehind:
         """Everything that is neither folded in nor ended, but for what is `here`: that is somebody's work.
 
         One that cannot be settled is left as it is and logged.
         """
         # Ten thousand records are not read on the loop.
-        waiting: list[Place] = []
-        standing: list[Place] = []
+        waiting: list[QueueEntry] = []
+        standing: list[QueueEntry] = []
         async for seen in in_turns(await asyncio.to_thread(self._read)):
             if here(seen.place.mission):
                 continue
@@ -93,7 +93,7 @@ class Recovery:
                 continue
             if place is not None:
                 waiting.append(place)
-        return Left(tuple(waiting), tuple(standing))
+        return LeftBehind(tuple(waiting), tuple(standing))
 
     async def one(self, mission: str) -> None:
         """Settle one mission that runs nowhere."""
@@ -123,7 +123,7 @@ class Recovery:
         awaits = status.word == "waiting" and approvals.awaits(root, status.reason)
         return Seen(place_of(mission, brief, status, DEATHS), status.word, answered, awaits)
 
-    async def _settle(self, seen: Seen) -> Place | None:
+    async def _settle(self, seen: Seen) -> QueueEntry | None:
         """The place that it takes in the queue; None if it is done, or parked."""
         if seen.answered:
             await self.publish(seen.place.mission)
@@ -147,7 +147,7 @@ class Recovery:
         beside = [self._journal.progress(log) for log in generation_log.awaited(self._journal.notes(mission))]
         return entries + sum(each[0] for each in beside), closed + sum(each[1] for each in beside), path
 
-    async def _count(self, mission: str) -> Place | None:
+    async def _count(self, mission: str) -> QueueEntry | None:
         """Count the death of a process with it if it died where the one before did, and queue it again or park it."""
         mark = self._reached(mission)
         with self._image.snapshot() as root:

@@ -94,7 +94,7 @@ class Inference(Thinks, Looks, Embeds, Protocol):
 
 
 @dataclass(slots=True)
-class Conductor:
+class MissionRunner:
     """Runs accepted missions, each in a transaction of its own; wired in uvm.py."""
 
     image: LivingImage
@@ -297,7 +297,12 @@ class Conductor:
         )
 
     def _session(
-        self, root: Root, asked: context_building.Asked, attempt: Attempt, before: Decided | None, warning: str
+        self,
+        root: Root,
+        asked: context_building.MissionQuestion,
+        attempt: Attempt,
+        before: Decided | None,
+        warning: str,
     ) -> Session:
         own = self.journal.sound([attempt.mission])
         notes = () if before is None else before.mine()

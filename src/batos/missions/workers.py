@@ -18,7 +18,7 @@ from batos.events import Events
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.minds.stopping import Hold, cancelled
-from batos.missions.queue import Place, Queue
+from batos.missions.queue import Queue, QueueEntry
 from batos.objects.prototype import own_slots
 
 _log = structlog.get_logger("batos.workers")
@@ -38,7 +38,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Trade:
+class WorkerDeps:
     """What workers need to do their work.
 
     `perform` runs one mission to its end, and raises why it ended otherwise; `answers` says whether Ollama does, and
@@ -57,7 +57,7 @@ class Trade:
 class _Run:
     """A mission at a worker; a task that is cancelled before it began would never run at all."""
 
-    place: Place
+    place: QueueEntry
     hold: Hold
     left: asyncio.Future[None]
     task: asyncio.Task[None] | None = None
@@ -75,14 +75,14 @@ class Workers:
     A worker never raises: what its mission ends with is that mission's alone.
     """
 
-    def __init__(self, image: LivingImage, group: asyncio.TaskGroup, trade: Trade, clock: Callable[[], datetime]):
+    def __init__(self, image: LivingImage, group: asyncio.TaskGroup, trade: WorkerDeps, clock: Callable[[], datetime]):
         self._image = image
         self._group = group
         self._trade = trade
         self._queue = Queue()
         self._running: dict[str, _Run] = {}
         #: Missions that wait for the daemon.
-        self._patient: dict[str, Place] = {}
+        self._patient: dict[str, QueueEntry] = {}
         #: Missions whose status is being changed by somebody here, until it is.
         self._settling: dict[str, asyncio.Future[None]] = {}
         self._ends: dict[str, asyncio.Future[Ending]] = {}
@@ -114,7 +114,7 @@ class Workers:
 
     # -- beginning
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: QueueEntry) -> None:
         """Let a mission wait for its turn; one that is here already, or comes while all stops, is left as it is."""
         if self.stopping or self.has(place.mission):
             return
@@ -124,7 +124,7 @@ class Workers:
         else:
             self._ring(place.mission)
 
-    def heed(self, place: Place) -> bool:
+    def heed(self, place: QueueEntry) -> bool:
         """End the mission when its deadline passes, whether it runs, waits or stands still; False: it has passed."""
         if place.deadline is None:
             return True
@@ -257,7 +257,7 @@ class Workers:
             raise
         self._tell(mission, Ending(word, reason))
 
-    def _put_back(self, mission: str, place: Place | None, patient: Place | None) -> None:
+    def _put_back(self, mission: str, place: QueueEntry | None, patient: QueueEntry | None) -> None:
         """What could not be written down is not so: the mission waits on for what it waited for.
 
         Who was cancelled while it was written has said so all the same.
@@ -334,7 +334,7 @@ class Workers:
             return True
         return error.retry and not await self._trade.answers()
 
-    def _wait_for_ollama(self, place: Place) -> None:
+    def _wait_for_ollama(self, place: QueueEntry) -> None:
         self._patient[place.mission] = place
         if self._looking is None or self._looking.done():
             self._looking = self._group.create_task(self._look())
@@ -348,7 +348,7 @@ class Workers:
             if await self._trade.answers():
                 await asyncio.gather(*(self._again(place) for place in tuple(self._patient.values())))
 
-    async def _again(self, place: Place) -> None:
+    async def _again(self, place: QueueEntry) -> None:
         mission = place.mission
         if mission not in self._patient:
             return  # somebody brought it to a stand since

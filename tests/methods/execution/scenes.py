@@ -15,7 +15,7 @@ from batos.cell.program import Program, prepare
 from batos.cell.values import Value
 from batos.guardian.verdict import SlotUse
 from batos.memory.evidence import Evidence
-from batos.methods.execution.invocation import Errand
+from batos.methods.execution.invocation import Invocation
 from batos.minds import states
 from batos.minds.context import Synthesis
 from batos.objects.method import Method
@@ -46,14 +46,14 @@ def program(*slots: str) -> Program:
 
 
 @asynccontextmanager
-async def errands(uvm: UVM, mission: str = "") -> AsyncIterator[tuple[Stepping, Errand]]:
+async def errands(uvm: UVM, mission: str = "") -> AsyncIterator[tuple[Stepping, Invocation]]:
     """A mission of BRICK, and a message to its method `try_` within it; nothing of it is committed."""
     async with stepping(uvm, mission or await submit(uvm)) as opened:
         setattr(opened.cycle, states.WORK_SLOT, Synthesis("?"))
         yield opened, errand(opened)
 
 
-def errand(opened: Stepping, **changes: Any) -> Errand:
+def errand(opened: Stepping, **changes: Any) -> Invocation:
     """A message to BRICK's method `try_`."""
     persona = opened.running.persona
     fields = {
@@ -68,4 +68,4 @@ def errand(opened: Stepping, **changes: Any) -> Errand:
         "evidence": Evidence(),
         "trust": "user",
     }
-    return Errand(**{**fields, **changes})
+    return Invocation(**{**fields, **changes})

@@ -25,7 +25,7 @@ from batos.cell.values import Ref
 from batos.codex.codex import PILLARS
 from batos.errors import MethodFailed, StreamCut
 from batos.methods.execution import method_run, name_rules
-from batos.methods.execution.write_buffer import GONE
+from batos.methods.execution.write_buffer import DELETED
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -135,7 +135,9 @@ async def _hold(world: World, script: tuple[list[Any], Any, Writes], nested: Wri
         except MethodFailed:
             failed = True
         after = dict(own_slots(brick))
-        changed = {each for each in before.keys() | after.keys() if before.get(each, GONE) is not after.get(each, GONE)}
+        changed = {
+            each for each in before.keys() | after.keys() if before.get(each, DELETED) is not after.get(each, DELETED)
+        }
         objects = [each for each in opened.transaction._connection._registered_objects if id(each) not in dirty]
         assert not failed or (changed, objects) == (set(), [])
         assert [each for each in objects if each is not brick] == []

@@ -8,7 +8,7 @@ from persistent.mapping import PersistentMapping
 from batos.errors import MethodFailed
 from batos.image.records import DIGESTS
 from batos.methods.execution import name_rules
-from batos.methods.execution.write_buffer import GONE, Sheet, Written
+from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject
 
@@ -26,7 +26,7 @@ def test_what_is_never_sent_read_or_written(name: object) -> None:
     for check in (
         name_rules.check_selector,
         name_rules.check_read,
-        lambda each: name_rules.check_write(Sheet(), UvmObject(), each),
+        lambda each: name_rules.check_write(WriteBuffer(), UvmObject(), each),
     ):
         with pytest.raises(MethodFailed):
             check(name)
@@ -40,7 +40,7 @@ def test_what_is_an_ordinary_name(name: str) -> None:
     assert (
         name_rules.check_selector(name)
         == name_rules.check_read(name)
-        == name_rules.check_write(Sheet(), UvmObject(), name)
+        == name_rules.check_write(WriteBuffer(), UvmObject(), name)
         == name
     )
 
@@ -51,9 +51,9 @@ def test_behaviour_is_never_written_over(behaviour: object) -> None:
     parent = UvmObject({"sing_": behaviour})
     for receiver in (parent, UvmObject(parents=(parent,))):
         with pytest.raises(MethodFailed, match="is behaviour"):
-            name_rules.check_write(Sheet(), receiver, "sing_")
-    sheet = Sheet()
-    sheet.write(UvmObject(), {"sing_": Written(GONE, "model")})
+            name_rules.check_write(WriteBuffer(), receiver, "sing_")
+    sheet = WriteBuffer()
+    sheet.write(UvmObject(), {"sing_": BufferedWrite(DELETED, "model")})
     with pytest.raises(MethodFailed, match="is behaviour"):
         name_rules.check_write(sheet, parent, "sing_")
 
@@ -65,12 +65,12 @@ def test_what_genesis_declares_of_an_object_is_its_own() -> None:
     )
     for slot in ("name", "model", "facets", DIGESTS, "idle_state_obj", "core_identity", "persona_model"):
         with pytest.raises(MethodFailed, match="the codex's or the kernel's"):
-            name_rules.check_write(Sheet(), persona, slot)
+            name_rules.check_write(WriteBuffer(), persona, slot)
     clone = UvmObject({"name": "B"}, (persona,))
-    assert name_rules.check_write(Sheet(), clone, "model")
+    assert name_rules.check_write(WriteBuffer(), clone, "model")
     for slot in ("name", "trust", "lineage_trust", "slot_trust", "provenance", DIGESTS):
         with pytest.raises(MethodFailed, match="the codex's or the kernel's"):
-            name_rules.check_write(Sheet(), clone, slot)
+            name_rules.check_write(WriteBuffer(), clone, slot)
 
 
 @pytest.mark.parametrize("slots", [{"mission": "m-1", "note": 1}, {"user": "u", "turns": {}, "view": (), "note": 1}])
@@ -78,12 +78,12 @@ def test_missions_and_conversations_are_written_by_nobody(slots: dict[str, objec
     """Every slot that such an object has."""
     for slot in slots:
         with pytest.raises(MethodFailed):
-            name_rules.check_write(Sheet(), UvmObject(slots), slot)
+            name_rules.check_write(WriteBuffer(), UvmObject(slots), slot)
 
 
 def test_the_kernels_containers_are_not_replaced_and_may_be_hidden() -> None:
     """An own one stays; one that is a parent's is copied when the receiver changes it."""
     parent = UvmObject({"kept": PersistentMapping()})
     with pytest.raises(MethodFailed, match="a container of the kernel's"):
-        name_rules.check_write(Sheet(), parent, "kept")
-    assert name_rules.check_write(Sheet(), UvmObject(parents=(parent,)), "kept")
+        name_rules.check_write(WriteBuffer(), parent, "kept")
+    assert name_rules.check_write(WriteBuffer(), UvmObject(parents=(parent,)), "kept")

@@ -11,7 +11,7 @@ from tests.methods.execution.crafted import BRICK, Crafted
 
 from batos.errors import BatosError, NotFound
 from batos.image import whose
-from batos.methods.execution.write_buffer import GONE, Sheet, Written
+from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.prototype import UvmObject
 
 USERS = ("ann", "bob", "cy")
@@ -36,14 +36,14 @@ def test_each_user_sees_what_was_everybodys_and_what_is_theirs(steps: list[Any],
     obj = UvmObject(everybodys)
     theirs: dict[str, dict[str, Any]] = {user: dict(everybodys) for user in USERS}
     for user, slot, value in steps:
-        sheet = Sheet(user=user)
-        sheet.write(obj, {slot: Written(GONE if value is None else value, "model")})
+        sheet = WriteBuffer(user=user)
+        sheet.write(obj, {slot: BufferedWrite(DELETED if value is None else value, "model")})
         sheet.lay()
         theirs[user].pop(slot, None)
         if value is not None:
             theirs[user][slot] = value
         for each in USERS:
-            found = {name: kept.value for name in "ab" if (kept := Sheet(user=each).find(obj, name)) is not None}
+            found = {name: kept.value for name in "ab" if (kept := WriteBuffer(user=each).find(obj, name)) is not None}
             assert found == theirs[each]
             assert whose.shown(vars(obj), each).items() >= found.items()
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from batos.errors import MethodFailed
 from batos.image.records import SLOT_TRUST, TRUST
-from batos.methods.execution.write_buffer import GONE, Sheet, Written, trust_of
+from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer, trust_of
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -25,19 +25,19 @@ def test_a_sheet_is_read_before_what_is_below_it() -> None:
     """Its own changes, then the sheets' below, then the object, then its parents; a deleted slot is its parent's."""
     parent = UvmObject({"a": "parent's", "b": "parent's"})
     obj = UvmObject({"a": "own"}, (parent,))
-    below = Sheet()
-    sheet = Sheet(below)
+    below = WriteBuffer()
+    sheet = WriteBuffer(below)
     assert _value(sheet, obj, "a") == "own"
-    below.write(obj, {"a": Written("below", "model"), "c": Written("below", "model")})
+    below.write(obj, {"a": BufferedWrite("below", "model"), "c": BufferedWrite("below", "model")})
     assert (_value(sheet, obj, "a"), _value(sheet, obj, "c")) == ("below", "below")
-    sheet.write(obj, {"a": Written(GONE, "model")})
-    sheet.write(parent, {"b": Written("written", "model")})
+    sheet.write(obj, {"a": BufferedWrite(DELETED, "model")})
+    sheet.write(parent, {"b": BufferedWrite("written", "model")})
     assert (_value(sheet, obj, "a"), _value(sheet, obj, "b")) == ("parent's", "written")
     assert sheet.find(obj, "nothing") is None
     assert dict(own_slots(obj)) == {"a": "own"}
 
 
-def _value(sheet: Sheet, obj: UvmObject, slot: str) -> Any:
+def _value(sheet: WriteBuffer, obj: UvmObject, slot: str) -> Any:
     kept = sheet.read(obj, slot)
     return None if kept is None else kept.value
 
@@ -45,12 +45,12 @@ def _value(sheet: Sheet, obj: UvmObject, slot: str) -> Any:
 def test_what_moved_is_named_only_if_something_rests_on_it() -> None:
     """A slot that was read and is another now; whoever changes nothing rests on nothing."""
     obj = UvmObject({"a": 1, "b": 1})
-    sheet = Sheet()
+    sheet = WriteBuffer()
     sheet.read(obj, "a")
     sheet.read(obj, "c")
     obj.a = 2
     assert sheet.moved() is None
-    sheet.write(obj, {"b": Written(2, "model")})
+    sheet.write(obj, {"b": BufferedWrite(2, "model")})
     assert "'a' of" in str(sheet.moved())
     obj.a = 1
     assert sheet.moved() is None
@@ -64,34 +64,36 @@ def test_what_moved_is_named_only_if_something_rests_on_it() -> None:
 def test_what_became_behaviour_has_moved() -> None:
     """A slot that was data and holds an intent now is not what it was."""
     obj = UvmObject({"a": 1})
-    sheet = Sheet()
+    sheet = WriteBuffer()
     sheet.read(obj, "a")
-    sheet.write(obj, {"b": Written(1, "model")})
+    sheet.write(obj, {"b": BufferedWrite(1, "model")})
     obj.a = Intent("Sing.")
     assert sheet.moved() is not None
     with pytest.raises(MethodFailed, match="holds behaviour"):
-        Sheet().read(obj, "a")
+        WriteBuffer().read(obj, "a")
 
 
 def test_what_a_sheet_rests_on_its_own_sheet_below_rests_on() -> None:
     """What a nested run read counts for the one that sent the message, if that changes anything."""
     obj = UvmObject({"a": 1})
-    below = Sheet()
-    above = Sheet(below)
+    below = WriteBuffer()
+    above = WriteBuffer(below)
     above.read(obj, "a")
     assert above.lay() == []
     obj.a = 2
     assert below.moved() is None
-    below.write(obj, {"b": Written(1, "model")})
+    below.write(obj, {"b": BufferedWrite(1, "model")})
     assert below.moved() is not None
 
 
 def test_what_is_laid_into_the_image_says_what_was_there() -> None:
     """Each change with what it was; what has its value already, and what was never there to be deleted, is none."""
     obj = UvmObject({"a": [1], "b": 2, "c": 3})
-    sheet = Sheet()
-    sheet.write(obj, {"a": Written([1, 2], "model"), "b": Written(2, "model"), "c": Written(GONE, "model")})
-    sheet.write(obj, {"d": Written(GONE, "model"), "e": Written(5, "model")})
+    sheet = WriteBuffer()
+    sheet.write(
+        obj, {"a": BufferedWrite([1, 2], "model"), "b": BufferedWrite(2, "model"), "c": BufferedWrite(DELETED, "model")}
+    )
+    sheet.write(obj, {"d": BufferedWrite(DELETED, "model"), "e": BufferedWrite(5, "model")})
     changed = [(each["slot"], each["had"], each["former"]) for each in sheet.lay()]
     assert changed == [("a", True, [1]), ("c", True, 3), ("e", False, None)]
     assert dict(own_slots(obj)) == {"a": [1, 2], "b": 2, "e": 5}
@@ -100,14 +102,14 @@ def test_what_is_laid_into_the_image_says_what_was_there() -> None:
 def test_trust_is_kept_by_slot_where_it_is_less_than_a_models() -> None:
     """Written beside a file, a slot is external; written anew from nothing of the kind it is not any more."""
     obj = UvmObject({"a": 1})
-    sheet = Sheet()
-    sheet.write(obj, {"a": Written(2, "external"), "b": Written(1, "model"), "c": Written(1, "tool")})
+    sheet = WriteBuffer()
+    sheet.write(obj, {"a": BufferedWrite(2, "external"), "b": BufferedWrite(1, "model"), "c": BufferedWrite(1, "tool")})
     sheet.lay()
     assert own_slots(obj)[SLOT_TRUST] == {"a": "external", "c": "tool"}
     assert [trust_of(own_slots(obj), slot) for slot in SLOTS] == ["external", "model", "tool"]
-    again = Sheet()
+    again = WriteBuffer()
     assert again.read(obj, "a") == (obj, 2, "external")
-    again.write(obj, {"a": Written(3, "user"), "c": Written(GONE, "user")})
+    again.write(obj, {"a": BufferedWrite(3, "user"), "c": BufferedWrite(DELETED, "user")})
     again.lay()
     assert own_slots(obj)[SLOT_TRUST] == {}
 
@@ -128,14 +130,14 @@ class Parts(RuleBasedStateMachine):
         super().__init__()
         self.objects = [UvmObject({"a": 0}), UvmObject({"b": 0})]
         self.image: dict[tuple[int, str], Any] = {(0, "a"): 0, (1, "b"): 0}
-        self.sheets: list[Sheet | None] = [None, None]
+        self.sheets: list[WriteBuffer | None] = [None, None]
         self.read: list[dict[tuple[int, str], Any]] = [{}, {}]
         self.written: list[dict[tuple[int, str], Any]] = [{}, {}]
 
     @rule(part=st.integers(0, 1))
     def begin(self, part: int) -> None:
         """A part begins anew; what it had is given up."""
-        self.sheets[part], self.read[part], self.written[part] = Sheet(), {}, {}
+        self.sheets[part], self.read[part], self.written[part] = WriteBuffer(), {}, {}
 
     @rule(part=st.integers(0, 1), place=st.integers(0, 1), slot=st.sampled_from(SLOTS))
     def look(self, part: int, place: int, slot: str) -> None:
@@ -144,17 +146,17 @@ class Parts(RuleBasedStateMachine):
         if sheet is None:
             return
         kept = sheet.read(self.objects[place], slot)
-        here = {**self.image, **self.written[part]}.get((place, slot), GONE)
-        assert (GONE if kept is None else kept.value) == here
+        here = {**self.image, **self.written[part]}.get((place, slot), DELETED)
+        assert (DELETED if kept is None else kept.value) == here
         if (place, slot) not in self.written[part]:
             self.read[part].setdefault((place, slot), here)
 
-    @rule(part=st.integers(0, 1), place=st.integers(0, 1), slot=st.sampled_from(SLOTS), value=values | st.just(GONE))
+    @rule(part=st.integers(0, 1), place=st.integers(0, 1), slot=st.sampled_from(SLOTS), value=values | st.just(DELETED))
     def write(self, part: int, place: int, slot: str, value: Any) -> None:
         """It changes one."""
         sheet = self.sheets[part]
         if sheet is not None:
-            sheet.write(self.objects[place], {slot: Written(value, "model")})
+            sheet.write(self.objects[place], {slot: BufferedWrite(value, "model")})
             self.written[part][place, slot] = value
 
     @rule(part=st.integers(0, 1))
@@ -163,13 +165,13 @@ class Parts(RuleBasedStateMachine):
         sheet = self.sheets[part]
         if sheet is None:
             return
-        now = {each: self.image.get(each, GONE) for each in self.read[part]}
+        now = {each: self.image.get(each, DELETED) for each in self.read[part]}
         sound = all(type(now[each]) is type(seen) and now[each] == seen for each, seen in self.read[part].items())
         assert (sheet.moved() is None) == (sound or not self.written[part])
         if sheet.moved() is None:
             sheet.lay()
             self.image |= self.written[part]
-            self.image = {each: value for each, value in self.image.items() if value is not GONE}
+            self.image = {each: value for each, value in self.image.items() if value is not DELETED}
         self.sheets[part] = None
 
     @invariant()

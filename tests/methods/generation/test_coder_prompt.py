@@ -34,7 +34,7 @@ WITH_CODER = {**codex.shipped(), "mind.toml": codex.shipped()["mind.toml"].repla
 OTHER = codex.parse(WITH_CODER).sound()
 
 
-def asked(wanted: wants.Wanted) -> str:
+def asked(wanted: wants.MethodSpec) -> str:
     """The whole request as text."""
     return "\n".join(message["content"] for message in coder_prompt.messages(wanted, dialect.text(), REPLY.guide))
 

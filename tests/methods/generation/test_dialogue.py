@@ -20,7 +20,7 @@ from batos.errors import (
 )
 from batos.methods.generation.coder_prompt import REFUSED
 from batos.methods.generation.dialogue import REPAIRS
-from batos.methods.generation.quota import Allowance
+from batos.methods.generation.quota import GenerationLimits
 from batos.testing import written
 
 COUNTING = "def tick_(self):\n    self.count += 1\n    self._p_changed = True\n"
@@ -171,8 +171,8 @@ async def test_a_small_window_forgets_what_is_long_ago() -> None:
         assert [len(request.messages) for request in found.asked] == [2, 4, 4, 4]
 
 
-@pytest.mark.parametrize("allowance", [Allowance(calls=2), Allowance(tokens=1500)])
-async def test_it_has_a_budget(allowance: Allowance) -> None:
+@pytest.mark.parametrize("allowance", [GenerationLimits(calls=2), GenerationLimits(tokens=1500)])
+async def test_it_has_a_budget(allowance: GenerationLimits) -> None:
     """A generation that has spent what it may ends, whatever repairs it had left."""
     async with bench(WRONG["broken JSON"][0], allowance=allowance) as found:
         with pytest.raises(GenerationFailed, match="used up"):

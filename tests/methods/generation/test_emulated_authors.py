@@ -14,7 +14,7 @@ from batos.codex import codex
 from batos.events import Events
 from batos.methods.generation import coder_prompt
 from batos.methods.generation.coder_reply import REPLY
-from batos.methods.generation.method_spec import Coder, Wanted
+from batos.methods.generation.method_spec import Coder, MethodSpec
 from batos.methods.generation.trial import Judged, Trial
 from ollama_emulator.speech.authoring import hostile, orders
 from ollama_emulator.speech.authoring.authors import AUTHORS, BROKEN, ENDLESS, write
@@ -51,9 +51,9 @@ def _declared() -> Iterator[tuple[str, dict[str, Any]]]:
 DECLARED: Final = {each["slot"]: (kind, each) for kind, each in _declared()}
 
 
-def wanted(selector: str, signature: str, kind: Any, intent: str, **more: Any) -> Wanted:
+def wanted(selector: str, signature: str, kind: Any, intent: str, **more: Any) -> MethodSpec:
     """A brief as a mission would make it."""
-    return Wanted(
+    return MethodSpec(
         holder="brick_prototype_obj",
         name="brick_prototype_obj",
         selector=selector,
@@ -73,7 +73,7 @@ def wanted(selector: str, signature: str, kind: Any, intent: str, **more: Any) -
     )
 
 
-def of_codex(slot: str) -> Wanted:
+def of_codex(slot: str) -> MethodSpec:
     """The brief for a facet or a protocol of the shipped codex."""
     kind, each = DECLARED[slot]
     told = {"title": each["name"], "inspiration": each["inspiration"], "owner": each["owner"]}
@@ -88,7 +88,7 @@ async def cell() -> AsyncIterator[Cell]:
     await made.aclose()
 
 
-async def tried(cell: Cell, brief: Wanted, author: str, number: int = 0) -> Judged:
+async def tried(cell: Cell, brief: MethodSpec, author: str, number: int = 0) -> Judged:
     """An author's reply to a brief, as the trial judges it."""
     shape = orders.shape_of(REPLY.format)
     assert shape is not None

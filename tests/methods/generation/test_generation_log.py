@@ -15,7 +15,7 @@ from batos.image.ids import iso
 from batos.image.writer import Writer
 from batos.inference.journal import Journal, JournalRoot, Record
 from batos.methods.generation import generation_log
-from batos.methods.generation.negative_cache import Declined
+from batos.methods.generation.negative_cache import NegativeCache
 
 LOG = "g-0123456789ABCDEFGHJKMNPQRS"
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -81,13 +81,13 @@ def _fields(one: Record) -> dict[str, Any]:
 async def test_a_failure_stands_for_its_time(journal: Journal) -> None:
     """What failed is known to the process and, from the journal, to the next, until its seconds are over."""
     now = AT
-    declined = Declined(60.0, lambda: now)
+    declined = NegativeCache(60.0, lambda: now)
     error = GenerationFailed("nothing came of it")
     assert declined.failure(LOG) is None
     declined.add(LOG, error)
     assert declined.failure(LOG) is error
     await generation_log.close(journal, generation_log.opened(journal, LOG), "failed", iso(AT), FAILED)
-    another = Declined(60.0, lambda: now)
+    another = NegativeCache(60.0, lambda: now)
     found = another.read(generation_log.opened(journal, LOG))
     assert isinstance(found, GenerationFailed)
     assert found.message == "nothing came of it"
@@ -103,14 +103,14 @@ async def test_the_guardians_faults_are_kept(journal: Journal) -> None:
     fault = {"rule": "covenant", "line": 2, "column": 4, "why": "no marker", "remedy": "end with it"}
     failed = {**FAILED, "code": "covenant_violation", "faults": [fault]}
     await generation_log.close(journal, generation_log.opened(journal, LOG), "failed", iso(AT), failed)
-    found = Declined(60.0, lambda: AT).read(generation_log.opened(journal, LOG))
+    found = NegativeCache(60.0, lambda: AT).read(generation_log.opened(journal, LOG))
     assert isinstance(found, CovenantViolation)
     assert found.faults == (fault,)
 
 
 async def test_another_log_is_no_failure(journal: Journal) -> None:
     """Another wish, coder or dialect has another log: what failed under the one says nothing of it."""
-    declined = Declined(60.0, lambda: AT)
+    declined = NegativeCache(60.0, lambda: AT)
     declined.add(LOG, GenerationFailed("nothing came of it"))
     assert declined.failure("g-another") is None
     assert declined.read(generation_log.opened(journal, "g-another")) is None

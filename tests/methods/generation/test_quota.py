@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from batos.methods.generation.quota import Allowance, Purse
+from batos.methods.generation.quota import GenerationLimits, GenerationQuota
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ class Clock:
 def test_an_hour_has_so_many() -> None:
     """As many begin within an hour as may; each makes room again an hour after it began."""
     clock = Clock()
-    purse = Purse(Allowance(hour=2), clock)
+    purse = GenerationQuota(GenerationLimits(hour=2), clock)
     for _ in range(2):
         assert purse.refusal(0) == ""
         purse.take()
@@ -36,7 +36,7 @@ def test_an_hour_has_so_many() -> None:
 
 def test_what_cost_nothing_is_given_back() -> None:
     """A coder that is away for an hour does not use up the hour that it is back in."""
-    purse = Purse(Allowance(hour=1), Clock())
+    purse = GenerationQuota(GenerationLimits(hour=1), Clock())
     purse.take()
     purse.give_back()
     assert purse.refusal(0) == ""
@@ -47,12 +47,12 @@ def test_what_cost_nothing_is_given_back() -> None:
 
 def test_a_mission_has_so_many() -> None:
     """A mission that has begun as many as it may begins no more, whatever the hour has left."""
-    purse = Purse(Allowance(mission=3), Clock())
+    purse = GenerationQuota(GenerationLimits(mission=3), Clock())
     assert purse.refusal(2) == ""
     assert "mission_generations" in purse.refusal(3)
 
 
 def test_none_may_be_allowed() -> None:
     """With 0 nothing is ever begun."""
-    assert Purse(Allowance(mission=0), Clock()).refusal(0)
-    assert Purse(Allowance(hour=0), Clock()).refusal(0)
+    assert GenerationQuota(GenerationLimits(mission=0), Clock()).refusal(0)
+    assert GenerationQuota(GenerationLimits(hour=0), Clock()).refusal(0)

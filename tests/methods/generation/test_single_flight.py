@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from batos.errors import GenerationFailed
-from batos.methods.generation.single_flight import Flight, Flights, Left
+from batos.methods.generation.single_flight import Abandoned, Flight, SingleFlight
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Work:
 
 async def test_who_comes_while_it_is_made_waits_for_it() -> None:
     """Eight who want the same begin it once, and each has what came of it; another key is work of its own."""
-    flights, work, other = Flights[str](), Work(), Work()
+    flights, work, other = SingleFlight[str](), Work(), Work()
     waiting = [asyncio.ensure_future(flights.join("guide", work)) for _ in range(8)]
     waiting.append(asyncio.ensure_future(flights.join("sage", other)))
     await asyncio.sleep(0)
@@ -48,7 +48,7 @@ async def test_who_comes_while_it_is_made_waits_for_it() -> None:
 
 async def test_it_goes_on_when_the_one_that_began_it_is_cancelled() -> None:
     """The mission that began it may end: as long as another waits, it goes on and is made once."""
-    flights, work = Flights[str](), Work()
+    flights, work = SingleFlight[str](), Work()
     first = asyncio.ensure_future(flights.join("guide", work))
     await asyncio.sleep(0)
     second = asyncio.ensure_future(flights.join("guide", work))
@@ -63,7 +63,7 @@ async def test_it_goes_on_when_the_one_that_began_it_is_cancelled() -> None:
 
 async def test_where_nobody_waits_nothing_more_is_paid() -> None:
     """The call under way is finished; the next is not begun, and who comes later begins again."""
-    flights, work = Flights[str](), Work()
+    flights, work = SingleFlight[str](), Work()
     only = asyncio.ensure_future(flights.join("guide", work))
     await asyncio.sleep(0)
     only.cancel()
@@ -80,7 +80,7 @@ async def test_where_nobody_waits_nothing_more_is_paid() -> None:
 
 async def test_who_comes_while_the_last_call_is_finished_is_waited_for() -> None:
     """One that nobody waited for goes on when somebody comes before its next call."""
-    flights, work = Flights[str](), Work()
+    flights, work = SingleFlight[str](), Work()
     only = asyncio.ensure_future(flights.join("guide", work))
     await asyncio.sleep(0)
     only.cancel()
@@ -94,7 +94,7 @@ async def test_who_comes_while_the_last_call_is_finished_is_waited_for() -> None
 
 async def test_who_comes_when_it_has_stopped_begins_again() -> None:
     """One that stopped for want of anyone raises nothing to who joined it that moment: it is begun again."""
-    flights = Flights[str]()
+    flights = SingleFlight[str]()
     begun: list[int] = []
     gate = asyncio.Event()
 
@@ -102,7 +102,7 @@ async def test_who_comes_when_it_has_stopped_begins_again() -> None:
         begun.append(1)
         if len(begun) == 1:
             await gate.wait()
-            raise Left
+            raise Abandoned
         return "made"
 
     waiting = asyncio.ensure_future(flights.join("guide", stops))
@@ -114,7 +114,7 @@ async def test_who_comes_when_it_has_stopped_begins_again() -> None:
 
 async def test_what_it_fails_with_is_told_to_each() -> None:
     """All who wait hear why it failed; the next who comes begins anew."""
-    flights = Flights[str]()
+    flights = SingleFlight[str]()
 
     async def fails(flight: Flight[str]) -> str:
         await asyncio.sleep(0)
@@ -127,7 +127,7 @@ async def test_what_it_fails_with_is_told_to_each() -> None:
 
 async def test_wishes_of_all_who_wait_are_known() -> None:
     """What any of those who wait wants of it can be seen before it ends, whoever began it."""
-    flights, seen = Flights[str](), set[str]()
+    flights, seen = SingleFlight[str](), set[str]()
     gate = asyncio.Event()
 
     async def looks(flight: Flight[str]) -> str:
@@ -145,7 +145,7 @@ async def test_wishes_of_all_who_wait_are_known() -> None:
 @pytest.mark.parametrize("many", [0, 1, 5])
 async def test_closing_ends_what_is_under_way(many: int) -> None:
     """At the end of a process nothing goes on; who waits is cancelled, and each ends before closing returns."""
-    flights: Flights[str] = Flights()
+    flights: SingleFlight[str] = SingleFlight()
     ended: list[str] = []
 
     def waits(name: str) -> Callable[[Flight[str]], Awaitable[str]]:

@@ -21,8 +21,8 @@ from batos.inference.journal import Journal, JournalRoot
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.generation import generation_log
 from batos.methods.generation.attempt import Workshop
-from batos.methods.generation.method_spec import Coder, Wanted
-from batos.methods.generation.quota import Allowance
+from batos.methods.generation.method_spec import Coder, MethodSpec
+from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.rehearsal import LIMITS
 from batos.testing import ScriptedBridge, written
 
@@ -37,7 +37,7 @@ CHECKS: Sequence[Mapping[str, Any]] = (
 )
 RIGHT = written(GOOD, CHECKS)
 
-WISH = Wanted(
+WISH = MethodSpec(
     holder="oid:0x2a",
     name="brick_prototype_obj",
     selector="add_up_",
@@ -69,7 +69,7 @@ class Bench:
         """The keys of each event of that name, in order."""
         return [keys for name, keys in self.told if name == event]
 
-    async def make(self, wanted: Wanted = WISH, *, hold: Callable[[], None] = lambda: None) -> Candidate:
+    async def make(self, wanted: MethodSpec = WISH, *, hold: Callable[[], None] = lambda: None) -> Candidate:
         """One generation, of the round that is open."""
         opened = generation_log.opened(self.workshop.journal, wanted.log("dialect"))
         session = self.workshop.session(wanted, opened, hold)
@@ -94,7 +94,7 @@ class Coding:
 
 
 @asynccontextmanager
-async def bench(*said: str | BatosError, allowance: Allowance | None = None) -> AsyncIterator[Bench]:
+async def bench(*said: str | BatosError, allowance: GenerationLimits | None = None) -> AsyncIterator[Bench]:
     """A workshop whose coder says these."""
     db, thread = DB(None), CommitThread()
     writer: Writer[JournalRoot] = Writer(db, thread, lambda error: error)
@@ -108,7 +108,7 @@ async def bench(*said: str | BatosError, allowance: Allowance | None = None) -> 
         cell=cell,
         events=Events(lambda name, keys: told.append((name, keys))),
         clock=lambda: START,
-        allowance=allowance or Allowance(),
+        allowance=allowance or GenerationLimits(),
         dialect=dialect.text(),
     )
     try:
@@ -120,6 +120,6 @@ async def bench(*said: str | BatosError, allowance: Allowance | None = None) -> 
         db.close()
 
 
-def wish(**changes: Any) -> Wanted:
+def wish(**changes: Any) -> MethodSpec:
     """`WISH` with changes."""
     return replace(WISH, **changes)

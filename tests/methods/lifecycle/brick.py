@@ -19,7 +19,7 @@ from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.roots import named_objects
 from batos.methods.lifecycle.control_group import Rules
-from batos.methods.lifecycle.lifecycle import Lives
+from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.uvm import UVM
@@ -32,7 +32,7 @@ class Receiver:
     """The one object, its slots, and what was told of them."""
 
     image: LivingImage
-    lives: Lives
+    lives: MethodLifecycle
     told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     asked: int = 0
 
@@ -100,7 +100,7 @@ async def receiver(**rules: int) -> AsyncIterator[Receiver]:
     """The object in an image in memory."""
     events = Events(log=False)
     async with living(None) as image:
-        made = Receiver(image, Lives(image, events, utc_now, Rules(**rules), unfit))
+        made = Receiver(image, MethodLifecycle(image, events, utc_now, Rules(**rules), unfit))
         events.subscribe(lambda event, keys: made.told.append((event, dict(keys))))
         await image.writer.apply(lambda root: named_objects(root).update({NAME: UvmObject({"name": "BRICK"})}))
         yield made

@@ -145,7 +145,7 @@ def test_who_has_no_answer_has_no_vote() -> None:
 
 def test_nobody_votes() -> None:
     """Without an answer there is no group and no majority."""
-    assert voting.tally(parts("", ""), QUESTION, 2) == voting.Tally((), 2, 2)
+    assert voting.tally(parts("", ""), QUESTION, 2) == voting.VoteCount((), 2, 2)
     assert voting.tally((), QUESTION, 0).majority is None
 
 

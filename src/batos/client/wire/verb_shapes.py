@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from batos.brief import ARGUMENTS_LIMIT, Policy
+from batos.brief import ARGUMENTS_LIMIT, MissionPolicy
 
 #: Longest piece of an attachment, in bytes before base64.
 PIECE_BYTES: Final = 512 * 1024
@@ -120,7 +120,7 @@ class SendArgs(StrictModel):
     arguments: list[JsonValue] = Field(
         default_factory=list, max_length=ARGUMENTS_LIMIT, description="What it is given, any JSON."
     )
-    policy: Policy | None = Field(default=None, description="As a brief's: what is to become of intents.")
+    policy: MissionPolicy | None = Field(default=None, description="As a brief's: what is to become of intents.")
     user: _Name | None = Field(default=None, description="Who sends it; absent: the server's own user.")
     idempotency_key: _Name | None = Field(default=None, description="A second one with it is the first one's mission.")
     follow: bool = Field(default=False, description="Tell its events, then its end; else the result comes at once.")

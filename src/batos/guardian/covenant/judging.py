@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from batos.guardian.covenant.statements import Statements
+from batos.guardian.covenant.statements import StatementFlow
 from batos.guardian.forms import Forms
 from batos.guardian.policy import GuardianPolicy
 from batos.guardian.tidying import marking
@@ -42,7 +42,7 @@ def covenant_of(
 def _followed(
     method: ast.FunctionDef | ast.AsyncFunctionDef, forms: Forms, policy: GuardianPolicy
 ) -> tuple[set[SourceFault], frozenset[str]]:
-    covenant = Statements(policy, forms)
+    covenant = StatementFlow(policy, forms)
     covenant.method(method)
     return covenant.faults, frozenset(covenant.mutates)
 

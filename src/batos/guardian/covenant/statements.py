@@ -50,7 +50,7 @@ def _is_still(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass | ast.Break | ast.Continue)
 
 
-class Statements(Paths):
+class StatementFlow(Paths):
     """Statements; each says whether what follows it can be reached."""
 
     def run(self, body: Sequence[ast.stmt]) -> bool:
@@ -281,22 +281,22 @@ class Statements(Paths):
 
 #: Each is called with nodes of its own type.
 _FOLLOW: Final[dict[type[ast.AST], Callable[[Any, Any], bool]]] = {
-    ast.Expr: Statements._expression,
-    ast.Assign: Statements._assign,
-    ast.AnnAssign: Statements._annotated,
-    ast.AugAssign: Statements._augmented,
-    ast.Delete: Statements._delete,
-    ast.Return: Statements._return,
-    ast.Raise: Statements._raise,
-    ast.Assert: Statements._assert,
-    ast.FunctionDef: Statements._function,
-    ast.AsyncFunctionDef: Statements._function,
-    ast.If: Statements._if,
-    ast.Match: Statements._match,
-    ast.While: Statements._while,
-    ast.For: Statements._for,
-    ast.AsyncFor: Statements._for,
-    ast.Break: Statements._break,
-    ast.Continue: Statements._continue,
-    ast.Try: Statements._try,
+    ast.Expr: StatementFlow._expression,
+    ast.Assign: StatementFlow._assign,
+    ast.AnnAssign: StatementFlow._annotated,
+    ast.AugAssign: StatementFlow._augmented,
+    ast.Delete: StatementFlow._delete,
+    ast.Return: StatementFlow._return,
+    ast.Raise: StatementFlow._raise,
+    ast.Assert: StatementFlow._assert,
+    ast.FunctionDef: StatementFlow._function,
+    ast.AsyncFunctionDef: StatementFlow._function,
+    ast.If: StatementFlow._if,
+    ast.Match: StatementFlow._match,
+    ast.While: StatementFlow._while,
+    ast.For: StatementFlow._for,
+    ast.AsyncFor: StatementFlow._for,
+    ast.Break: StatementFlow._break,
+    ast.Continue: StatementFlow._continue,
+    ast.Try: StatementFlow._try,
 }

@@ -127,12 +127,12 @@ def _public(tree: ast.Module, beside: dict[str, ast.stmt], receiver: str) -> Non
             continue
         made = beside.pop(name)
         sent = isinstance(made, Def) and _receives(made, receiver)
-        _Renamed(name, fresh, receiver if sent else "").visit(tree)
+        _RenamedImports(name, fresh, receiver if sent else "").visit(tree)
         beside[fresh] = made
         said.add(fresh)
 
 
-class _Renamed(ast.NodeTransformer):
+class _RenamedImports(ast.NodeTransformer):
     def __init__(self, name: str, fresh: str, receiver: str) -> None:
         self._name = name
         self._fresh = fresh

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batos.errors import ObjectError
-from batos.methods.execution.invocation import Errand, Thought
+from batos.methods.execution.invocation import Invocation, Thought
 from batos.methods.execution.resolution import Chosen
 from batos.methods.execution.usage import of_intent
 from batos.minds import prompt
@@ -14,7 +14,7 @@ from batos.objects.method import Intent
 from batos.objects.prototype import label
 
 
-async def interpret(errand: Errand, choice: Chosen) -> Thought:
+async def interpret(errand: Invocation, choice: Chosen) -> Thought:
     """The persona's thought on the one text that the message has; nothing of it is streamed."""
     intent, args = choice.intent, (*errand.args, *errand.kwargs.values())
     if intent is None or len(args) != 1 or not isinstance(args[0], str) or not args[0].strip():
@@ -22,7 +22,7 @@ async def interpret(errand: Errand, choice: Chosen) -> Thought:
     return await of_intent(errand, choice, _thought(errand, intent, args[0]))
 
 
-async def _thought(errand: Errand, intent: Intent, text: str) -> Thought:
+async def _thought(errand: Invocation, intent: Intent, text: str) -> Thought:
     running, path = errand.running, sample_paths.call(errand.path, 0)
     if intent.kind == "protocol":
         question = Question(path, prompt.protocol_task(running.voice, intent.name, intent.text, text))

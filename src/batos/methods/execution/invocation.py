@@ -10,7 +10,7 @@ from batos.errors import MethodFailed
 from batos.gate.citing import Quoted
 from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
-from batos.methods.execution.write_buffer import Sheet
+from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import Interprets, Running
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject
@@ -25,7 +25,7 @@ LONGEST_LINE: Final = 2_000
 
 
 @dataclass(slots=True)
-class Tally:
+class InvocationLimits:
     """What the runs of one errand have used together of what is bounded."""
 
     sends: int = 0
@@ -44,7 +44,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Invocation:
     """A message to a method with all that it is worked on with.
 
     `path` is its place in sample paths, `trust` how far the message is to be trusted, `below` the sheet of the method
@@ -65,12 +65,12 @@ class Errand:
     trust: str
     intent: Intent | None = None
     kwargs: Mapping[str, Data] = field(default_factory=dict)
-    below: Sheet | None = None
-    mind: Sheet | None = None
+    below: WriteBuffer | None = None
+    mind: WriteBuffer | None = None
     depth: int = 1
     #: Which of its mind's sub-queries it is, from 1; 0: none.
     number: int = 0
-    tally: Tally = field(default_factory=Tally)
+    tally: InvocationLimits = field(default_factory=InvocationLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class InvocationResult:
     """What came of an errand: data (objects in it are objects), what was thought on the way, and its trust."""
 
     value: Data

@@ -23,18 +23,18 @@ from batos.errors import (
 from batos.image import whose
 from batos.image.records import least_trusted
 from batos.methods.execution import interpretation, name_rules, primitives
-from batos.methods.execution.invocation import DEEPEST, Errand, Ran, Thought
+from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationResult, Thought
 from batos.methods.execution.plain_data import Data, data_of
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.resolution import chosen
-from batos.methods.execution.write_buffer import Kept, Sheet
+from batos.methods.execution.write_buffer import BufferedSlot, WriteBuffer
 from batos.minds import provenance
 from batos.minds.calls import sample_paths
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import Found, UvmObject, label
 
 #: Runs an errand to its end.
-Runner: TypeAlias = Callable[[Errand], Awaitable[Ran]]
+Runner: TypeAlias = Callable[[Invocation], Awaitable[InvocationResult]]
 
 _WRAPPED: Final = re.compile(r"^(?:\w+ raised RuntimeError: )+|(?: \(line \d+\))+$")
 _RECALLS: Final = ("traits.recall", "catalog.search")
@@ -50,7 +50,7 @@ class _Given(NamedTuple):
 class MethodHost:
     """Answers one run. What the method may catch is answered as `raised`; what ends the run is raised, and stays."""
 
-    def __init__(self, errand: Errand, sheet: Sheet, view: View, run: Runner) -> None:
+    def __init__(self, errand: Invocation, sheet: WriteBuffer, view: View, run: Runner) -> None:
         self._errand = errand
         self._sheet = sheet
         self._view = view
@@ -159,7 +159,9 @@ class MethodHost:
             return Sent()
         raise ObjectError(f"{selector!r} of {label(target)} is the kernel's own ({primitive.name}): no method sends it")
 
-    async def _behave(self, target: UvmObject, selector: str, kept: Kept, given: _Given, pending: Writes) -> Sent:
+    async def _behave(
+        self, target: UvmObject, selector: str, kept: BufferedSlot, given: _Given, pending: Writes
+    ) -> Sent:
         """A message to a method, or to an intent: that becomes a method, or is interpreted."""
         errand = self._errand
         if errand.depth >= DEEPEST:

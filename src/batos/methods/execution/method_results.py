@@ -8,7 +8,7 @@ from typing import Any, Final
 from batos.errors import MethodFailed
 from batos.gate.citing import Quoted, stands
 from batos.memory.evidence import Evidence
-from batos.methods.execution.invocation import Errand, Ran, Thought
+from batos.methods.execution.invocation import Invocation, InvocationResult, Thought
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.write_buffer import pointed
 from batos.minds.calls.decisions import QUOTE
@@ -25,7 +25,7 @@ _GIST: Final = 80
 _KEYS: Final = frozenset({"answer", "known", "citations"})
 
 
-def part(running: Running, ran: Ran, asked: SubQuery, evidence: Evidence) -> PartResult:
+def part(running: Running, ran: InvocationResult, asked: SubQuery, evidence: Evidence) -> PartResult:
     """A facet's answer: the text that its method returned, or {answer, known, citations}.
 
     Citations that the model gave it on the way are kept beside the answer; those that do not stand are dropped.
@@ -55,7 +55,7 @@ def part(running: Running, ran: Ran, asked: SubQuery, evidence: Evidence) -> Par
     )
 
 
-def taken(errand: Errand, ran: Ran) -> None:
+def taken(errand: Invocation, ran: InvocationResult) -> None:
     """MethodFailed: a mind can take nothing from a slot of that kind that is answered so."""
     if errand.selector.endswith("_facet_"):
         given = _fields(ran.value, errand.selector)
@@ -98,7 +98,7 @@ def text(value: Data, selector: str) -> str:
     return value
 
 
-def plain(ran: Ran) -> Any:
+def plain(ran: InvocationResult) -> Any:
     """What a method returned, as JSON can hold it: objects by reference."""
     return pointed(ran.value)
 

@@ -11,11 +11,11 @@ from batos.cell.cell import MethodCall
 from batos.cell.program import Program
 from batos.errors import CellMissing, MethodFailed
 from batos.methods.execution.compilation import program_of
-from batos.methods.execution.invocation import Errand, Ran
+from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.method_host import MethodHost
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.usage import of_method
-from batos.methods.execution.write_buffer import Sheet
+from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import Runs
 from batos.objects.prototype import label
 
@@ -24,14 +24,14 @@ MOST_RUNS: Final = 12
 
 
 #: Raises MethodFailed where whoever sent the message can take nothing from what came of it.
-Takes: TypeAlias = Callable[[Errand, Ran], None]
+Takes: TypeAlias = Callable[[Invocation, InvocationResult], None]
 
 
-def anything(errand: Errand, ran: Ran) -> None:
+def anything(errand: Invocation, ran: InvocationResult) -> None:
     """A method and `batos send` take whatever a method gives."""
 
 
-async def run(errand: Errand, takes: Takes = anything) -> Ran:
+async def run(errand: Invocation, takes: Takes = anything) -> InvocationResult:
     """Run a method to its end; what it wrote is in the image, or on the sheet below, when this returns, and only then.
 
     What `takes` refuses is its failure like any other. MethodFailed, CovenantViolation, CellKilled: it failed, and
@@ -46,15 +46,15 @@ async def run(errand: Errand, takes: Takes = anything) -> Ran:
     return await of_method(errand, _run(errand, cell, takes))
 
 
-async def _run(errand: Errand, cell: Runs, takes: Takes) -> Ran:
+async def _run(errand: Invocation, cell: Runs, takes: Takes) -> InvocationResult:
     assert errand.method is not None
     return await settled(errand, cell, await program_of(errand.method), takes)
 
 
-async def settled(errand: Errand, cell: Runs, program: Program, takes: Takes = anything) -> Ran:
+async def settled(errand: Invocation, cell: Runs, program: Program, takes: Takes = anything) -> InvocationResult:
     """What the first run gives that rests on what is there when it ends; its changes are laid down with that."""
     for _ in range(MOST_RUNS):
-        sheet = Sheet(errand.below or errand.mind, errand.running.brief.user)
+        sheet = WriteBuffer(errand.below or errand.mind, errand.running.brief.user)
         ran = await _once(errand, cell, program, sheet)
         moved = sheet.moved()
         if moved is None:
@@ -71,21 +71,21 @@ async def settled(errand: Errand, cell: Runs, program: Program, takes: Takes = a
     )
 
 
-async def _once(errand: Errand, cell: Runs, program: Program, sheet: Sheet) -> Ran:
+async def _once(errand: Invocation, cell: Runs, program: Program, sheet: WriteBuffer) -> InvocationResult:
     view = View(sheet, errand.receiver, program.view)
     host = MethodHost(errand, sheet, view, run)
     call = MethodCall(view.shown(), [*errand.args], dict(errand.kwargs), _seed(errand), _now(errand))
     outcome = await cell.run(program, call, host)
     host.take(outcome.writes)
     result = view.table.meant(outcome.result, f"the result of {errand.selector!r}")
-    return Ran(result, tuple(host.thoughts), host.trust, outcome.seconds)
+    return InvocationResult(result, tuple(host.thoughts), host.trust, outcome.seconds)
 
 
-def _seed(errand: Errand) -> str:
+def _seed(errand: Invocation) -> str:
     """Chance is the same in every attempt and retry, and differs by place and by when the question was asked."""
     return hashlib.sha256(f"{errand.running.scene.asked_at} {errand.path}".encode()).hexdigest()
 
 
-def _now(errand: Errand) -> datetime:
+def _now(errand: Invocation) -> datetime:
     """Time stands still at the moment when the question was asked."""
     return datetime.fromisoformat(errand.running.scene.asked_at)

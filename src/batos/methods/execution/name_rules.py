@@ -9,7 +9,7 @@ from typing import Final
 from batos.errors import MethodFailed
 from batos.image.protection import protected
 from batos.methods.execution.plain_data import is_record
-from batos.methods.execution.write_buffer import Sheet
+from batos.methods.execution.write_buffer import WriteBuffer
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, is_reserved, label
 
@@ -40,7 +40,7 @@ def check_read(slot: object) -> str:
     return name
 
 
-def check_write(sheet: Sheet, receiver: UvmObject, slot: object) -> str:
+def check_write(sheet: WriteBuffer, receiver: UvmObject, slot: object) -> str:
     """A slot of the receiver that its method may write or delete; MethodFailed for any other.
 
     Never a protected name, never one that holds behaviour (its own or a parent's), never what the codex declares of

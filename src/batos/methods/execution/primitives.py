@@ -14,7 +14,7 @@ from batos.gate.citing import stands
 from batos.image.intents import is_spoken
 from batos.inference.decisions.schema import Decision
 from batos.memory.evidence import Evidence
-from batos.methods.execution.invocation import LONGEST_LINE, MOST_LINES, Errand, Thought
+from batos.methods.execution.invocation import LONGEST_LINE, MOST_LINES, Invocation, Thought
 from batos.minds import context_building, prompt
 from batos.minds.calls import decisions, sample_paths
 from batos.minds.calls.questions import Question, infer
@@ -39,7 +39,7 @@ OPTIONS: Final[Mapping[str, tuple[float, float]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelQuestion:
     """A question of a method's to the model: `infer_(prompt, system=None, **options)`."""
 
     prompt: str
@@ -47,7 +47,7 @@ class Asked:
     options: Mapping[str, int | float]
 
 
-def asked(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Asked:
+def asked(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuestion:
     """The question in the arguments of an `infer_`; ObjectError names what is wrong with them."""
     given = _bound(_infer, "infer_", args, kwargs)
     text, system, options = given["prompt"], given.get("system"), given.get("options", {})
@@ -58,7 +58,9 @@ def asked(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Asked:
             raise ObjectError(f"`infer_` takes a {name} of at most {LONGEST_PROMPT:,} characters, not {len(value):,}")
     if not text.strip():
         raise ObjectError("`infer_` was asked nothing: its prompt is empty")
-    return Asked(text, system, {name: _option(name, value) for name, value in options.items() if value is not None})
+    return ModelQuestion(
+        text, system, {name: _option(name, value) for name, value in options.items() if value is not None}
+    )
 
 
 def _infer(prompt: Any, system: Any = None, **options: Any) -> None:
@@ -93,7 +95,7 @@ def _kind(value: Any) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
-async def think(errand: Errand, target: UvmObject, number: int, question: Asked) -> Thought:
+async def think(errand: Invocation, target: UvmObject, number: int, question: ModelQuestion) -> Thought:
     """The model's answer, beside the mission's evidence; `number` counts the calls of this run from 0.
 
     Who thinks is `target`, to whom the method sent `infer_`, if it is a persona; else who thinks for the mission.
@@ -117,7 +119,7 @@ def voice_of(running: Running, receiver: UvmObject) -> Running:
     return context_building.as_persona(running, receiver)
 
 
-def _decision(errand: Errand, running: Running) -> tuple[Decision[Any], bool]:
+def _decision(errand: Invocation, running: Running) -> tuple[Decision[Any], bool]:
     """What a method's question is answered in, and whether that has a gist: a part's votes; a protocol's is longer."""
     if errand.selector.endswith("_protocol_"):
         return decisions.CHANGED, False
@@ -125,7 +127,7 @@ def _decision(errand: Errand, running: Running) -> tuple[Decision[Any], bool]:
     return decisions.part(bool(errand.evidence.passages), votes=votes), votes
 
 
-def _task(running: Running, intent: Intent | None, question: Asked) -> str:
+def _task(running: Running, intent: Intent | None, question: ModelQuestion) -> str:
     """A method that does not say as whom it asks, asks as what it was made for: as its intent would be interpreted.
 
     A tool has no voice: its question stands for itself.
@@ -139,7 +141,7 @@ def _task(running: Running, intent: Intent | None, question: Asked) -> str:
     return prompt.facet_task(running.voice, described, question.prompt)
 
 
-async def recall(errand: Errand, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
+async def recall(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
     """What is remembered for a query, within so many bytes; ObjectError: the arguments are wrong."""
     given = _bound(_recall, "recall_", args, kwargs)
     query, room = given["query"], given.get("room", ROOM)
@@ -162,7 +164,7 @@ def remembered(found: Evidence) -> list[str]:
     return [*passages, *older, *turns]
 
 
-def log(errand: Errand, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def log(errand: Invocation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """A line of the log, as data; what is too long is cut, and of too many the rest is left out."""
     errand.tally.lines += 1
     if errand.tally.lines > MOST_LINES:

@@ -10,12 +10,12 @@ from batos.errors import MethodFailed
 from batos.image.records import least_trusted
 from batos.methods.execution.name_rules import check_write
 from batos.methods.execution.plain_data import Data, Room, data_of, fits, replaced
-from batos.methods.execution.write_buffer import GONE, Sheet, Written
+from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, label
 
 
-class Table:
+class ObjectTable:
     """The objects that a run knows by number; a number that it was not given means nothing."""
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class Table:
 class View:
     """The slots that a method names, as they are when it begins and after each message that may have changed them."""
 
-    def __init__(self, sheet: Sheet, receiver: UvmObject, slots: Iterable[str]) -> None:
+    def __init__(self, sheet: WriteBuffer, receiver: UvmObject, slots: Iterable[str]) -> None:
         self._sheet = sheet
         self._receiver = receiver
         self._slots = tuple(sorted(slots))
-        self.table = Table()
+        self.table = ObjectTable()
         #: The least of what it shows.
         self.trust = "model"
 
@@ -77,8 +77,8 @@ class View:
             if slot not in self._slots:
                 raise MethodFailed(f"the method wrote {slot!r}, which its audit does not list")
         room = Room()
-        changes = {slot: Written(self._taken(slot, value, room), trust) for slot, value in writes.values.items()}
-        gone = {slot: Written(GONE, trust) for slot in writes.deleted if self._owned(slot)}
+        changes = {slot: BufferedWrite(self._taken(slot, value, room), trust) for slot, value in writes.values.items()}
+        gone = {slot: BufferedWrite(DELETED, trust) for slot in writes.deleted if self._owned(slot)}
         self._sheet.write(self._receiver, changes | gone)
 
     def _taken(self, slot: str, value: Value, room: Room) -> Data:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
-from batos.methods.execution.invocation import Errand
+from batos.methods.execution.invocation import Invocation
 from batos.methods.execution.resolution import Chosen
 from batos.minds.context import Use
 from batos.objects.prototype import UvmObject, label, reference
@@ -24,7 +24,7 @@ CONTROL: Final = "interpreted intent, as the control of its method"
 CELLLESS: Final = "interpreted intent, because the cell is missing"
 
 
-async def of_method(errand: Errand, work: Awaitable[T]) -> T:
+async def of_method(errand: Invocation, work: Awaitable[T]) -> T:
     """Run a method and tell of it: which revision, of which source."""
     method, running = errand.method, errand.running
     assert method is not None
@@ -37,10 +37,10 @@ async def of_method(errand: Errand, work: Awaitable[T]) -> T:
         "path": errand.path,
     }
     running.methods.append(told)
-    return await _Use(errand).during(work, method.revision, control=False)
+    return await _SlotUse(errand).during(work, method.revision, control=False)
 
 
-async def of_intent(errand: Errand, choice: Chosen, work: Awaitable[T], how: str = "") -> T:
+async def of_intent(errand: Invocation, choice: Chosen, work: Awaitable[T], how: str = "") -> T:
     """Interpret an intent and tell of it: which commit wrote it, and why it was interpreted."""
     running, intent = errand.running, choice.intent
     told = _told(errand.holder, errand.selector)
@@ -51,17 +51,17 @@ async def of_intent(errand: Errand, choice: Chosen, work: Awaitable[T], how: str
     running.methods.append(told)
     if how == CELLLESS or not (choice.control or (intent is not None and intent.may_learn)):
         return await work
-    return await _Use(errand).during(work, choice.revision, control=choice.control)
+    return await _SlotUse(errand).during(work, choice.revision, control=choice.control)
 
 
 def _told(holder: UvmObject, selector: str) -> dict[str, str]:
     return {"selector": selector, "holder": label(holder), "oid": reference(holder)}
 
 
-class _Use:
+class _SlotUse:
     """Measures one use of a slot while it lasts: judged by what it spends, never by what it waits for or repeats."""
 
-    def __init__(self, errand: Errand) -> None:
+    def __init__(self, errand: Invocation) -> None:
         self._running = errand.running
         self._slot = reference(errand.holder), errand.selector
         self._path = errand.path

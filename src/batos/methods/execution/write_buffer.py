@@ -26,10 +26,10 @@ class _Gone:
     """Stands for a slot that was deleted."""
 
 
-GONE: Final = _Gone()
+DELETED: Final = _Gone()
 
 
-class Kept(NamedTuple):
+class BufferedSlot(NamedTuple):
     """A slot as a sheet has it: who holds it, its value (a live one of the image's, or data), how far it is trusted."""
 
     holder: UvmObject
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
     trust: str
 
 
-class Written(NamedTuple):
+class BufferedWrite(NamedTuple):
     """A change of a slot: its new data, or GONE, and how far that is to be trusted."""
 
     value: Data
@@ -52,19 +52,19 @@ class _Seen:
     there: bool
 
 
-class Sheet:
+class WriteBuffer:
     """Changes over another sheet, or over the image. Every method of it returns without an await."""
 
-    def __init__(self, below: Sheet | None = None, user: str = "") -> None:
+    def __init__(self, below: WriteBuffer | None = None, user: str = "") -> None:
         """Lay a sheet over another, or over the image as this user sees it ("": as it stands)."""
         self._below = below
         self._user: str = user or (below._user if below is not None else "")
-        self._written: dict[UvmObject, dict[str, Written]] = {}
+        self._written: dict[UvmObject, dict[str, BufferedWrite]] = {}
         self._seen: dict[tuple[UvmObject, str], _Seen] = {}
 
     # -- reading
 
-    def find(self, receiver: UvmObject, slot: str) -> Kept | None:
+    def find(self, receiver: UvmObject, slot: str) -> BufferedSlot | None:
         """What answers to that name, its own changes first; nothing is noted of it."""
         sheets = tuple(self._down())
         for holder in delegation(receiver):
@@ -73,7 +73,7 @@ class Sheet:
                 return held
         return None
 
-    def read(self, receiver: UvmObject, slot: str, room: Room | None = None) -> Kept | None:
+    def read(self, receiver: UvmObject, slot: str, room: Room | None = None) -> BufferedSlot | None:
         """The slot as data, and noted: a run that ends is told whether it is still so. MethodFailed: it is no data."""
         held = self.find(receiver, slot)
         data = None if held is None else data_of(held.value, f"the slot {slot!r} of {label(receiver)}", room)
@@ -85,15 +85,15 @@ class Sheet:
         """Whether what answers is this sheet's own change."""
         return any(slot in self._written.get(holder, {}) for holder in delegation(receiver))
 
-    def _down(self) -> Iterator[Sheet]:
-        sheet: Sheet | None = self
+    def _down(self) -> Iterator[WriteBuffer]:
+        sheet: WriteBuffer | None = self
         while sheet is not None:
             yield sheet
             sheet = sheet._below
 
     # -- changing
 
-    def write(self, receiver: UvmObject, changes: Mapping[str, Written]) -> None:
+    def write(self, receiver: UvmObject, changes: Mapping[str, BufferedWrite]) -> None:
         """Change slots of an object on this sheet."""
         if changes:
             self._written.setdefault(receiver, {}).update(changes)
@@ -102,7 +102,7 @@ class Sheet:
         """What its changes rest on and is not so any more, in words; None: all is as it was read, or it has none."""
         if not self._written:
             return None
-        below = Sheet(user=self._user) if self._below is None else self._below
+        below = WriteBuffer(user=self._user) if self._below is None else self._below
         for (receiver, slot), seen in self._seen.items():
             held = below.find(receiver, slot)
             there = held is not None
@@ -129,15 +129,15 @@ class Sheet:
         return []
 
 
-def _of(holder: UvmObject, slot: str, sheets: Sequence[Sheet], user: str) -> Kept | None:
+def _of(holder: UvmObject, slot: str, sheets: Sequence[WriteBuffer], user: str) -> BufferedSlot | None:
     """The slot as this one object has it."""
     for sheet in sheets:
         written = sheet._written.get(holder, {}).get(slot)
         if written is not None:
-            return None if written.value is GONE else Kept(holder, written.value, written.trust)
+            return None if written.value is DELETED else BufferedSlot(holder, written.value, written.trust)
     slots = own_slots(holder)
     value = whose.seen(slots, slot, user)
-    return None if value is whose.ABSENT else Kept(holder, value, trust_of(slots, slot))
+    return None if value is whose.ABSENT else BufferedSlot(holder, value, trust_of(slots, slot))
 
 
 def trust_of(slots: Mapping[str, Any], slot: str) -> str:
@@ -147,26 +147,26 @@ def trust_of(slots: Mapping[str, Any], slot: str) -> str:
     return least_trusted("model", *(each for each in classes if each in TRUST))
 
 
-def _applied(receiver: UvmObject, changes: Mapping[str, Written], user: str) -> list[dict[str, Any]]:
+def _applied(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str) -> list[dict[str, Any]]:
     """Change the object itself; the slots that are other than before, with what they were."""
     slots, changed = own_slots(receiver), []
     trusts = dict(slots.get(SLOT_TRUST) or {})
     for slot, written in changes.items():
         before = whose.seen(slots, slot, user)
         had = before is not whose.ABSENT
-        if (not had and written.value is GONE) or (had and matches(before, written.value)):
+        if (not had and written.value is DELETED) or (had and matches(before, written.value)):
             continue
         former = data_of(before, f"the slot {slot!r}") if had else None
         users = whose.taken_over(slots, slot, user)
         if users:
             setattr(receiver, whose.SLOT_USERS, users)
-        if written.value is not GONE:
+        if written.value is not DELETED:
             setattr(receiver, slot, written.value)
         elif slot in slots:
             delattr(receiver, slot)
         changed.append({"oid": reference(receiver), "slot": slot, "had": had, "former": pointed(former)})
         trusts.pop(slot, None)
-        if written.value is not GONE and written.trust not in _USUAL:
+        if written.value is not DELETED and written.trust not in _USUAL:
             trusts[slot] = written.trust
     if changed and trusts != (slots.get(SLOT_TRUST) or {}):
         setattr(receiver, SLOT_TRUST, trusts)

@@ -19,9 +19,9 @@ from batos.methods.generation import coder_prompt, prototypes
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.dialogue import Dialogue
 from batos.methods.generation.generation_log import Round
-from batos.methods.generation.method_spec import Wanted
-from batos.methods.generation.prototypes import Whole, WholeTrial
-from batos.methods.generation.quota import Allowance
+from batos.methods.generation.method_spec import MethodSpec
+from batos.methods.generation.prototypes import PrototypeTrial, WholeTrial
+from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.trial import Judged, Trial
 
 
@@ -45,7 +45,7 @@ class Workshop:
     cell: Cell
     events: Events
     clock: Callable[[], datetime]
-    allowance: Allowance
+    allowance: GenerationLimits
     #: What a method may be written in, as a coder is told (guardian/dialect).
     dialect: str
 
@@ -55,7 +55,7 @@ class Workshop:
         return hashlib.sha256(self.dialect.encode()).hexdigest()
 
     def session(
-        self, wanted: Wanted, opened: Round, hold: Callable[[], None], turns: CallOrder | None = None
+        self, wanted: MethodSpec, opened: Round, hold: Callable[[], None], turns: CallOrder | None = None
     ) -> Session:
         """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal."""
         return Session(
@@ -72,7 +72,7 @@ class Workshop:
             turns=turns or CallOrder(),
         )
 
-    async def make(self, wanted: Wanted, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:
+    async def make(self, wanted: MethodSpec, opened: Round, session: Session, about: Mapping[str, Any]) -> Candidate:
         """A candidate by dialogue; `about` is what else its provenance says. As `Dialogue.run`."""
         parts = prototypes.parts_of(wanted)
         if not parts:
@@ -85,7 +85,7 @@ class Workshop:
         first = prototypes.messages(wanted, parts, self.dialect, tries.decision.guide)
         dialogue = Dialogue(wanted, session, tries, self.events, opened.path, opened.begun or first, tries.decision)
         tried = await dialogue.run()
-        assert isinstance(tried, Whole)
+        assert isinstance(tried, PrototypeTrial)
         made = self._provenance(dialogue, opened, about)
         found = [
             await self.candidate(trial.wanted, trial, judged, made)
@@ -107,11 +107,13 @@ class Workshop:
             **about,
         }
 
-    def trial(self, wanted: Wanted) -> Trial:
+    def trial(self, wanted: MethodSpec) -> Trial:
         """The trial of what was written for it."""
         return Trial(wanted, self.cell, self.events)
 
-    async def candidate(self, wanted: Wanted, trial: Trial, judged: Judged, provenance: Mapping[str, Any]) -> Candidate:
+    async def candidate(
+        self, wanted: MethodSpec, trial: Trial, judged: Judged, provenance: Mapping[str, Any]
+    ) -> Candidate:
         """What passed its trial, with what its checks are worth."""
         assert judged.verdict is not None
         mutants = await trial.worth(judged)

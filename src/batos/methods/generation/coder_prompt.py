@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.method_spec import MethodSpec
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import IntentKind
 
@@ -48,7 +48,7 @@ CHECKS: Final = (
 )
 
 
-def messages(wanted: Wanted, dialect: str, guide: str) -> tuple[Message, ...]:
+def messages(wanted: MethodSpec, dialect: str, guide: str) -> tuple[Message, ...]:
     """The first request; `guide` is the reply's schema in prose."""
     sections = [
         _long("Owner", wanted.owner),
@@ -64,7 +64,7 @@ def messages(wanted: Wanted, dialect: str, guide: str) -> tuple[Message, ...]:
     return ({"role": "system", "content": system}, {"role": "user", "content": asked})
 
 
-def task(wanted: Wanted) -> str:
+def task(wanted: MethodSpec) -> str:
     """What a method of this kind takes and gives, and how its checks are written."""
     what = (
         f"Write the method `{wanted.selector}` so that it does what its intent says. {_KINDS.get(wanted.kind, _PLAIN)}"
@@ -79,7 +79,7 @@ def repair(text: str, faults: Sequence[str]) -> tuple[Message, ...]:
     return ({"role": "assistant", "content": text or "{}"}, {"role": "user", "content": asked})
 
 
-def _heads(wanted: Wanted) -> str:
+def _heads(wanted: MethodSpec) -> str:
     lines = [
         f"Receiver: {wanted.name}",
         f"Selector: {wanted.selector}",

@@ -27,7 +27,7 @@ class CheckText(BaseModel):
     slots: Annotated[str, Field(max_length=SHORT, description="a JSON object: slots as they must be after the call")]
 
 
-class Reply(BaseModel):
+class CoderReply(BaseModel):
     """A method and the checks that it must pass."""
 
     checks: Annotated[
@@ -43,4 +43,4 @@ class Reply(BaseModel):
     ]
 
 
-REPLY: Final[Decision[Reply]] = Decision(Reply)
+REPLY: Final[Decision[CoderReply]] = Decision(CoderReply)

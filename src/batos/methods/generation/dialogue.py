@@ -23,7 +23,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session, Step
 from batos.methods.generation import coder_prompt
 from batos.methods.generation.coder_reply import REPLY
-from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import Judged
 from batos.minds import prompt
 from batos.minds.context import ratio
@@ -49,7 +49,7 @@ class Dialogue:
     what was paid for is found only under the very same request.
     """
 
-    wanted: Wanted
+    wanted: MethodSpec
     session: Session
     trial: Tries
     events: Events

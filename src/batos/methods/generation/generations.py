@@ -16,11 +16,11 @@ from batos.inference.call_order import CallOrder
 from batos.methods.generation import generation_log
 from batos.methods.generation.attempt import Spent, Workshop, spent
 from batos.methods.generation.generation_log import Round
-from batos.methods.generation.method_spec import Wanted
-from batos.methods.generation.negative_cache import Declined
+from batos.methods.generation.method_spec import MethodSpec
+from batos.methods.generation.negative_cache import NegativeCache
 from batos.methods.generation.parties import Approves, Installs
-from batos.methods.generation.quota import Purse
-from batos.methods.generation.single_flight import Flight, Flights
+from batos.methods.generation.quota import GenerationQuota
+from batos.methods.generation.single_flight import Flight, SingleFlight
 from batos.objects.method import Method
 
 #: Candidates that are remembered while they wait for a person, the newest ones.
@@ -30,7 +30,7 @@ _INSTALLS: Final = "installs"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class GenerationOutcome:
     """Tells how a generation ended: a method that is installed, a candidate that is not, or why there is none."""
 
     outcome: str
@@ -44,7 +44,7 @@ class Made:
 class Asks:
     """Somebody who is to have a method: a mission that waits for it, or the kernel, for one that has its answer."""
 
-    wanted: Wanted
+    wanted: MethodSpec
     log: str
     told: dict[str, Any]
     mission: str
@@ -72,15 +72,15 @@ class Generations:
     workshop: Workshop
     lives: Installs
     approvals: Approves | None = None
-    flights: Flights[Made] = field(default_factory=Flights)
-    _purse: Purse = field(init=False)
-    _declined: Declined = field(init=False)
+    flights: SingleFlight[GenerationOutcome] = field(default_factory=SingleFlight)
+    _purse: GenerationQuota = field(init=False)
+    _declined: NegativeCache = field(init=False)
     #: What passed its checks and is not installed, by log.
     _waiting: OrderedDict[str, Candidate] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         allowance, clock = self.workshop.allowance, self.workshop.clock
-        self._purse, self._declined = Purse(allowance, clock), Declined(allowance.again, clock)
+        self._purse, self._declined = GenerationQuota(allowance, clock), NegativeCache(allowance.again, clock)
 
     async def leave(self, asks: Asks) -> None:
         """End what was begun for this one at once, unless somebody else waits for it."""
@@ -114,7 +114,7 @@ class Generations:
         """Return why the same failed not long ago: as remembered, else as the journal has it."""
         return self._declined.failure(log) or self._declined.read(generation_log.opened(self.workshop.journal, log))
 
-    async def _made(self, asks: Asks) -> Made:
+    async def _made(self, asks: Asks) -> GenerationOutcome:
         """Return what the generation comes to, for all who wait for it; Refused: no more may begin."""
         wanted = asks.wanted
         asks.hold()  # one that is to stand still begins and awaits nothing more
@@ -132,7 +132,7 @@ class Generations:
             selector=wanted.selector,
             generation=asks.log,
         )
-        made: Made = await self.flights.join(
+        made: GenerationOutcome = await self.flights.join(
             wanted.key, lambda flight: self._fly(flight, asks), _INSTALLS if asks.installs else ""
         )
         return made if asks.told.get("began") else replace(made, spent=Spent())
@@ -169,14 +169,14 @@ class Generations:
 
     # -- one generation
 
-    async def _fly(self, flight: Flight[Made], asks: Asks) -> Made:
+    async def _fly(self, flight: Flight[GenerationOutcome], asks: Asks) -> GenerationOutcome:
         opened = generation_log.opened(self.workshop.journal, asks.log)
         session = self.workshop.session(asks.wanted, opened, flight.hold, asks.turns)
         try:
             candidate = await self.workshop.make(asks.wanted, opened, session, {"missions": [asks.mission]})
         except (CovenantViolation, GenerationFailed) as error:
             await self._fail(opened, error)
-            return Made("failed", spent(session), error=error)
+            return GenerationOutcome("failed", spent(session), error=error)
         except asyncio.CancelledError:  # left before anything was paid: it counts as not begun
             if not spent(session).tokens:
                 self._purse.give_back()
@@ -184,15 +184,15 @@ class Generations:
         except BatosError as error:  # Ollama, a budget of its own, or no cell: nothing is said about the wish
             if not spent(session).tokens:
                 self._purse.give_back()
-            return Made("failed", spent(session), error=error)
+            return GenerationOutcome("failed", spent(session), error=error)
         if _INSTALLS not in flight.wishes:
             self._remember(asks.log, candidate)
-            return Made("made", spent(session), candidate)
+            return GenerationOutcome("made", spent(session), candidate)
         try:
             method = await self._install(candidate, opened)
         except BatosError as error:
-            return Made("failed", spent(session), error=error)
-        return Made("installed", spent(session), candidate, method)
+            return GenerationOutcome("failed", spent(session), error=error)
+        return GenerationOutcome("installed", spent(session), candidate, method)
 
     async def _install(self, candidate: Candidate, opened: Round) -> Method:
         try:
@@ -223,11 +223,11 @@ class Generations:
         while len(self._waiting) > _KEPT:
             self._waiting.popitem(last=False)
 
-    async def rewritten(self, wanted: Wanted, by: str) -> Candidate:
+    async def rewritten(self, wanted: MethodSpec, by: str) -> Candidate:
         """Make a candidate for a person's wish; install nothing. CovenantViolation, GenerationFailed: none was made."""
         log = wanted.log(f"{self.workshop.dialect_digest} redefine")
 
-        async def work(flight: Flight[Made]) -> Made:
+        async def work(flight: Flight[GenerationOutcome]) -> GenerationOutcome:
             opened = generation_log.opened(self.workshop.journal, log)
             session = self.workshop.session(wanted, opened, flight.hold)
             try:
@@ -235,7 +235,7 @@ class Generations:
             except (CovenantViolation, GenerationFailed) as error:
                 await self.close(opened, "failed", error.as_dict())
                 raise
-            return Made("made", spent(session), candidate)
+            return GenerationOutcome("made", spent(session), candidate)
 
         self._purse.take()
         made = await self.flights.join((*wanted.key, "redefine"), work)

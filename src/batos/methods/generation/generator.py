@@ -25,7 +25,7 @@ from batos.methods.generation.attempt import Workshop
 from batos.methods.generation.generations import Asks, Generations
 from batos.methods.generation.handwritten import handwritten
 from batos.methods.generation.method_checks import Check
-from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.method_spec import MethodSpec
 from batos.minds.context import Running
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import Found, UvmObject, own_slots, reference
@@ -58,7 +58,7 @@ class Jit:
             _interpreted(running, GenerationFailed(f"{selector!r} has no method, and policy lets none be made"))
             return None
         there = self._there(found, selector, args)
-        if not isinstance(there, Wanted):
+        if not isinstance(there, MethodSpec):
             return self._as_it_is(running, found, selector, there)
         told = {"receiver": there.name, "selector": selector, "outcome": "", "calls": 0, "tokens": 0}
         log = there.log(self.workshop.dialect_digest)
@@ -133,7 +133,7 @@ class Jit:
             await self.workshop.journal.flush(wish["mission"])
         return told
 
-    def _there(self, found: Found, selector: str, args: Sequence[object]) -> Wanted | Method | str:
+    def _there(self, found: Found, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
         """What the newest image has: what is to be made, a method that is there by now, or why nothing is made."""
         if not isinstance(found.value, Intent) or not found.value.may_learn:
             return "it may not learn"
@@ -203,7 +203,7 @@ class Jit:
             await self.generations.close(generation_log.opened(self.workshop.journal, log), "installed")
 
 
-def _asks(running: Running, wanted: Wanted, log: str) -> Asks:
+def _asks(running: Running, wanted: MethodSpec, log: str) -> Asks:
     """Describe how a mission asks for a method; one that comes from outside is always put to a person."""
     return Asks(
         wanted,

@@ -8,7 +8,7 @@ from batos.errors import CovenantViolation, GenerationFailed, UsageError
 from batos.image.candidates import Candidate
 from batos.methods.generation.attempt import Workshop
 from batos.methods.generation.method_checks import Check
-from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import cleaned
 
 _REMEDY = (
@@ -17,7 +17,9 @@ _REMEDY = (
 )
 
 
-async def handwritten(workshop: Workshop, wanted: Wanted, source: str, checks: Sequence[Check], by: str) -> Candidate:
+async def handwritten(
+    workshop: Workshop, wanted: MethodSpec, source: str, checks: Sequence[Check], by: str
+) -> Candidate:
     """Make a candidate of this source. UsageError: it has no checks. CovenantViolation, GenerationFailed: it fails."""
     if not checks:
         raise UsageError(

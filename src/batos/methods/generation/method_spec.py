@@ -60,7 +60,7 @@ class Coder:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MethodSpec:
     """A message that no method answers yet: for whom, what it means, and what a method of that object can work with.
 
     `arguments` are type names, `slots` (name, type name) pairs: no value is in it, and no text that came from outside
@@ -103,7 +103,7 @@ class Wanted:
 
 def wanted(
     root: Root, holder: UvmObject, selector: str, args: Sequence[object], digests: Mapping[str, str]
-) -> Wanted | None:
+) -> MethodSpec | None:
     """The brief for a slot that holds an Intent which may become a method; None where it holds none.
 
     Read from any root: a mission's snapshot, or the newest.
@@ -114,7 +114,7 @@ def wanted(
     return of_intent(root, holder, selector, intent, args=tuple(map(type_name, args)), digests=digests)
 
 
-def wished(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> Wanted | None:
+def wished(root: Root, wish: Mapping[str, Any], digests: Mapping[str, str]) -> MethodSpec | None:
     """Return the brief for a wished method; None if it is there by now, is barred, or its intent has changed."""
     try:
         holder = methods.holder_named(root, wish["holder"])
@@ -138,9 +138,9 @@ def of_intent(
     *,
     args: tuple[str, ...] = (),
     digests: Mapping[str, str],
-) -> Wanted:
+) -> MethodSpec:
     """The brief for a wish, whatever the slot holds now."""
-    return Wanted(
+    return MethodSpec(
         holder=reference(holder),
         name=next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder)),
         selector=selector,

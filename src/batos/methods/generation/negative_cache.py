@@ -12,7 +12,7 @@ from batos.methods.generation.generation_log import Round
 
 
 @dataclass(slots=True)
-class Declined:
+class NegativeCache:
     """Failures by the log of their generation, which is another for another wish, coder or dialect.
 
     What a generation came to is written in the journal, so a failure stands across restarts without a store of its own;

@@ -18,7 +18,7 @@ from batos.inference.decisions.schema import Decision
 from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
-from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import Judged, Trial, cleaned
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
@@ -34,7 +34,7 @@ _TASK: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(Judged):
+class PrototypeTrial(Judged):
     """What came of the trial of all methods; `parts` are each one's, in the order of the API."""
 
     parts: tuple[Judged, ...] = ()
@@ -46,16 +46,16 @@ class WholeTrial:
 
     trials: tuple[Trial, ...]
 
-    async def reply(self, text: str) -> Whole:
+    async def reply(self, text: str) -> PrototypeTrial:
         """Try each; a fault begins with the selector that it is about. CellMissing: there is no cell to try them in."""
         try:
             reply = self.decision.parse(text)
         except DecisionInvalid as error:
-            return Whole((error.message,))
+            return PrototypeTrial((error.message,))
         given = {each.selector: each for each in reply.methods}
         missing = [trial.wanted.selector for trial in self.trials if trial.wanted.selector not in given]
         if missing:
-            return Whole(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
+            return PrototypeTrial(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
         parts: list[Judged] = []
         for trial in self.trials:
             written = given[trial.wanted.selector]
@@ -65,7 +65,7 @@ class WholeTrial:
         named = zip(self.trials, parts, strict=True)
         faults = [f"`{trial.wanted.selector}`: {fault}" for trial, part in named for fault in part.faults]
         refused = tuple(fault for part in parts for fault in part.refused)
-        return Whole(tuple(faults), refused, joined(part.source for part in parts), parts=tuple(parts))
+        return PrototypeTrial(tuple(faults), refused, joined(part.source for part in parts), parts=tuple(parts))
 
     @property
     def decision(self) -> Decision[Any]:
@@ -96,7 +96,7 @@ def intent_of(declared: Declared) -> Intent:
     return Intent(text=declared.text, signature=declared.signature, may_learn=True, kind="tool")
 
 
-def parts_of(wanted: Wanted) -> tuple[Wanted, ...]:
+def parts_of(wanted: MethodSpec) -> tuple[MethodSpec, ...]:
     """What is wanted of each method of an object that is wanted whole; none for a method alone."""
     if wanted.kind != "prototype":
         return ()
@@ -118,7 +118,7 @@ def parts_of(wanted: Wanted) -> tuple[Wanted, ...]:
     )
 
 
-def messages(wanted: Wanted, parts: Sequence[Wanted], dialect: str, guide: str) -> tuple[Message, ...]:
+def messages(wanted: MethodSpec, parts: Sequence[MethodSpec], dialect: str, guide: str) -> tuple[Message, ...]:
     """The first request for all methods of an object; `guide` is the reply's schema in prose."""
     owner = (f"Owner:\n{wanted.owner}",) if wanted.owner else ()
     asked = "\n\n".join(
@@ -133,13 +133,13 @@ def messages(wanted: Wanted, parts: Sequence[Wanted], dialect: str, guide: str) 
     return ({"role": "system", "content": f"{HEAD}\n\n{dialect.strip()}"}, {"role": "user", "content": asked})
 
 
-def task(parts: Sequence[Wanted]) -> str:
+def task(parts: Sequence[MethodSpec]) -> str:
     """What the methods take and give, and how the checks of each are written."""
     signatures = ", ".join(f"`{part.signature}`" for part in parts)
     return f"Write the methods {signatures}, each so that it does what the API says.\n{_TASK}\n{coder_prompt.CHECKS}"
 
 
-def candidate(wanted: Wanted, judged: Whole, parts: Sequence[Candidate]) -> Candidate:
+def candidate(wanted: MethodSpec, judged: PrototypeTrial, parts: Sequence[Candidate]) -> Candidate:
     """All methods of an object as one candidate: installed together or not at all, and asked about once."""
     source = joined(part.source for part in parts)
     verdicts = {part.selector: dict(part.verdict) for part in parts}

@@ -14,7 +14,7 @@ _HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class GenerationLimits:
     """The settings `generation_calls`, `_tokens`, `_seconds`, `mission_generations`, `hour_generations`, `_again`.
 
     `again` is how many seconds a failure stands before the same is tried again.
@@ -34,10 +34,10 @@ class Allowance:
 
 
 @dataclass(slots=True)
-class Purse:
+class GenerationQuota:
     """How many generations were begun in the last hour, by this process's clock."""
 
-    allowance: Allowance
+    allowance: GenerationLimits
     clock: Callable[[], datetime]
     _begun: deque[datetime] = field(default_factory=deque)
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class Left(Exception):
+class Abandoned(Exception):
     """Nobody waits for it any more. No error: what is paid for stays in the journal, and who comes goes on from there.
 
     Never seen by who waits.
@@ -29,10 +29,10 @@ class Flight(Generic[T]):
     def hold(self) -> None:
         """Asked before each call is paid: raises Left when nobody waits."""
         if not self.waiting:
-            raise Left
+            raise Abandoned
 
 
-class Flights(Generic[T]):
+class SingleFlight(Generic[T]):
     """The work under way, by key; its tasks are its own, so that none dies with the mission that began it."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Flights(Generic[T]):
             try:
                 assert flight.task is not None
                 return await asyncio.shield(flight.task)
-            except Left:
+            except Abandoned:
                 # It stopped just before this came: begin again, from what is paid for.
                 continue
             finally:

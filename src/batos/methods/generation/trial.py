@@ -18,7 +18,7 @@ from batos.guardian.verdict import Verdict
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.method_checks import Check
-from batos.methods.generation.method_spec import Wanted
+from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.mutants import mutants
 from batos.methods.generation.rehearsal import Cells, Rehearsal
 from batos.objects.method import IntentKind
@@ -44,7 +44,7 @@ class Judged:
 class Trial:
     """Tries what a coder or a person wrote for one wanted method."""
 
-    wanted: Wanted
+    wanted: MethodSpec
     cell: Cells
     events: Events
 

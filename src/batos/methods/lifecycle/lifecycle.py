@@ -24,7 +24,7 @@ from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 
 
-class Lives(LivesRead):
+class MethodLifecycle(LivesRead):
     """One for an open image; what it changes is committed, and told, when it returns."""
 
     def __init__(

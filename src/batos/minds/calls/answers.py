@@ -7,7 +7,7 @@ from typing import Any
 
 from batos.concurrency.offload import aside
 from batos.gate import checks
-from batos.gate.checks import Verdict
+from batos.gate.checks import GateVerdict
 from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.inference.decisions.partial import AnswerStream
 from batos.inference.decisions.schema import Decision
@@ -115,7 +115,7 @@ def stands_alone(synthesis: Synthesis) -> bool:
     return synthesis.combined.get("winner") is not None
 
 
-async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> Verdict:
+async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> GateVerdict:
     """The gate's verdict on the mission's answer, which is to answer every sub-query or name it as unanswered."""
     if stands_alone(synthesis):
         return await judge_alone(said, ground)
@@ -123,7 +123,7 @@ async def judge(synthesis: Synthesis, said: Said, ground: Ground) -> Verdict:
     return await _judged(_draft(said, ground, max(1, len(synthesis.parts)), open_queries))
 
 
-async def judge_alone(said: Said, ground: Ground) -> Verdict:
+async def judge_alone(said: Said, ground: Ground) -> GateVerdict:
     """The gate's verdict on an answer to the question itself."""
     return await _judged(_draft(said, ground, 1, frozenset()))
 
@@ -132,7 +132,7 @@ def _draft(said: Said, ground: Ground, queries: int, open_queries: frozenset[int
     return Draft(said.answer, said.citations, said.unanswered, ground, queries, open_queries, said.cut)
 
 
-async def _judged(draft: Draft) -> Verdict:
+async def _judged(draft: Draft) -> GateVerdict:
     """A long answer, and long evidence, is judged aside: a character costs more there than where it is only read."""
     size = 24 * len(draft.answer) + 4 * sum(len(passage.text) for passage in draft.ground.passages)
     return await aside(size, lambda: checks.judge(draft))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from batos.codex.when import folded
 from batos.gate import languages
-from batos.gate.checks import Verdict
+from batos.gate.checks import GateVerdict
 from batos.gate.citing import Quoted
 from batos.memory.terms import line_of, words
 from batos.minds.calls import sample_paths
@@ -203,7 +203,7 @@ def _protocol(running: Running, synthesis: Synthesis) -> Iterator[Change]:
         yield _entry(path, slot, _differ(before, after), what)
 
 
-def _faults(before: Verdict, after: Verdict) -> str:
+def _faults(before: GateVerdict, after: GateVerdict) -> str:
     found = ", ".join(dict.fromkeys(fault.check for fault in before.faults))
     return f"faults {len(before.faults)} -> {len(after.faults)}{f' ({found})' if found else ''}"
 

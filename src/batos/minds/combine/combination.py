@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from batos.codex.when import folded
 from batos.errors import InternalError
-from batos.gate.checks import Verdict
+from batos.gate.checks import GateVerdict
 from batos.gate.ground import Ground
 from batos.minds import prompt
 from batos.minds.calls import answers
@@ -53,7 +53,7 @@ async def combine(interpreter: Interpreter, running: Running, synthesis: Synthes
     return ground
 
 
-async def _judged(synthesis: Synthesis, ground: Ground) -> Verdict:
+async def _judged(synthesis: Synthesis, ground: Ground) -> GateVerdict:
     said = synthesis.said
     if said is None:
         raise InternalError("there is no answer to judge")

@@ -26,7 +26,7 @@ _OPENING = re.compile(r"[^\w]*([\w']+(?:\s?的)?)\s*(?:[,.;:!。，、！–—-
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
+class ComparedAnswer:
     """What an answer says, in the forms in which it is compared."""
 
     verdict: bool | None
@@ -36,7 +36,7 @@ class Ballot:
     brief: bool
 
 
-def ballot(answer: str, question: str) -> Ballot:
+def ballot(answer: str, question: str) -> ComparedAnswer:
     """An answer as it is compared: yes or no at its head, the numbers that the question does not have, its own words.
 
     >>> ballot("Yes, it is 1,200 m.", "How deep is it?").verdict
@@ -57,7 +57,7 @@ def ballot(answer: str, question: str) -> Ballot:
         spelled = (value for value in numerals.spelled(answer) if value > 1 and value not in asked.values)
         numbers = numbers or tuple(frozenset[object]({value}) for value in sorted(spelled))
     own = frozenset(word for word in said if word not in languages.SMALL_WORDS and not word[0].isdigit())
-    return Ballot(
+    return ComparedAnswer(
         verdict,
         numbers,
         own - frozenset(words(question)),
@@ -66,7 +66,7 @@ def ballot(answer: str, question: str) -> Ballot:
     )
 
 
-def same(one: Ballot, other: Ballot) -> bool:
+def same(one: ComparedAnswer, other: ComparedAnswer) -> bool:
     """Whether two answers say the same: the first of these that both can be held to decides.
 
     Yes or no; one number each; the numbers; a short phrase that stands in the other; the share of common words.
@@ -94,7 +94,7 @@ def _same_numbers(one: Sequence[frozenset[object]], other: Sequence[frozenset[ob
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class VoteCount:
     """The votes so far: groups of parts that say the same, in the order in which each was first said.
 
     `asked` counts the parts that were asked, `of` all that there are; a part without an answer has no vote.
@@ -116,12 +116,12 @@ class Tally:
         return next((group for group in self.groups if 2 * len(group) > possible), None)
 
 
-def tally(parts: Sequence[PartResult], question: str, of: int) -> Tally:
+def tally(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
     """The votes of the parts that were asked, in order; each joins the first group whose first member says the same.
 
     What is compared is the gist that a part gave with its answer; its answer where it gave none.
     """
-    groups: list[tuple[Ballot, list[PartResult]]] = []
+    groups: list[tuple[ComparedAnswer, list[PartResult]]] = []
     for part in parts:
         if part.open:
             continue
@@ -131,10 +131,10 @@ def tally(parts: Sequence[PartResult], question: str, of: int) -> Tally:
             groups.append((cast, [part]))
         else:
             joined.append(part)
-    return Tally(tuple(tuple(members) for _, members in groups), len(parts), of)
+    return VoteCount(tuple(tuple(members) for _, members in groups), len(parts), of)
 
 
-def decided(parts: Sequence[PartResult], question: str, of: int) -> Tally:
+def decided(parts: Sequence[PartResult], question: str, of: int) -> VoteCount:
     """The tally at the first part after which the majority was certain, else that of all parts.
 
     Parts that were asked at once give the same tally as parts asked one after another until it is decided.
