@@ -1,10 +1,11 @@
-"""Processes that run `batos` and are ready at once: forked from a server that has imported what the verbs need."""
+"""Processes that run `batos`, or a script of the tests, at once: forked from a server that has their modules."""
 
 from __future__ import annotations
 
 import io
 import multiprocessing
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ _ALSO = (
     "zodburi.resolvers",
     "ZODB.FileStorage.FileStorage",
     "tests.genesis.killing",
+    "tests.image.missions",
 )
 
 
@@ -42,11 +44,17 @@ def forking() -> ForkServerContext:
 class Forked:
     """A command under way, with what a test uses of `subprocess.Popen`; `inherits` are its stdin, stdout and stderr.
 
-    Each is a file's number, or None for a pipe to this process, which is then an attribute.
+    Each is a file's number, or None for a pipe to this process, which is then an attribute. With a `script` that runs
+    with the arguments, and not `batos`.
     """
 
     def __init__(
-        self, arguments: Sequence[str], environ: Mapping[str, str], *inherits: int | None, folder: str = ""
+        self,
+        arguments: Sequence[str],
+        environ: Mapping[str, str],
+        *inherits: int | None,
+        folder: str = "",
+        script: Path | None = None,
     ) -> None:
         theirs, ours = list[int](), list[TextIO | None]()
         for number, inherited in enumerate(inherits):
@@ -58,7 +66,8 @@ class Forked:
             theirs.append(given)
         self.stdin, self.stdout, self.stderr = ours
         context = forking()
-        given_to = _Streams(theirs), list(arguments), dict(environ), folder or str(Path.cwd())
+        command = [str(script or "batos"), *arguments]
+        given_to = _Streams(theirs), command, dict(environ), folder or str(Path.cwd())
         self._process = context.Process(target=_become, args=given_to, daemon=True)
         self._process.start()
         for given, inherited in zip(theirs, inherits, strict=True):
@@ -150,18 +159,21 @@ def _received(*sent: Any) -> _Streams:
     return _Streams([each.detach() for each in sent])
 
 
-def _become(streams: _Streams, arguments: list[str], environ: dict[str, str], folder: str) -> None:
-    """Run the verb, in the forked process, as one that was started for it does."""
+def _become(streams: _Streams, command: list[str], environ: dict[str, str], folder: str) -> None:
+    """Run the verb or the script, in the forked process, as one that was started for it does."""
     for target, given in enumerate(streams.numbers):
         os.dup2(given, target)
         os.close(given)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
-    sys.argv = ["batos", *arguments]
+    sys.argv = command
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         raw = io.FileIO(number, "w" if number else "r", closefd=False)
         buffered: Any = io.BufferedWriter(raw) if number else io.BufferedReader(raw)
         errors = ("strict", "strict", "backslashreplace")[number]
         setattr(sys, name, io.TextIOWrapper(buffered, "utf-8", errors, line_buffering=number == 2))
-    entry.main(arguments)
+    if command[0] == "batos":
+        entry.main(command[1:])
+    else:
+        runpy.run_path(command[0], run_name="__main__")

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.forking import Forked
+
 import batos
 from batos.events import Events
 from batos.image.image import LivingImage, Opening
@@ -78,29 +80,31 @@ def say(*words: object) -> None:
 
 
 @contextmanager
-def child(script: str | Path, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+def child(script: str | Path, *arguments: object) -> Iterator[Forked]:
     """A process that runs a script, by its name one of this folder; its stderr is ours. It is dead afterwards."""
-    source = Path(batos.__file__).parents[1]
-    tests = Path(__file__).parents[2]
-    paths = os.pathsep.join([str(source), str(tests), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / script), *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
-            pipe.close()
+    path = Path(__file__).parent / script
+    with Forked([*map(str, arguments)], os.environ, None, None, 2, script=path) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-async def heard(process: subprocess.Popen[str]) -> str:
+@contextmanager
+def interpreter(script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """The same in an interpreter of its own: its command line, which others may look at, names the script."""
+    source, tests = Path(batos.__file__).parents[1], Path(__file__).parents[2]
+    command = [sys.executable, str(Path(__file__).parent / script), *map(str, arguments)]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(tests), os.environ.get("PYTHONPATH", "")])}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+async def heard(process: Forked | subprocess.Popen[str]) -> str:
     """The next line that a process says; empty at its end."""
     assert process.stdout is not None
     return (await asyncio.to_thread(process.stdout.readline)).strip()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
-from tests.image.living import brief, child, heard, living
+from tests.image.living import brief, heard, interpreter, living
 
 from batos.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image import roots
@@ -111,7 +111,7 @@ def test_the_folder_of_an_image_is_its_owners_alone(tmp_path: Path) -> None:
 
 async def test_a_second_process_is_told_who_holds_the_image(tmp_path: Path) -> None:
     """It gets image_busy, exit 5, with the pid and the command of the owner; when that is killed, the image opens."""
-    with child("holding.py", tmp_path) as process:
+    with interpreter("holding.py", tmp_path) as process:
         assert await heard(process) == "open"
         with pytest.raises(ImageBusy) as busy:
             async with living(tmp_path):
@@ -133,7 +133,7 @@ async def test_the_lock_file_of_a_dead_process_blocks_nobody(tmp_path: Path) -> 
 
 async def test_a_lock_file_that_is_deleted_lets_nobody_in(tmp_path: Path) -> None:
     """The database files are locked themselves: a second process is told who holds them, not let in beside it."""
-    with child("holding.py", tmp_path) as process:
+    with interpreter("holding.py", tmp_path) as process:
         assert await heard(process) == "open"
         for name in ("live_image.fs", "journal.fs"):
             (tmp_path / f"{name}.lock").unlink()
