@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.timing import Timing, folder_of, read_table
+from pathlib import Path
 
+import pytest
+from tests.timing import TABLE, Timing, folder_of, read_table
+
+ROOT = Path(__file__).resolve().parents[1]
 BODY = "import pytest\n\ndef test_one(): pass\n\ndef test_two(subtests):\n    with subtests.test('a'): pass\n"
 
 
@@ -79,3 +82,8 @@ def test_the_table_is_written_from_a_run(pytester: pytest.Pytester) -> None:
 def test_a_folder_is_two_deep(nodeid: str, folder: str) -> None:
     """A test is counted in the folder of `tests` that it lies in, however deep."""
     assert folder_of(nodeid) == folder
+
+
+def test_each_file_of_the_table_is_there() -> None:
+    """No file that moved or went is kept in tests/times.json: `make times` writes it anew."""
+    assert [name for name in read_table(TABLE) if not (ROOT / name).is_file()] == []
