@@ -31,6 +31,8 @@ HELD = (
     "batos/notation.py",
     "batos/objects",
     "batos/routing",
+    "model_files",
+    "ollama_emulator",
 )
 
 

@@ -38,7 +38,7 @@ class Head:
         self._next = 0
 
     def take(self, count: int, where: str = "") -> bytes:
-        """The next `count` bytes."""
+        """Return the next `count` bytes."""
         end = self._next + count
         if end > len(self._buffer):
             self._fill(count, where)
@@ -49,7 +49,7 @@ class Head:
         return taken
 
     def number(self, form: struct.Struct, where: str = "") -> int:
-        """The next number; `form` is a Struct of one integer."""
+        """Return the next number; `form` is a Struct of one integer."""
         if self._next + form.size > len(self._buffer):
             self._fill(form.size, where)
         (found,) = form.unpack_from(self._buffer, self._next)
@@ -65,7 +65,7 @@ class Head:
             count -= piece
 
     def _fill(self, count: int, where: str) -> None:
-        """Have at least `count` bytes before us."""
+        """Read until at least `count` bytes are buffered."""
         rest = self._buffer[self._next :]
         missing = count - len(rest)
         if self.at + count > self.size:

@@ -86,7 +86,10 @@ FILE_TYPES: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class GgufTensor:
-    """One tensor: `shape` is ggml's, the fastest dimension (what goes in) first; `offset` is from the data's start."""
+    """A tensor of a file.
+
+    `shape` is ggml's, the fastest dimension (the inputs) first; `offset` counts from the start of the data.
+    """
 
     name: str
     type: str
@@ -96,7 +99,7 @@ class GgufTensor:
 
     @property
     def elements(self) -> int:
-        """How many weights it has."""
+        """Return the number of weights."""
         return prod(self.shape)
 
 
@@ -114,20 +117,21 @@ class GgufHeader:
 
     @property
     def parameters(self) -> int:
-        """The number of weights."""
+        """Return the number of weights."""
         return sum(tensor.elements for tensor in self.tensors)
 
     @property
     def cut(self) -> GgufTensor | None:
-        """The first tensor that does not lie wholly in the file: it was cut, or copied in part."""
+        """Return the first tensor that does not lie wholly in the file: it was cut, or copied in part."""
         ends = ((tensor, self.data + tensor.offset + (tensor.size or 0)) for tensor in self.tensors)
         return next((tensor for tensor, end in ends if end > self.size), None)
 
 
 def read(path: Path, *, arrays: bool = True) -> GgufHeader:
-    """The header of a file; NotWeights when it has none, OSError when it cannot be read.
+    """Return the header of a file.
 
-    Without `arrays` they are gone past and stand as None, so that a vocabulary takes no memory.
+    Without `arrays` they are skipped and stand as None, so that a vocabulary takes no memory. Raises: NotWeights: the
+    file has no header. OSError: it cannot be read.
     """
     with path.open("rb") as source:
         return _GgufReader(Head(source, HEADER_BYTES), arrays).header()
@@ -231,7 +235,7 @@ class _GgufReader:
 
 
 def shortest(number: float) -> float:
-    """A 32-bit float as the number with the fewest digits that is the same in 32 bits.
+    """Return a 32-bit float as the number with the fewest digits that is the same in 32 bits.
 
     >>> shortest(struct.unpack("<f", struct.pack("<f", 0.1))[0])
     0.1

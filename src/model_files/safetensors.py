@@ -45,7 +45,10 @@ DTYPES: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class SafetensorsTensor:
-    """One tensor: `shape` is torch's, rows (what comes out) first; its bytes lie in the file from `start` to `end`."""
+    """A tensor of a file.
+
+    `shape` is torch's, rows (the outputs) first; its bytes lie in the file from `start` to `end`.
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -62,7 +65,10 @@ class SafetensorsHeader:
 
 
 def read(path: Path) -> SafetensorsHeader:
-    """The header of a file whose weights are whole; NotWeights when it is none, OSError when it cannot be read."""
+    """Return the header of a file whose weights are whole.
+
+    Raises: NotWeights: the file is no safetensors file, or was cut. OSError: it cannot be read.
+    """
     with path.open("rb") as source:
         head = Head(source, HEADER_BYTES + _U64.size)
         if head.size < _U64.size:
@@ -75,7 +81,7 @@ def read(path: Path) -> SafetensorsHeader:
 
 
 def _header(text: bytes, at: int, size: int) -> SafetensorsHeader:
-    """The header whose data begins at a byte of a file of that size."""
+    """Return the header whose data begins at a byte of a file of that size."""
     try:
         found = json.loads(text, object_pairs_hook=_once)
     except NotWeights:
@@ -123,7 +129,7 @@ def _counts(value: Any) -> bool:
 
 
 def _check_places(places: list[tuple[int, int, str]], data: int) -> None:
-    """The tensors lie one behind the other and fill the file: else it was cut, or is not what it says."""
+    """Raise NotWeights unless the tensors lie one behind the other and fill the file."""
     for before, after in pairwise(places):
         if before[1] != after[0]:
             raise NotWeights(f"its bytes begin at {after[0]}, those of {before[2]} end at {before[1]}", after[2])

@@ -11,18 +11,22 @@ from typing import Protocol
 class Clock(Protocol):
     """Wall time in nanoseconds since 1970, and a way to wait."""
 
-    def now_ns(self) -> int: ...
+    def now_ns(self) -> int:
+        """Return the time in nanoseconds since 1970."""
 
-    async def sleep(self, seconds: float) -> None: ...
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
 
 
 class SystemClock:
     """The machine's clock."""
 
     def now_ns(self) -> int:
+        """Return the machine's time in nanoseconds since 1970."""
         return time.time_ns()
 
     async def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds of real time."""
         await asyncio.sleep(seconds)
 
 
@@ -35,6 +39,7 @@ class ManualClock:
         self._order = 0
 
     def now_ns(self) -> int:
+        """Return the time that was set, in nanoseconds since 1970."""
         return self._now
 
     def advance(self, seconds: float) -> None:
@@ -46,6 +51,7 @@ class ManualClock:
                 future.set_result(None)
 
     async def sleep(self, seconds: float) -> None:
+        """Wait until the time was moved on by so many seconds."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return

@@ -72,7 +72,10 @@ class EmulatedDaemon:
 
     @classmethod
     def of(cls, options: Options, clock: Clock | None = None) -> EmulatedDaemon:
-        """A daemon with an empty store, or one kept in a folder. OptionError for a setting that is impossible."""
+        """Return a daemon with an empty store, or with one kept in a folder.
+
+        Raises: OptionError: an impossible setting.
+        """
         clock = clock or SystemClock()
         settings = DaemonSettings.read(options)
         scheduler = Scheduler(settings, clock, int(options.vram * GIB), options.load_s)
@@ -126,7 +129,10 @@ class EmulatedDaemon:
             self._held -= freed
 
     async def open(self, request: HttpRequest, struct: str) -> tuple[Fields, InjectedFault | None]:
-        """The fields of a request and the fault that strikes it; waits the latency. ApiError when it is refused."""
+        """Wait the latency, and return the fields of a request and the fault that strikes it.
+
+        Raises: ApiError: the request or the fault refuses it.
+        """
         fields = Fields(struct, request.body)
         self.note(request, fields.given)
         if self.options.latency_ms:
@@ -137,7 +143,11 @@ class EmulatedDaemon:
     async def strike(
         self, request: HttpRequest, model: str = "", selectors: Sequence[str] = ()
     ) -> InjectedFault | None:
-        """The fault that strikes a request, which wants code for `selectors`; those before any work do so here."""
+        """Return the fault that strikes a request, which wants code for `selectors`; act here on those that come before
+        any work.
+
+        Raises: ApiError: the fault refuses the request. Cut: it closes the connection.
+        """
         fault = self.faults.take(FaultTarget(request.method, request.path, model, selectors))
         if fault is None:
             return None
@@ -156,7 +166,7 @@ class EmulatedDaemon:
     # models
 
     def find(self, name: Name) -> Model | None:
-        """The stored model of a name. ApiError 500 where its layers cannot be read."""
+        """Return the stored model of a name, or None. Raises: ApiError: 500, its layers cannot be read."""
         manifest = self.store.find(name)
         if manifest is None:
             return None
@@ -167,7 +177,7 @@ class EmulatedDaemon:
         return known[1]
 
     def all(self) -> list[Model]:
-        """Every stored model whose layers can be read, the newest first."""
+        """Return every stored model whose layers can be read, the newest first."""
         # the daemon compares whole seconds; within one its order is any, here the newest stays first
         newest = sorted(self.store.manifests.values(), key=lambda manifest: -manifest.modified_ns)
         found: list[Model] = []
@@ -177,23 +187,23 @@ class EmulatedDaemon:
         return found
 
     def wire_time(self) -> str:
-        """Now, as `created_at` prints it."""
+        """Return the present time as `created_at` prints it."""
         return gojson.stamp(self.clock.now_ns())
 
 
 def _wanted(fields: Fields) -> Sequence[str]:
-    """The methods that a request for an answer asks code for."""
+    """Return the methods that a request for an answer asks code for."""
     messages = fields.get("messages") or [{"role": "user", "content": fields.get("prompt", "")}]
     return wanted(fields.get("format"), messages)
 
 
 def _sampled(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a body tells how it was asked, not what."""
+    """Return the short fields of a body, which tell how a request was asked."""
     return {key: body[key] for key in _SAMPLED if key in body}
 
 
 def _trouble(fault: InjectedFault) -> Trouble:
-    """What a fault does to the load of its request."""
+    """Return the effect that a fault has on the load of its request."""
     if fault.do == "kill_load":
         return Trouble(error=fault.text("error", KILLED))
     if fault.do == "oom":
@@ -213,34 +223,34 @@ def _appending(path: Path) -> TextIO:
 
 
 def reply(value: Any, status: int = 200, content_type: str = JSON) -> HttpReply:
-    """A whole JSON reply."""
+    """Return a whole JSON reply."""
     return written(gojson.encode(value), status, content_type)
 
 
 def written(text: str, status: int = 200, content_type: str = JSON) -> HttpReply:
-    """A whole reply whose JSON is written already."""
+    """Return a whole reply of a text that is JSON already."""
     return HttpReply(status, text.encode("utf-8", "surrogatepass"), content_type)
 
 
 def refusal(error: ApiError) -> HttpReply:
-    """The reply that an error before the first line becomes."""
+    """Return the reply that an error before the first line becomes."""
     if isinstance(error, RefusedLate):
         return replace(reply({"error": error.text}, error.status, BARE_JSON), chunked=error.chunked)
     return reply({"error": error.text}, error.status)
 
 
 def line(value: Any) -> bytes:
-    """One NDJSON line."""
+    """Return a line of NDJSON."""
     return (gojson.encode(value) + "\n").encode("utf-8", "surrogatepass")
 
 
 def said(status: str) -> bytes:
-    """One line of progress."""
+    """Return a line of progress."""
     return line({"status": status})
 
 
 async def stream(lines: Lines, fault: InjectedFault | None, clock: Clock) -> HttpStream:
-    """A stream of lines; an error before the first line is raised, a later one becomes the last line.
+    """Return a stream of lines. An error before the first line is raised, a later one becomes the last line.
 
     The first item of `lines` is empty and says that the work has begun.
     """
@@ -265,7 +275,7 @@ async def _rest(first: list[bytes], lines: Lines) -> Lines:
 
 
 async def whole(statuses: Lines) -> HttpReply:
-    """The last line of a stream of progress as a whole reply; errors are raised."""
+    """Return the last line of a stream of progress as a whole reply; errors are raised."""
     await anext(statuses)
     last = b""
     try:
@@ -277,7 +287,7 @@ async def whole(statuses: Lines) -> HttpReply:
 
 
 async def _disturbed(lines: Lines, fault: InjectedFault, clock: Clock) -> Lines:
-    """The lines as the fault leaves them."""
+    """Yield the lines, changed by the fault."""
     after = int(fault.number("after", 0 if fault.do == "stall" else 1))
     sent = 0
     held: bytes | None = None

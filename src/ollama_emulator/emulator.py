@@ -29,7 +29,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Emulator:
-    """One emulated daemon. OptionError for an impossible setting, a file that cannot be read, a foreign address."""
+    """An emulated daemon. Raises: OptionError: an impossible setting, a file that cannot be read, a foreign address."""
 
     def __init__(self, options: Options | None = None, clock: Clock | None = None) -> None:
         self.options = options or Options()
@@ -52,32 +52,32 @@ class Emulator:
 
     @property
     def requests(self) -> deque[dict[str, Any]]:
-        """What was asked, oldest first: n, time, method, path, model, body, status."""
+        """Return the requests so far, oldest first: n, time, method, path, model, body, status."""
         return self.daemon.requests
 
     @property
     def faults(self) -> FaultList:
-        """The faults in force; `.add({...})` gives one more."""
+        """Return the faults in force; `.add({...})` adds another."""
         return self.daemon.faults
 
     @property
     def store(self) -> Store:
-        """Models and blobs."""
+        """Return the models and blobs."""
         return self.daemon.store
 
     @property
     def scheduler(self) -> Scheduler:
-        """What is loaded; `.loads` counts the loads."""
+        """Return the scheduler of the loaded models; `.loads` counts the loads."""
         return self.daemon.scheduler
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Return the number of connected clients."""
         return self._server.connections
 
     @property
     def held(self) -> int:
-        """How many bytes of bodies are held."""
+        """Return the bytes of request bodies in memory."""
         return self._server.held
 
     @asynccontextmanager

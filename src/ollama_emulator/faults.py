@@ -26,7 +26,7 @@ _TAKES_ALL = frozenset(("match", "do", "times"))
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a key of a fault may hold, in words and as a test."""
+    """The values that a key of a fault may have, in words and as a test."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -58,7 +58,8 @@ _SECONDS = _number(0)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One thing that a fault can do: where it strikes by itself (everywhere if empty), what it takes and what needs.
+    """An effect of a fault: the paths that it strikes (everywhere if empty), the keys that it takes, and those that it
+    needs.
 
     With `codes` it strikes only requests that ask for code.
     """
@@ -134,7 +135,7 @@ _MATCH: dict[str, Value] = {
 
 @dataclass(slots=True)
 class InjectedFault:
-    """One order; `seen` counts the requests that fitted it, `struck` those that it struck."""
+    """A fault in force; `seen` counts the requests that fitted it, `struck` those that it struck."""
 
     do: str
     match: Mapping[str, Any] = field(default_factory=dict)
@@ -145,7 +146,10 @@ class InjectedFault:
 
     @classmethod
     def of(cls, described: Any, where: str = "fault") -> InjectedFault:
-        """From its JSON; OptionError when it is no fault, with the field below `where` and what is allowed there."""
+        """Return a fault from its JSON.
+
+        Raises: OptionError: it is no fault, with the field below `where` and the allowed values.
+        """
         if not isinstance(described, dict):
             raise _wrong(where, described, "an object", 'Write {"do": "status"}, for instance.')
         kind = KINDS.get(described.get("do", "")) if isinstance(described.get("do"), str) else None
@@ -166,7 +170,7 @@ class InjectedFault:
         return cls(described["do"], match, times, given)
 
     def strikes(self, asked: FaultTarget) -> bool:
-        """Whether it strikes this request; counts it."""
+        """Count a request that fits, and return whether the fault strikes it."""
         match, kind = self.match, KINDS[self.do]
         if asked.path not in ((match["path"],) if "path" in match else kind.paths or (asked.path,)):
             return False
@@ -187,15 +191,15 @@ class InjectedFault:
         return True
 
     def number(self, name: str, default: float) -> float:
-        """A number that the order gives."""
+        """Return a number that the fault gives, else the default."""
         return float(self.given.get(name, default))
 
     def text(self, name: str, default: str) -> str:
-        """A text that the order gives."""
+        """Return a text that the fault gives, else the default."""
         return str(self.given.get(name, default))
 
     def as_dict(self) -> dict[str, Any]:
-        """The order as it was given, with how often it fitted and struck."""
+        """Return the fault as it was given, with `seen` and `struck`."""
         return {
             **({"match": dict(self.match)} if self.match else {}),
             "do": self.do,
@@ -207,7 +211,7 @@ class InjectedFault:
 
 
 def _check(given: Mapping[str, Any], takes: Mapping[str, Value], where: str, who: str) -> None:
-    """OptionError for a key that nobody knows or a value that does not fit."""
+    """Raise OptionError for an unknown key or a value that does not fit."""
     for key, value in given.items():
         allowed = takes.get(key)
         if allowed is None:
@@ -229,14 +233,17 @@ class FaultList:
     orders: list[InjectedFault] = field(default_factory=list)
 
     def add(self, described: Any, where: str = "fault") -> None:
-        """One more fault, or a list of them, as JSON; OptionError for a wrong one, and then none is added."""
+        """Add a fault or a list of faults, given as JSON.
+
+        Raises: OptionError: a fault is wrong, and then none is added.
+        """
         if isinstance(described, list):
             self.orders += [InjectedFault.of(one, f"{where}[{at}]") for at, one in enumerate(described)]
         else:
             self.orders.append(InjectedFault.of(described, where))
 
     def take(self, asked: FaultTarget) -> InjectedFault | None:
-        """The first order that strikes this request."""
+        """Return the first fault that strikes this request, or None."""
         for order in self.orders:
             if order.strikes(asked):
                 return order
@@ -248,7 +255,7 @@ class FaultList:
 
 
 def read(path: Path | None) -> FaultList:
-    """The faults of a JSON file: a list, or {"faults": [...]}. OptionError when it cannot be used."""
+    """Return the faults of a JSON file: a list, or {"faults": [...]}. Raises: OptionError: the file cannot be used."""
     faults = FaultList()
     if path is None:
         return faults

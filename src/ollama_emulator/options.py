@@ -1,4 +1,4 @@
-"""What an emulator is started with: its address, its simulated machine, and what Ollama reads from the environment."""
+"""The options of an emulator: its address, its simulated machine, and the daemon's environment variables."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ class DaemonSettings:
 
     @classmethod
     def read(cls, options: Options) -> DaemonSettings:
-        """From the options' environment; OptionError for an impossible parallelism, a size or time that is none."""
+        """Return the settings in the options' environment.
+
+        Raises: OptionError: an impossible parallelism, size, time or author.
+        """
         for name in _MEASURES:
             if not 0 <= getattr(options, name) <= _MOST:
                 flag = "--" + name.replace("_", "-")
@@ -99,7 +102,7 @@ class DaemonSettings:
 
 
 def process_environ() -> Mapping[str, str]:
-    """The environment of this process."""
+    """Return the environment of this process."""
     return os.environ
 
 
@@ -114,7 +117,7 @@ class _Variables:
         return self.environ.get(name, "").strip().strip("\"'")
 
     def count(self, name: str, default: int) -> int:
-        """A number without a sign, of 64 bits; anything else is told of and counts as the default."""
+        """Return an unsigned number of 64 bits; anything else adds a warning and counts as the default."""
         text = self.text(name)
         if not text:
             return default
@@ -124,7 +127,7 @@ class _Variables:
         return default
 
     def lasting(self, name: str, *, zero_is_for_ever: bool) -> int:
-        """A duration, or whole seconds; negative for ever. What is neither counts as five minutes, without a word."""
+        """Return a duration, or whole seconds, in nanoseconds; negative is for ever. Any other text is five minutes."""
         text = self.text(name)
         asked = _FIVE_MINUTES
         try:

@@ -10,7 +10,7 @@ Made = TypeVar("Made")
 
 
 def short(most: int, longest: int) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
-    """As `lru_cache` of `most` entries; what is asked with a first argument longer than `longest` is not kept."""
+    """Cache as `lru_cache` of `most` entries; a call whose first argument is longer than `longest` is not kept."""
 
     def remembered(function: Callable[..., Made]) -> Callable[..., Made]:
         kept = lru_cache(maxsize=most)(function)

@@ -52,7 +52,7 @@ def _think(node: Any) -> Any:
 
 
 def _ordered(node: Any, element: Type) -> dict[str, Any]:
-    """An object whose keys stay in the order sent."""
+    """Return an object whose keys stay in the order sent."""
     if node is None:
         return {}
     if kind_of(node) != "object":
@@ -62,7 +62,7 @@ def _ordered(node: Any, element: Type) -> dict[str, Any]:
 
 
 def _kinds(node: Any) -> list[str]:
-    """A property's type: one name or a list of them."""
+    """Return a property's type: one name or a list of them."""
     found: list[str] = [node or ""] if node is None or kind_of(node) == "string" else decode(STRINGS, node)
     return found
 
@@ -265,19 +265,20 @@ class Fields:
         self.given: dict[str, Any] = read(struct, body)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The field's value; the default when it is absent or null."""
+        """Return the field's value; the default when it is absent or null."""
         value = self.given.get(name)
         return default if value is None else value
 
     def has(self, name: str) -> bool:
-        """Whether the field was given, be it as null."""
+        """Return whether the field was given, be it as null."""
         return name in self.given
 
 
 def read(struct: str, body: bytes) -> dict[str, Any]:
-    """The fields of the first JSON value of a body. ApiError 400 with Go's words for what it does not take.
+    """Return the fields of the first JSON value of a body; `struct` is a name of the api package, or has its package
+    before it.
 
-    `struct` is a name of the api package, or one with its package before it.
+    Raises: ApiError: 400 with Go's words for a value that does not fit.
     """
     kind = STRUCTS[struct if "." in struct else f"api.{struct}"]
     try:

@@ -1,1 +1,1 @@
-"""What the daemon answers: its routes, and the handlers behind them."""
+"""The daemon's routes and the handlers behind them."""

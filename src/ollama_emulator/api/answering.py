@@ -31,7 +31,7 @@ _IDLE_RATE = 50.0  # tokens a second of an answer without end where the machine 
 
 @dataclass(slots=True)
 class AnswerCall:
-    """One request on its way: what was asked, by which model, and when it began."""
+    """A request for an answer: its fields, the model that is asked, and the time at which it began."""
 
     daemon: EmulatedDaemon
     fields: Fields
@@ -47,11 +47,11 @@ class AnswerCall:
     pace: Pace | None = None
 
     def head(self) -> str:
-        """The first fields of every line."""
+        """Return the first fields of every line."""
         return f'{{"model":{encode(self.asked)},"created_at":"{self.daemon.wire_time()}",'
 
     def body(self, text: str, thinking: str = "", calls: Sequence[Any] = ()) -> str:
-        """The words of a line as chat or generate carries them."""
+        """Return the words of a line as chat or generate carries them."""
         if not self.chat:
             return f'"response":{encode(text)}' + (f',"thinking":{encode(thinking)}' if thinking else "")
         more = f',"thinking":{encode(thinking)}' if thinking else ""
@@ -59,7 +59,7 @@ class AnswerCall:
         return f'"message":{{"role":"assistant","content":{encode(text)}{more}}}'
 
     def note(self, reason: str) -> Answer:
-        """The single reply to a load or an unload."""
+        """Return the single reply to a load or an unload."""
         text = f'{self.head()}{self.body("")},"done":true,"done_reason":"{reason}"}}'
         return _reply(text)
 
@@ -93,7 +93,7 @@ async def generate(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 def _call(daemon: EmulatedDaemon, fields: Fields, fault: InjectedFault | None, *, chat: bool) -> AnswerCall:
-    """The checks up to the model: its name, and whether it is there."""
+    """Check the request up to the model (its name, and that it is there), and return it as a call."""
     if not 0 <= int(fields.get("top_logprobs", 0)) <= logprobs.MOST:
         raise ApiError(400, "top_logprobs must be between 0 and 20")
     asked = str(fields.get("model", ""))
@@ -125,7 +125,7 @@ def _prompt(call: AnswerCall, ask: Ask, runner: ModelRunner) -> Prompt:
 
 
 def _shown(call: AnswerCall, prompt: Prompt) -> Answer:
-    """The prompt instead of an answer."""
+    """Return the rendered prompt instead of an answer."""
     body = '"message":{"role":"","content":""}' if call.chat else '"response":""'
     info: dict[str, Any] = {"rendered_template": prompt.text}
     if prompt.images:
@@ -134,7 +134,7 @@ def _shown(call: AnswerCall, prompt: Prompt) -> Answer:
 
 
 def _wire_fault(fault: InjectedFault | None) -> InjectedFault | None:
-    """The fault, if it is one that strikes lines and not words."""
+    """Return the fault if it strikes lines and not words, else None."""
     return fault if fault is not None and fault.do in ("cut", "no_done", "error_line", "bad_line", "stall") else None
 
 
@@ -149,7 +149,7 @@ class _Spoken:
 
 
 async def _saying(call: AnswerCall, ask: Ask) -> AsyncGenerator[_Spoken | None, None]:
-    """None when the model is loaded, then the pieces as they come: all at once on an instant machine."""
+    """Yield None when the model is loaded, then the pieces of the answer; without a speed all come at once."""
     daemon = call.daemon
     async with daemon.scheduler.runner(ask, call.keep_alive) as runner:
         call.loaded = perf_counter_ns()
@@ -178,7 +178,7 @@ _Step = tuple[Sequence[str], Sequence[str]]
 
 
 async def _slowly(call: AnswerCall, runner: ModelRunner, turn: AnswerPlan, pace: Pace) -> AsyncGenerator[_Step, None]:
-    """A piece at a time as they are due, thoughts first; an endless turn over and over.
+    """Yield one piece at a time when it is due, thoughts first; an endless answer repeats.
 
     A killed runner ends all its answers.
     """
@@ -198,7 +198,7 @@ async def _slowly(call: AnswerCall, runner: ModelRunner, turn: AnswerPlan, pace:
 
 
 def _doomed(call: AnswerCall) -> int | None:
-    """After how many pieces the runner is killed."""
+    """Return the number of pieces after which the runner is killed, or None."""
     kills = call.fault is not None and call.fault.do == "kill_answer"
     return int(call.fault.number("after", 1)) if call.fault is not None and kills else None
 
@@ -233,7 +233,7 @@ async def _lines(call: AnswerCall, ask: Ask) -> Lines:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """What the last line carries beside its metrics: nothing in a stream, everything in a whole reply."""
+    """The fields of the last line beside its metrics: none in a stream, all of the answer in a whole reply."""
 
     text: str = ""
     thinking: str = ""
@@ -241,7 +241,7 @@ class _End:
 
 
 def _last(call: AnswerCall, ask: Ask, spoken: _Spoken, end: _End) -> str:
-    """The line that ends an answer, with its metrics."""
+    """Return the line that ends an answer, with its metrics."""
     turn, now = spoken.turn, perf_counter_ns()
     answering = now - (call.answering or call.loaded)
     reading = call.pace.read_ns if call.pace is not None and call.pace.read_ns else answering // 2
@@ -295,7 +295,7 @@ async def _whole(call: AnswerCall, ask: Ask) -> Answer:
 
 
 async def _half(body: bytes, *, cut: bool) -> Lines:
-    """A whole reply that breaks off in the middle; with `cut` the connection does too."""
+    """Yield half of a whole reply; with `cut` the connection breaks off too."""
     yield [body[: len(body) // 2]]
     if cut:
         raise Cut

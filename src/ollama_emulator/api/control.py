@@ -10,7 +10,7 @@ from ollama_emulator.http.incoming import Answer, HttpRequest
 
 
 async def fault(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """/_emulator/fault: POST adds one fault or a list, DELETE takes all back, GET shows them with their counts."""
+    """Answer /_emulator/fault: POST adds a fault or a list, DELETE removes all, GET shows them with their counts."""
     faults = daemon.faults
     if request.method == "GET":
         return reply({"faults": [order.as_dict() for order in faults.orders]})
@@ -54,7 +54,7 @@ async def state(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def registry(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """/_emulator/registry: POST lays a document over the simulated registry, GET shows it and what came down."""
+    """Answer /_emulator/registry: POST lays a document over the registry, GET shows it and the bytes pulled."""
     if request.method == "POST":
         try:
             daemon.registry.lay(json.loads(request.body))

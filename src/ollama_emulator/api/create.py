@@ -45,7 +45,7 @@ _COUNTS = ("context_length", "embedding_length")
 
 @dataclass(slots=True)
 class Making:
-    """One create in progress: the parts so far and what the configuration will say."""
+    """A create in progress: the parts so far and the configuration that will be written."""
 
     daemon: EmulatedDaemon
     fields: Fields
@@ -55,11 +55,11 @@ class Making:
 
     @property
     def base(self) -> Card | None:
-        """What the first weights say of themselves."""
+        """Return the card of the first weights, None before there are any."""
         return next((part.card for part in self.parts if part.card is not None), None)
 
     def append(self, media: str, data: bytes) -> None:
-        """A layer of its own."""
+        """Add a layer of the model's own."""
         blob, fresh = self.daemon.store.put(data)
         note = adapter_layers.noted(blob.digest, fresh)
         self.parts.append(ImportedLayer(Layer(media, blob.digest, blob.size, note=note), data=data))
@@ -73,7 +73,10 @@ class Making:
 
 
 def check(daemon: EmulatedDaemon, fields: Fields) -> Making:
-    """The checks of the request itself; ApiError 400."""
+    """Check the request itself, and return the create that it begins.
+
+    Raises: ApiError: 400 with the first fault.
+    """
     for given in ("files", "draft_files"):
         for path, digest in fields.get(given, {}).items():
             if not adapter_layers.valid_path(path):
@@ -95,7 +98,7 @@ def _present(digest: str) -> None:
 
 
 async def creating(making: Making) -> Lines:
-    """The lines of a create, from the first status to `success`; ApiError where it ends early."""
+    """Yield the lines of a create, from the first status to `success`; ApiError where it ends early."""
     yield []
     async for some in _gathered(making):
         yield some
@@ -118,7 +121,7 @@ async def creating(making: Making) -> Lines:
 
 
 async def _gathered(making: Making) -> Lines:
-    """The parts of the base, of the draft model and of the adapter, in the order in which they are looked at."""
+    """Yield the parts of the base, of the draft model and of the adapter, in the order in which they are looked at."""
     daemon, fields = making.daemon, making.fields
     making.config = {key: fields.get(key, "") for key in ("renderer", "parser", "requires")}
     if fields.get("from"):
@@ -178,7 +181,10 @@ async def _from(making: Making, source: Reference) -> Lines:
 
 
 def _remote(host: str) -> str:
-    """The address of another daemon as it is kept. ApiError 400 where it is none."""
+    """Return the address of another daemon in the form that is stored.
+
+    Raises: ApiError: 400, the text is no address.
+    """
     if host.startswith("/"):
         return f"http://localhost:11434{host}"
     text = host if "://" in host else f"http://{host}"
@@ -225,7 +231,7 @@ def _count(key: str, value: Any) -> int:
 
 
 def _configure(making: Making, part: ImportedLayer) -> None:
-    """What the configuration says of the weights, where nothing was said before."""
+    """Set the fields of the configuration that are still empty from the metadata of the weights."""
     card, config = part.card, making.config
     if card is None:
         return
@@ -249,7 +255,7 @@ def _configure(making: Making, part: ImportedLayer) -> None:
 
 
 def _texts(making: Making) -> None:
-    """Template, system, licences, parameters and messages, in the daemon's order."""
+    """Add template, system, licences, parameters and messages, in the daemon's order."""
     fields = making.fields
     if fields.get("template"):
         wrong = template_fault(fields.get("template"))
@@ -268,7 +274,7 @@ def _texts(making: Making) -> None:
 
 
 def _kept(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message as Go writes it: role and content always, the others when there is something in them."""
+    """Return a message as Go writes it: role and content always, the others when there is something in them."""
     always = {"role": message.get("role", ""), "content": message.get("content", "")}
     return always | {key: value for key, value in message.items() if key not in always and value}
 

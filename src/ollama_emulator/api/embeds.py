@@ -50,9 +50,9 @@ def _model(daemon: EmulatedDaemon, asked: str, name: Name) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class _EmbeddingWindow:
-    """How much of a text is read: the `window` asked for in tokens, of which the runner reads `most` at once.
+    """The tokens of a text that are read: `window` as asked for, of which the runner reads `most` at once.
 
-    `batch` is that number where somebody named it, else 0.
+    `batch` is that number where the request names it, else 0.
     """
 
     known: Vocabulary
@@ -70,7 +70,7 @@ class _EmbeddingWindow:
         return cls(rendering.counted(ask), window, min(most if most > 0 else _UNASKED, ask.window), batch)
 
     def fitted(self, text: str, *, truncate: bool) -> str:
-        """The text as far as it is read. ApiError 400 for one that may not be cut, or cannot."""
+        """Return the part of a text that is read. Raises: ApiError: 400, the text may not be cut, or cannot."""
         ids = self.known.encode(text)
         left = self._left(ids, self.window)
         if len(ids) > left:
@@ -84,7 +84,7 @@ class _EmbeddingWindow:
         return self._cut(text, ids[:left], truncate=truncate)
 
     def hold(self, text: str) -> None:
-        """ApiError 400 for a text that is not read at once."""
+        """Raise ApiError 400 for a text that is not read at once."""
         if not self._held(self.known.encode(text)):
             raise ApiError(400, _TOO_LONG)
 
@@ -105,7 +105,7 @@ class _EmbeddingWindow:
         return self.known.decode(ids)
 
     def _marks(self, ids: Sequence[int]) -> int:
-        """The tokens that come to stand at the ends of a text and are not there yet."""
+        """Return the number of tokens that are added at the ends of a text."""
         if not ids:
             return 0
         front, back = self.known.marks
@@ -113,13 +113,13 @@ class _EmbeddingWindow:
 
 
 def _embedding_only(ask: Ask) -> None:
-    """ApiError 501 for a model that only talks."""
+    """Raise ApiError 501 for a model that gives no embeddings."""
     if not ask.model.card.embeds:
         raise ApiError(501, _NO_EMBEDDINGS)
 
 
 def _bounded(ask: Ask, texts: Sequence[str]) -> None:
-    """ApiError 400 for more texts than the emulator holds vectors of."""
+    """Raise ApiError 400 for more texts than the emulator holds vectors of."""
     most = _MOST_NUMBERS // max(1, ask.model.card.width)
     if len(texts) > most:
         raise ApiError(400, f"the emulator embeds no more than {most} texts at once with this model")
@@ -128,9 +128,9 @@ def _bounded(ask: Ask, texts: Sequence[str]) -> None:
 async def _vectors(
     daemon: EmulatedDaemon, ask: Ask, room: _EmbeddingWindow, texts: Sequence[str], *, truncate: bool, size: int
 ) -> tuple[str, int]:
-    """The JSON array of the vectors of the texts as far as they are read, `size` numbers each, and their tokens.
+    """Return the vectors of the texts as a JSON array, `size` numbers each, and the number of their tokens.
 
-    Each vector is written as it is made: all at once would hold the loop.
+    Each vector is written when it is made: all of them at once would hold the loop.
     """
     kept = []
     for at, text in enumerate(texts):

@@ -1,4 +1,4 @@
-"""What create makes of uploaded files: of which kind they are, their layers, and what the daemon writes anew."""
+"""The layers that create makes of uploaded files, and the files that the daemon writes anew."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _kind(stored: Store, given: Mapping[str, str]) -> str:
 
 
 def _start(blob: Blob | None) -> bytes:
-    """The first four bytes of a blob."""
+    """Return the first four bytes of a blob."""
     if blob is None:
         return b""
     if blob.path is None:
@@ -174,7 +174,7 @@ def _detect(stored: Store, part: ImportedLayer, parts: list[ImportedLayer]) -> N
 
 
 def _converted(stored: Store, files: Files, staged: Mapping[str, str]) -> ImportedLayer:
-    """Weights in safetensors: what a converted file would say of itself; the emulator converts no whole model."""
+    """Return weights in safetensors as a layer with the metadata of a converted file; no whole model is converted."""
     config = _json(stored, files, staged, "config.json")
     named = config.get("architectures") or [""]
     if not named[0]:
@@ -249,7 +249,7 @@ def _has_embedded(card: Card) -> bool:
 
 
 async def _quantize(stored: Store, part: ImportedLayer, card: Card, kind: str) -> None:
-    """Smaller weights of the same shape: really so for few of them in plain types, else only described."""
+    """Make smaller weights of the same shape: few weights of plain types really, others as metadata only."""
     blob = stored.blobs[part.layer.digest]
     if blob.path is not None and rewriting.can_shrink(blob.path, kind):
         made, fresh = await _written(stored, blob, partial(rewriting.shrunk, wanted=kind))

@@ -110,7 +110,7 @@ async def copy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
 
 
 async def blob(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
-    """HEAD and POST /api/blobs/:digest."""
+    """Answer HEAD and POST of /api/blobs/:digest."""
     daemon.note(request)
     await daemon.strike(request)
     claimed = request.path.rpartition("/")[2]

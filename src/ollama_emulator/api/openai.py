@@ -140,7 +140,7 @@ async def _answered(daemon: EmulatedDaemon, request: HttpRequest, kind: _Chats |
 
 
 def _local(given: Mapping[str, Any]) -> None:
-    """What is meant for the cloud is refused before it is looked at, in the daemon's own shape."""
+    """Raise the refusal of a cloud model, in the daemon's own shape, before anything else is checked."""
     try:
         model_tags.select(str(given.get("model", "")))
     except ApiError as fault:
@@ -149,7 +149,7 @@ def _local(given: Mapping[str, Any]) -> None:
 
 
 def _whole(answer: Answer, saying: ChatStream | Completion | Embeddings) -> Answer:
-    """A whole reply in the other shape; one that breaks off is left as it is."""
+    """Return a whole reply in OpenAI's shape; a reply that breaks off is left as it is."""
     if isinstance(answer, HttpStream):
         return answer
     return whole(saying.whole(json.loads(answer.body)), answer.status)

@@ -22,7 +22,7 @@ Given = Mapping[str, Any]
 
 
 def chat(given: Given) -> dict[str, Any]:
-    """A chat request of the daemon. ApiError 400 where the messages cannot be taken over."""
+    """Return the daemon's chat request. Raises: ApiError: 400, the messages cannot be taken over."""
     messages = given.get("messages") or []
     if not messages:
         raise ApiError(400, "[] is too short - 'messages'")
@@ -41,7 +41,7 @@ def chat(given: Given) -> dict[str, Any]:
 
 
 def completion(given: Given) -> dict[str, Any]:
-    """A generate request of the daemon. ApiError 400 for stops of another type."""
+    """Return the daemon's generate request. Raises: ApiError: 400, `stop` has another type."""
     options = _options(given, {"temperature": 1.0, "frequency_penalty": 0, "presence_penalty": 0})
     options["top_p"] = given.get("top_p") or 1.0
     names = ("model", "prompt", "suffix")
@@ -52,7 +52,7 @@ def completion(given: Given) -> dict[str, Any]:
 
 
 def embedding(given: Given) -> dict[str, Any]:
-    """An embed request of the daemon. ApiError 400 for no input, or an encoding it does not know."""
+    """Return the daemon's embed request. Raises: ApiError: 400, there is no input, or the encoding is unknown."""
     encoding = str(given.get("encoding_format") or "")
     if encoding and encoding.lower() not in _FORMATS:
         supported = "Supported values: ['float', 'base64']."
@@ -99,7 +99,7 @@ def _think(given: Given) -> bool | str | None:
 
 
 def _turns(message: Given, messages: Sequence[Given]) -> list[dict[str, Any]]:
-    """A message of OpenAI's as one of the daemon's, or as one for each of its parts."""
+    """Return a message of OpenAI's as messages of the daemon's, one for each of its parts."""
     content, calls = message.get("content"), message.get("tool_calls")
     turn: dict[str, Any] = {"role": message.get("role", "")}
     name = _tool(message, messages)
@@ -117,12 +117,12 @@ def _turns(message: Given, messages: Sequence[Given]) -> list[dict[str, Any]]:
 
 
 def _filled(turn: dict[str, Any]) -> dict[str, Any]:
-    """A turn without the fields that say nothing."""
+    """Return a turn without its empty fields."""
     return {name: value for name, value in turn.items() if value or name in ("role", "content")}
 
 
 def _tool(message: Given, messages: Sequence[Given]) -> str:
-    """The tool whose result a message is, by its name or by the call that it answers."""
+    """Return the name of the tool whose result a message is, as the message or the call that it answers gives it."""
     if str(message.get("role", "")).lower() != "tool":
         return ""
     if message.get("name"):
@@ -150,7 +150,7 @@ def _calls(calls: Sequence[Given]) -> list[dict[str, Any]]:
 
 
 def _part(part: Any) -> dict[str, Any]:
-    """A text or an image out of a message of several parts."""
+    """Return a text or an image of a message of several parts."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and isinstance(part.get("text"), str):
         return {"content": part["text"]}

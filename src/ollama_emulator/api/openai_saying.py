@@ -23,34 +23,34 @@ Said = Mapping[str, Any]
 
 
 def error(status: int, text: str) -> dict[str, Any]:
-    """An error's body."""
+    """Return the body of an error."""
     kind = _TYPES.get(status, "api_error")
     return {"error": {"message": text, "type": kind, "param": None, "code": None}}
 
 
 def refused(fault: ApiError) -> HttpReply:
-    """What is refused before the daemon's own handler is asked."""
+    """Return the reply to a request that is refused before the daemon's own handler is asked."""
     return HttpReply(fault.status, encode(error(fault.status, fault.text)).encode(), JSON)
 
 
 def failed(fault: ApiError) -> HttpReply:
-    """A refusal of the daemon's own handler."""
+    """Return the reply to a request that the daemon's own handler refused."""
     return whole(error(fault.status, fault.text), fault.status)
 
 
 def whole(value: Any, status: int = 200) -> HttpReply:
-    """A whole reply: it ends with a newline."""
+    """Return a whole reply, which ends with a newline."""
     return HttpReply(status, (encode(value) + "\n").encode("utf-8", "surrogatepass"), BARE_JSON)
 
 
 def second(stamp: str) -> int:
-    """A time as OpenAI gives it."""
+    """Return a time as OpenAI gives it, in seconds since 1970."""
     head = stamp[:19]
     return int(datetime.fromisoformat(f"{head}+00:00").timestamp()) if head else 0
 
 
 def usage(said: Said) -> dict[str, int]:
-    """The tokens of a prompt and of its answer."""
+    """Return the numbers of tokens of a prompt and of its answer."""
     prompt, answer = int(said.get("prompt_eval_count", 0)), int(said.get("eval_count", 0))
     return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
 
@@ -76,7 +76,7 @@ class ChatStream:
     _called: bool = False
 
     def whole(self, said: Said) -> dict[str, Any]:
-        """A whole answer."""
+        """Return a whole answer."""
         message, calls = said.get("message") or {}, _calls((said.get("message") or {}).get("tool_calls") or ())
         shown: dict[str, Any] = {"role": message.get("role", ""), "content": message.get("content", "")}
         shown |= {"reasoning": message["thinking"]} if message.get("thinking") else {}
@@ -87,7 +87,7 @@ class ChatStream:
         return {**made, "_debug_info": said["_debug_info"]} if said.get("_debug_info") else made
 
     def events(self, said: Said) -> list[dict[str, Any]]:
-        """One line of the daemon's as chunks: what was thought comes before what is said."""
+        """Return a line of the daemon's as chunks: the thought comes before the answer."""
         message = said.get("message") or {}
         thought = {"reasoning": message["thinking"]} if message.get("thinking") else {}
         calls = _calls(message.get("tool_calls") or ())
@@ -127,13 +127,13 @@ class Completion:
     with_usage: bool = False
 
     def whole(self, said: Said) -> dict[str, Any]:
-        """A whole completion."""
+        """Return a whole completion."""
         head = {"id": self.id, "object": "text_completion", "created": second(str(said.get("created_at", "")))}
         head |= {"model": said.get("model", ""), "system_fingerprint": "fp_ollama"}
         return {**head, "choices": [_text(said)], "usage": usage(said)}
 
     def events(self, said: Said) -> list[dict[str, Any]]:
-        """One line of the daemon's as chunks."""
+        """Return a line of the daemon's as chunks."""
         made = [self._chunk(said, [_text(said)], {})]
         if said.get("done") and self.with_usage:
             made.append(self._chunk(said, [], said))
@@ -165,7 +165,7 @@ class Embeddings:
     packed: bool
 
     def whole(self, said: Said) -> dict[str, Any]:
-        """The list of vectors."""
+        """Return the list of vectors."""
         vectors = [_packed(each) if self.packed else each for each in said.get("embeddings") or ()]
         data = [{"object": "embedding", "embedding": each, "index": at} for at, each in enumerate(vectors)]
         tokens = int(said.get("prompt_eval_count", 0))
@@ -178,12 +178,12 @@ def _packed(vector: Sequence[float]) -> str:
 
 
 def streamed(stream: HttpStream, saying: ChatStream | Completion) -> HttpStream:
-    """A stream of the daemon's lines as a stream of events."""
+    """Return a stream of the daemon's lines as a stream of events."""
     return HttpStream(_events(stream.chunks, saying), EVENTS, stream.status, stream.headers)
 
 
 def told(line: bytes, saying: ChatStream | Completion) -> bytes:
-    """The events of one line; a line that is none gives none."""
+    """Return the events of a line; a line that is no JSON object gives none."""
     try:
         said = json.loads(line)
     except ValueError:

@@ -21,7 +21,7 @@ _TOLD_BYTES = 100_000  # layers below this size are down before there is progres
 
 
 async def pulling(daemon: EmulatedDaemon, name: Name, *, insecure: bool) -> Lines:
-    """The lines of a pull up to, not with, `success`; ApiError 500 where the registry refuses."""
+    """Yield the lines of a pull up to, not with, `success`. Raises: ApiError: 500, the registry refuses."""
     older = daemon.store.find(name)
     yield [said("pulling manifest")]
     lines = _real(daemon, name, insecure) if near(name.host) else _simulated(daemon, name, insecure)
@@ -41,7 +41,7 @@ def _unused(daemon: EmulatedDaemon, older: Manifest, name: Name) -> bool:
 
 
 def _told(layer: Layer, total: int, completed: int) -> bytes:
-    """A line of progress; counts of nothing are left out."""
+    """Return a line of progress; counts of nothing are left out."""
     told: dict[str, Any] = {"status": f"pulling {layer.digest[7:19]}", "digest": layer.digest}
     counts = {"total": total, "completed": completed}
     return line({**told, **{key: count for key, count in counts.items() if count}})
@@ -122,7 +122,7 @@ def _keep(daemon: EmulatedDaemon, name: Name, entry: RegistryEntry) -> None:
 
 
 def _small(entry: RegistryEntry) -> dict[str, bytes]:
-    """The layers that are text, by their media type."""
+    """Return the layers that are text, by their media type."""
     parameters = registry.parameters(entry)
     found = {
         store.TEMPLATE: entry.template.encode(),
@@ -134,14 +134,14 @@ def _small(entry: RegistryEntry) -> dict[str, bytes]:
 
 
 def _layers(entry: RegistryEntry) -> list[Layer]:
-    """The weights, the texts and the configuration."""
+    """Return the weights, the texts and the configuration."""
     texts = {**_small(entry), store.CONFIG: cards.config_text(cards.config(entry.card))}
     layers = [Layer(store.MODEL, entry.digest, entry.size)]
     return layers + [Layer(media, store.digest_of(data), len(data)) for media, data in texts.items()]
 
 
 async def _layer(daemon: EmulatedDaemon, entry: RegistryEntry, layer: Layer) -> Lines:
-    """The progress of one layer."""
+    """Yield the progress of one layer."""
     partial, registered = daemon.registry.partial, daemon.registry
     if layer.digest in daemon.store.blobs:
         yield [_told(layer, layer.size, layer.size)]

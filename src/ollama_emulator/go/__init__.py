@@ -1,1 +1,1 @@
-"""What of the daemon shows that it is written in Go: JSON, types, and text/template."""
+"""The parts of Go that the daemon's replies show: JSON, types, and text/template."""

@@ -34,11 +34,14 @@ _CONTINUE, _BREAK = 1, 2
 
 
 class Failed(Malformed):
-    """What went wrong while a template was executed, in Go's words."""
+    """The error of a template's execution, in Go's words."""
 
 
 class TemplateRun:
-    """One execution; `fresh`: without the daemon's functions, its rule for missing keys, and definitions."""
+    """An execution of a template.
+
+    With `fresh` it has no functions of the daemon, no rule for missing keys and no definitions.
+    """
 
     def __init__(self, tree: Tree, data: dict[str, Any], *, fresh: bool = False) -> None:
         self._tree = tree
@@ -52,7 +55,7 @@ class TemplateRun:
         self._variables: list[tuple[str, Any]] = [("$", data)]
 
     def text(self, nodes: Sequence[Node]) -> str:
-        """What the nodes write. Failed when Go would fail, or when it is too much."""
+        """Return the text that the nodes write. Raises: Failed: Go would fail, or the text is too long."""
         try:
             self._walk(nodes, self._data)
         except RecursionError:
@@ -255,7 +258,7 @@ class TemplateRun:
         return made
 
     def _short(self, wanted: bool, command: CommandNode, dot: Any, final: Any) -> Any:
-        """`and` and `or`: the first argument that decides, else the last."""
+        """Evaluate `and` and `or`: return the first argument that decides, else the last."""
         value: Any = None
         waiting: list[Callable[[], Any]] = [lambda arg=arg: self._value(arg, dot) for arg in command.args[1:]]  # type: ignore[misc]
         if final is not _MISSING:

@@ -55,7 +55,7 @@ class Types(list[str]):
 
 
 def type_name(value: Any) -> str:
-    """The Go type of a value, as errors name it."""
+    """Return the Go type of a value, as errors name it."""
     if isinstance(value, Items | JsonMap | StructValue):
         return value.kind
     if isinstance(value, Types):
@@ -75,7 +75,7 @@ def true(value: Any) -> bool:
 
 
 def real(value: float) -> str:
-    """A float as fmt's %v prints it."""
+    """Return a float as fmt's %v prints it."""
     if math.isnan(value) or math.isinf(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     text = repr(value)
@@ -93,7 +93,7 @@ def real(value: float) -> str:
 
 
 def shown(value: Any, inner: bool = False) -> str:
-    """A value as fmt's %v prints it; `inner` where it stands within another."""
+    """Return a value as fmt's %v prints it; `inner` where it stands within another."""
     if isinstance(value, str):
         return value
     if isinstance(value, StructValue):
@@ -134,7 +134,7 @@ def _struct(value: StructValue, inner: bool) -> str:
 
 
 def marshalled(value: Any) -> str:
-    """The value's JSON as Go's encoder writes it."""
+    """Return the value's JSON as Go's encoder writes it."""
     return gojson.encode(_plain(value))
 
 
@@ -159,7 +159,7 @@ def _plain(value: Any) -> Any:
 
 
 def floated(value: Any) -> Any:
-    """A JSON value with its numbers as Go has them in an `any`."""
+    """Return a JSON value with its numbers as Go has them in an `any`."""
     if isinstance(value, dict):
         return {str(key): floated(item) for key, item in value.items()}
     if isinstance(value, list):

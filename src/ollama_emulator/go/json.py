@@ -32,12 +32,12 @@ _TERM = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)")
 
 
 def encode(value: Any) -> str:
-    """The compact text of a value as Go writes it: some signs of HTML escaped, numbers without needless digits."""
+    """Return the compact text of a value as Go writes it: HTML signs escaped, numbers without needless digits."""
     return _go(_ENCODER.encode(value), value)
 
 
 def layer_text(value: Any) -> bytes:
-    """The bytes of a JSON layer: Go sorts the keys of a map, and its Encoder ends with a newline."""
+    """Return the bytes of a JSON layer: Go sorts the keys of a map, and its Encoder ends with a newline."""
     value = _sorted(value) if isinstance(value, dict) else value
     return (encode(value) + "\n").encode()
 
@@ -49,7 +49,7 @@ def _sorted(value: Any) -> Any:
 
 
 def _go(text: str, value: Any) -> str:
-    """A text by Python's encoder as Go's would have it; `value` is written anew where its numbers may differ."""
+    """Return a text by Python's encoder as Go's would have it; `value` is written anew where its numbers may differ."""
     if _UNLIKE.search(text):
         text = _exact(value)
     if _TO_ESCAPE.search(text):
@@ -58,7 +58,7 @@ def _go(text: str, value: Any) -> str:
 
 
 def reals(values: list[float]) -> str:
-    """The JSON array of many floats as Go writes it."""
+    """Return the JSON array of many floats as Go writes it."""
     text = _ENCODER.encode(values)
     return _digits(text) if _UNLIKE.search(text) else text
 
@@ -81,12 +81,12 @@ def _exact(value: Any) -> str:
 
 
 def real(value: float) -> str:
-    """The digits of a float64 as Go's encoder writes them: 1, 0.00001, 1e-7, 1e+21."""
+    """Return the digits of a float64 as Go's encoder writes them: 1, 0.00001, 1e-7, 1e+21."""
     return _plain(repr(value))
 
 
 def _plain(text: str) -> str:
-    """The digits that Python gives a float, as Go has them."""
+    """Return the digits that Python gives a float, as Go has them."""
     if "e" not in text:
         return text.removesuffix(".0")
     if text.endswith(("e-05", "e-06")):  # most numbers of a vector that need another form
@@ -98,7 +98,7 @@ def _plain(text: str) -> str:
 
 
 def general(value: float) -> str:
-    """A float64 as Go's `%v` prints it: 512, 0.7, 1e-05, 1.048576e+06."""
+    """Return a float64 as Go's `%v` prints it: 512, 0.7, 1e-05, 1.048576e+06."""
     sign, digits, exponent = Decimal(repr(float(value))).as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).rstrip("0") or "0"
@@ -110,7 +110,7 @@ def general(value: float) -> str:
 
 
 def interface(value: Any) -> str:
-    """The Go type of a value decoded into an `any`, as `%T` prints it."""
+    """Return the Go type of a value decoded into an `any`, as `%T` prints it."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
@@ -123,7 +123,7 @@ def interface(value: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """A string as `%q` prints it."""
+    """Return a string as `%q` prints it."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(map(_quoted, text)) + '"'
@@ -141,7 +141,7 @@ def _quoted(character: str) -> str:
 
 
 def duration(text: str) -> int:
-    """Nanoseconds of a Go duration (`1h30m`, `-1s`, `0`), held to 63 bits; Go's text as a ValueError otherwise."""
+    """Return the nanoseconds of a Go duration (`1h30m`, `-1s`, `0`), held to 63 bits. Raises: ValueError: Go's text."""
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in "+-" and text else text
     if rest == "0":
@@ -167,7 +167,7 @@ def duration(text: str) -> int:
 
 
 def keep_alive(value: Any) -> int | None:
-    """Nanoseconds that a request's `keep_alive` asks for, None where it asks for nothing; for ever is 63 bits."""
+    """Return the nanoseconds that a request's `keep_alive` asks for, None where it has none; 63 bits mean for ever."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -185,7 +185,7 @@ def keep_alive(value: Any) -> int | None:
 
 
 def stamp(ns: int) -> str:
-    """RFC 3339 in UTC with up to nine digits of fraction, trailing zeros trimmed; `ns` since 1970."""
+    """Return a time (`ns` since 1970) as RFC 3339 in UTC, with up to nine digits of fraction and no trailing zeros."""
     seconds, fraction = divmod(ns, 10**9)
     digits = f".{fraction:09d}".rstrip("0") if fraction else ""
     return f"{_second(seconds)}{digits}Z"
@@ -197,7 +197,7 @@ def _second(seconds: int) -> str:
 
 
 def human_number(count: int) -> str:
-    """A count of parameters as the daemon prints it: 109376 is 109K, 8030261248 is 8.0B."""
+    """Return a count of parameters as the daemon prints it: 109376 is 109K, 8030261248 is 8.0B."""
     if count >= 10**9:
         return f"{count / 10**9:.1f}B"
     if count >= 10**6:

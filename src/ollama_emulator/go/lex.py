@@ -13,12 +13,12 @@ _TWO: Final = 2  # characters of a trim marker
 
 
 class Malformed(Exception):
-    """What is wrong with a template, in the words of Go's parser."""
+    """The error of a template that cannot be parsed, in the words of Go's parser."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateToken:
-    """One token: its kind, where it starts in characters, its text and its line.
+    """A token: its kind, its place in characters, its text and its line.
 
     Kinds are text, left, right, space, error, eof, char (one sign), bool, charconst, complex, field, identifier,
     number, raw, string, variable, assign (=), declare (:=), pipe, ( and ), and every keyword by its own name.
@@ -31,7 +31,7 @@ class TemplateToken:
 
     @property
     def operand(self) -> bool:
-        """Whether a command's argument may begin with it."""
+        """Return whether a command's argument may begin with this token."""
         return self.kind in _OPERANDS or self.kind == "charconst"
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ _NAMED: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'
 
 
 def quoted(text: str) -> str:
-    """A string as Go's %q prints it."""
+    """Return a string as Go's %q prints it."""
     parts = []
     for letter in text:
         if letter in _NAMED:
@@ -73,7 +73,7 @@ class Lexer:
         self._line, self._counted = 1, 0
 
     def run(self) -> list[TemplateToken]:
-        """All tokens."""
+        """Return all tokens."""
         while self._words():
             pass
         return self.tokens
@@ -95,7 +95,7 @@ class Lexer:
         return self._text[self._at : self._at + 1]
 
     def _words(self) -> bool:
-        """The text up to the next action, and that action; whether there is more."""
+        """Read the text up to the next action, and that action; return whether there is more."""
         found = self._text.find(LEFT, self._at)
         end = len(self._text) if found < 0 else found
         stop = end
@@ -137,7 +137,7 @@ class Lexer:
         return True
 
     def _closing(self) -> tuple[bool, bool]:
-        """Whether the action ends here, and whether with a trim marker."""
+        """Return whether the action ends here, and whether with a trim marker."""
         at = self._at
         if self._text[at : at + 1] in tuple(_SPACES) and self._text.startswith("-" + RIGHT, at + 1):
             return True, True
@@ -156,7 +156,7 @@ class Lexer:
         self._start = self._at
 
     def _action(self) -> bool:
-        """The tokens of an action; whether the template goes on behind it."""
+        """Read the tokens of an action, and return whether the template goes on behind it."""
         while True:
             closes, trimmed = self._closing()
             if closes and self._deep:
@@ -179,7 +179,7 @@ class Lexer:
         return ""
 
     def _one(self, letter: str) -> str:
-        """One token of an action that is no blank; what is wrong with it, or nothing."""
+        """Read a token of an action that is no blank; return the fault in it, or ""."""
         following = self._text[self._at + 1 : self._at + 2]
         if letter == "." and not ("0" <= following <= "9"):
             return self._name("field")
@@ -224,7 +224,7 @@ class Lexer:
         return ""
 
     def _name(self, kind: str) -> str:
-        """A field or a variable; a lone point is the cursor."""
+        """Read a field or a variable; a lone point is the cursor. Return the fault in it, or ""."""
         self._at += 1
         if kind == "field" and self._ends():
             self._emit(".")
@@ -237,7 +237,7 @@ class Lexer:
         return ""
 
     def _ends(self) -> bool:
-        """Whether a word may end here."""
+        """Return whether a word may end here."""
         letter = self._peek()
         return not letter or letter in _SPACES or letter in ".,|:)(" or self._text.startswith(RIGHT[0], self._at)
 
@@ -315,6 +315,6 @@ def _alphanumeric(letter: str) -> bool:
 
 
 def _point(letter: str) -> str:
-    """A character as Go's %#U prints it."""
+    """Return a character as Go's %#U prints it."""
     code = ord(letter) if letter else 0
     return f"U+{code:04X} '{letter}'" if letter.isprintable() and letter else f"U+{code:04X}"

@@ -32,7 +32,7 @@ _INT = re.compile(r"[+-]?(0[xX][\da-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|[\d_]+)\Z"
 
 
 def parse(text: str) -> Tree:
-    """The tree of a template. Malformed with Go's text when it is none."""
+    """Return the tree of a template. Raises: Malformed: the template is wrong, with Go's text."""
     return _Parser(text).tree()
 
 
@@ -81,7 +81,7 @@ class _Parser:
         return self._tokens[min(at, len(self._tokens) - 1)]
 
     def _real(self) -> TemplateToken:
-        """The next token that is no blank."""
+        """Take the next token that is no blank, and return it."""
         while (token := self._next()).kind == "space":
             pass
         return token
@@ -125,7 +125,7 @@ class _Parser:
         return node
 
     def _pieces(self) -> tuple[list[Node], MarkNode]:
-        """Nodes up to an end or an else, and which of the two it was."""
+        """Read nodes up to an end or an else, and return them with that mark."""
         nodes: list[Node] = []
         while self._peek_real().kind != "eof":
             node = self._piece()
@@ -361,7 +361,7 @@ class _Parser:
 
 
 def unescaped(body: str) -> str:
-    """The text of a quoted string's inside; its escapes are known to be good."""
+    """Return the text of a quoted string's inside; its escapes are known to be good."""
     if "\\" not in body:
         return body
     body = _BYTE.sub(lambda found: f"\\x{int(found[1], 8) & 255:02x}" if found[1] else f"\\x{found[2]}", body)
@@ -372,7 +372,7 @@ def unescaped(body: str) -> str:
 
 
 def number(text: str) -> int | float | complex | None:
-    """What a Go number says; None when it says nothing."""
+    """Return the value of a Go number, None for a text that is none."""
     try:
         if text.endswith("i"):
             return complex(text[:-1] + "j")

@@ -25,7 +25,7 @@ _WORDS = {b"t": (b"true", True), b"f": (b"false", False), b"n": (b"null", None)}
 
 
 class GoError(Exception):
-    """What Go's decoder says of a text; `EMPTY` where there is none."""
+    """The error of Go's decoder for a text; `EMPTY` for a text without a value."""
 
 
 class Literal(str):
@@ -41,7 +41,7 @@ class Pairs(list[tuple[str, Any]]):
 
 
 def _replaced(fault: UnicodeError) -> tuple[str, int]:
-    """One replacement character for every byte that is no UTF-8."""
+    """Return one replacement character for every byte that is no UTF-8."""
     assert isinstance(fault, UnicodeDecodeError)
     return "\ufffd" * (fault.end - fault.start), fault.end
 
@@ -84,7 +84,10 @@ _DECODER = json.JSONDecoder(
 
 
 def quick(body: bytes) -> Any:
-    """The first value of a text by the fast decoder: dicts, lists, numbers; GoError where `exact` has to be asked."""
+    """Return the first value of a text by the fast decoder: dicts, lists, numbers.
+
+    Raises: GoError: `exact` has to be asked.
+    """
     try:
         text = body.decode("utf-8")
         if _SURROGATE.search(text):
@@ -95,12 +98,12 @@ def quick(body: bytes) -> Any:
 
 
 def exact(body: bytes) -> Any:
-    """The first value of a text, numbers as Literal and objects as Pairs; GoError with Go's words."""
+    """Return the first value of a text, numbers as Literal and objects as Pairs. Raises: GoError: Go's words."""
     return _Scanner(body).value()
 
 
 def plain(node: Any) -> tuple[Any, str]:
-    """A node of either reading as Go puts it into an `any`, and the first number that float64 does not hold."""
+    """Return a node of either reading as Go puts it into an `any`, and the first number that float64 does not hold."""
     if isinstance(node, Literal):
         return number(node)
     if isinstance(node, Pairs):
@@ -113,7 +116,9 @@ def plain(node: Any) -> tuple[Any, str]:
 
 
 def number(digits: Literal) -> tuple[int | float, str]:
-    """The float64 of a number's digits, as an int where it is a whole one; its digits when that is too small for it."""
+    """Return the float64 of a number's digits, as an int where it is a whole one; its digits when that is too small for
+    it.
+    """
     value = float(digits)
     if isinf(value):
         return copysign(float_info.max, value), digits
@@ -121,7 +126,7 @@ def number(digits: Literal) -> tuple[int | float, str]:
 
 
 def quoted(byte: int) -> str:
-    """A byte as Go shows it in the text of a syntax error."""
+    """Return a byte as Go shows it in the text of a syntax error."""
     character = chr(byte)
     if character == "'":
         return "'\\''"
@@ -150,7 +155,7 @@ class _Scanner:
         self._open: list[tuple[list[Any], str]] = []  # containers, each with the key it stands under
 
     def value(self) -> Any:
-        """Containers are kept on a list and not on Python's stack, so that depth costs memory alone."""
+        """Read a value. Containers are kept on a list and not on Python's stack, so that depth costs memory alone."""
         self._blank()
         if self._at == len(self._data):
             raise GoError(EMPTY)
@@ -181,7 +186,7 @@ class _Scanner:
         self._at = found.end() if found else self._at
 
     def _next(self) -> int:
-        """The byte at hand, which has to be there."""
+        """Return the byte at hand. Raises: GoError: the text ends here."""
         if self._at >= len(self._data):
             raise GoError(_CUT)
         return self._data[self._at]
@@ -190,7 +195,7 @@ class _Scanner:
         return GoError(f"invalid character {quoted(self._next())} {context}")
 
     def _container(self, key: str) -> list[Any] | None:
-        """A container that begins here."""
+        """Open the container that begins here and return it; None where no container begins."""
         self._blank()
         byte = self._next()
         if byte not in b"{[":
@@ -201,7 +206,7 @@ class _Scanner:
         return Pairs() if byte == ord("{") else []
 
     def _closes(self, container: list[Any]) -> bool:
-        """Whether the container just opened is empty."""
+        """Return whether the container just opened is empty."""
         self._blank()
         closing = ord("}") if isinstance(container, Pairs) else ord("]")
         if self._next() != closing:
@@ -210,7 +215,7 @@ class _Scanner:
         return True
 
     def _goes_on(self, container: list[Any]) -> bool:
-        """Whether a comma follows; False at the end of the container."""
+        """Go past a comma and return True; False at the end of the container."""
         self._blank()
         byte = self._next()
         keyed = isinstance(container, Pairs)
@@ -277,7 +282,7 @@ class _Scanner:
         self._at = found.end() if found else self._at
 
     def _string(self) -> str:
-        """The string at hand, its escapes replaced and what is no UTF-8 too."""
+        """Read the string at hand; escapes and bytes that are no UTF-8 are replaced."""
         self._at += 1
         start = self._at
         while True:

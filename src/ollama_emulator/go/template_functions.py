@@ -21,7 +21,7 @@ _JS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "<": "\\u003C", ">": "\\u003E", "&"
 
 
 class Wrong(Exception):
-    """What a function has against its arguments."""
+    """The objection of a function to its arguments, in Go's words."""
 
 
 def _kind(value: Any) -> str:
@@ -32,7 +32,7 @@ def _kind(value: Any) -> str:
 
 
 def equal(first: Any, *others: Any) -> bool:
-    """Whether the first is one of the others."""
+    """Return whether the first argument equals one of the others."""
     if not others:
         raise Wrong("missing argument for comparison")
     kind = _kind(first)
@@ -48,7 +48,7 @@ def equal(first: Any, *others: Any) -> bool:
 
 
 def less(one: Any, two: Any) -> bool:
-    """Whether one comes before two."""
+    """Return whether the first comes before the second."""
     for value in (one, two):
         if _kind(value) not in ("int", "float", "str"):
             raise Wrong(_NO_TYPE)
@@ -58,7 +58,7 @@ def less(one: Any, two: Any) -> bool:
 
 
 def length(value: Any) -> int:
-    """Bytes of a string, items of anything else that has some."""
+    """Return the bytes of a string, or the number of items of a container."""
     if isinstance(value, str):
         return len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, list | dict):
@@ -67,7 +67,7 @@ def length(value: Any) -> int:
 
 
 def index(value: Any, *steps: Any) -> Any:
-    """The item at the end of a path of keys and numbers."""
+    """Return the item at the end of a path of keys and numbers."""
     if value is None:
         raise Wrong("index of untyped nil")
     for step in steps:
@@ -94,7 +94,7 @@ def _item(value: Any, step: Any) -> Any:
 
 
 def sliced(value: Any, *ends: Any) -> Any:
-    """A part of a string or a list."""
+    """Return a part of a string or a list."""
     if value is None:
         raise Wrong("slice of untyped nil")
     if len(ends) > 3:
@@ -118,7 +118,7 @@ def sliced(value: Any, *ends: Any) -> Any:
 
 
 def printed(*values: Any) -> str:
-    """fmt.Sprint: a blank between two that are not strings."""
+    """Return the arguments as fmt.Sprint writes them: a blank between two that are not strings."""
     text = ""
     for at, value in enumerate(values):
         if at and not isinstance(value, str) and not isinstance(values[at - 1], str):
@@ -128,7 +128,7 @@ def printed(*values: Any) -> str:
 
 
 def formatted(form: Any, *values: Any) -> str:
-    """fmt.Sprintf, as far as templates use it."""
+    """Return the arguments as fmt.Sprintf writes them, as far as templates use it."""
     if not isinstance(form, str):
         raise Wrong(f"wrong type for value; expected string; got {type_name(form)}")
     given = iter(values)
@@ -189,7 +189,7 @@ def _js(*values: Any) -> str:
 
 
 def _typescript(value: Any) -> str:
-    """The TypeScript type of a tool's property; `any` for what is none."""
+    """Return the TypeScript type of a tool's property; `any` for what is none."""
     if not isinstance(value, StructValue) or "AnyOf" not in value.fields:
         return "any"
     parts = value.fields["AnyOf"]
@@ -206,7 +206,7 @@ def _called(value: Any, *_: Any) -> Any:
 
 
 def day(back: int = 0) -> str:
-    """Today's date, or one some days back, where this machine is."""
+    """Return today's date, or one some days back, where this machine is."""
     return time.strftime("%Y-%m-%d", time.localtime(time.time() - back * _DAY))
 
 
@@ -256,7 +256,10 @@ ADDED: dict[str, _Entry] = {
 
 
 def call(name: str, values: Sequence[Any], own_only: bool) -> Any:
-    """What a function gives. Wrong with its words; `own_only` where the daemon's are unknown."""
+    """Return the result of a function. Raises: Wrong: its objection.
+
+    With `own_only` the daemon's functions are unknown.
+    """
     entry = OWN.get(name) or (None if own_only else ADDED.get(name))
     if entry is None:
         raise Wrong(f"{quoted(name)} is not a defined function")

@@ -17,6 +17,8 @@ class Node:
 
 @dataclass(slots=True)
 class TextNode(Node):
+    """Text between actions."""
+
     text: str
 
     def __str__(self) -> str:
@@ -37,6 +39,8 @@ class WordNode(Node):
 
 @dataclass(slots=True)
 class FieldNode(Node):
+    """Fields of the cursor: `.A.B`."""
+
     names: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -67,6 +71,8 @@ class ChainNode(Node):
 
 @dataclass(slots=True)
 class CommandNode(Node):
+    """An operand or a function with its arguments."""
+
     args: list[Node] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -90,6 +96,8 @@ class PipeNode(Node):
 
 @dataclass(slots=True)
 class ActionNode(Node):
+    """An action that writes the value of its pipe."""
+
     pipe: PipeNode
 
     def __str__(self) -> str:
@@ -140,7 +148,7 @@ class Tree:
     defined: dict[str, list[Node]]
 
     def names(self) -> frozenset[str]:
-        """The names of all fields and variables that it uses, in small letters."""
+        """Return the names of all fields and variables that it uses, in small letters."""
         found: set[str] = set()
         for nodes in (self.root, *self.defined.values()):
             for node in walk(nodes):
@@ -149,14 +157,14 @@ class Tree:
         return frozenset(found)
 
     def place(self, at: int) -> str:
-        """Where a node starts, as errors give it: line and column in bytes."""
+        """Return where a node starts, as errors give it: line and column in bytes."""
         start = self.text.rfind("\n", 0, at) + 1
         column = len(self.text[start:at].encode("utf-8", "surrogatepass"))
         return f"{self.text.count(chr(10), 0, at) + 1}:{column}"
 
 
 def walk(nodes: list[Node]) -> Iterator[Node]:
-    """Every node below some, in the order of the text; not declared variables and what stands in chains."""
+    """Yield every node below some, in the order of the text; not declared variables and what stands in chains."""
     waiting = list(reversed(nodes))
     while waiting:
         node = waiting.pop()
@@ -165,7 +173,7 @@ def walk(nodes: list[Node]) -> Iterator[Node]:
 
 
 def children(node: Node) -> list[Node]:
-    """The nodes right below one."""
+    """Return the nodes right below one."""
     if isinstance(node, ActionNode):
         return [node.pipe]
     if isinstance(node, BranchNode):
@@ -178,5 +186,5 @@ def children(node: Node) -> list[Node]:
 
 
 def empty(nodes: list[Node]) -> bool:
-    """Whether there is nothing but blanks."""
+    """Return whether there is nothing but blanks."""
     return all(isinstance(node, TextNode) and not node.text.strip() for node in nodes)

@@ -70,7 +70,7 @@ class GoStruct:
         object.__setattr__(self, "name", "" if self.go.startswith("struct") else self.go.rpartition(".")[2])
 
     def find(self, key: str) -> str | None:
-        """The field that a key means, with or without case."""
+        """Return the field that a key means, with or without case."""
         if key in self.fields:
             return key
         folded = _fold(key)
@@ -101,9 +101,9 @@ _ZERO: Mapping[str, Any] = {"string": "", "bool": False, "int": 0, "uint": 0, "f
 
 
 def decode(kind: Type, node: Any) -> Any:
-    """The node as a value of the type: structs as dicts of the fields given, in the type's order.
+    """Return the node as a value of the type: structs as dicts of the given fields, in the type's order.
 
-    GoError with the words of the first field that does not fit; an error of a type that reads itself comes first.
+    Raises: GoError: the first field that does not fit; an error of a type that reads itself comes first.
     """
     state = _Decoding()
     try:
@@ -116,7 +116,7 @@ def decode(kind: Type, node: Any) -> Any:
 
 
 def kind_of(node: Any) -> str:
-    """What Go calls the JSON type of a value."""
+    """Return Go's name of the JSON type of a value."""
     if node is None:
         return "null"
     if isinstance(node, bool):
@@ -129,7 +129,7 @@ def kind_of(node: Any) -> str:
 
 
 def _fold(name: str) -> str:
-    """A field's name without case, as Unicode folds it onto the letters that names are made of."""
+    """Return a field's name without case, as Unicode folds it onto the letters that names are made of."""
     return name.replace("\u017f", "s").replace("\u212a", "k").lower()
 
 
@@ -139,14 +139,14 @@ def _items(node: Any) -> Iterable[tuple[str, Any]]:
 
 @dataclass(slots=True)
 class _Decoding:
-    """One decoding in progress: the struct and the path of fields it is in, and the first mismatch."""
+    """A decoding in progress: the struct and the path of fields at hand, and the first mismatch."""
 
     struct: str = ""
     path: list[str] = field(default_factory=list)
     saved: GoError | None = None
 
     def placed(self, fault: GoError) -> GoError:
-        """The fault with the place it was met at; an inner path is put behind this one."""
+        """Return the fault with the place where it was met; an inner path is put behind this one."""
         if isinstance(fault, GoMismatch) and (self.struct or self.path):
             fault.struct = self.struct
             fault.field = ".".join([*self.path, *([fault.field] if fault.field else [])])
@@ -157,7 +157,7 @@ class _Decoding:
         self.saved = self.saved or placed
 
     def value(self, kind: Type, node: Any, old: Any) -> Any:
-        """The node as the type has it, laid over what an earlier field of the name gave."""
+        """Return the node as the type has it, laid over what an earlier field of the name gave."""
         if isinstance(kind, Custom):
             return None if node is None and kind.pointer else kind.read(node)
         if isinstance(kind, Scalar):
@@ -252,18 +252,18 @@ class _Decoding:
         return old
 
     def _bytes(self, node: list[Any]) -> str:
-        """A list of small numbers is taken for bytes, too."""
+        """Return a list of small numbers as bytes."""
         byte = Scalar("uint8", "uint", 8)
         return b64encode(bytes(self._scalar(byte, item, 0) for item in node)).decode()
 
 
 def _keeps(kind: Type) -> bool:
-    """Whether null leaves a field of the type as it was."""
+    """Return whether null leaves a field of the type unchanged."""
     return (isinstance(kind, Scalar) and kind.kind in _ZERO) or isinstance(kind, GoStruct)
 
 
 def _filled(kind: Type, value: Any) -> Any:
-    """An element that was null: Go's zero value."""
+    """Return the element, or Go's zero value for null."""
     if value is not None:
         return value
     if isinstance(kind, Scalar):
@@ -272,7 +272,7 @@ def _filled(kind: Type, value: Any) -> Any:
 
 
 def _deep(node: Any) -> bool:
-    """Whether containers lie deeper within one another than the emulator goes."""
+    """Return whether containers lie deeper within one another than the emulator goes."""
     level = [node]
     for _ in range(_DEEP):
         below: list[Any] = []
@@ -290,7 +290,7 @@ def _deep(node: Any) -> bool:
 
 
 def _corrupt(text: str) -> int:
-    """The byte at which Go's decoder gives a base64 text up."""
+    """Return the byte at which Go's decoder gives a base64 text up."""
     data = text.encode("utf-8", "surrogatepass").decode("latin-1")
     at, filled = 0, 0
     while at < len(data):

@@ -1,4 +1,4 @@
-"""One request and its reply over ASGI, framed as Go's server frames them."""
+"""A request and its reply over ASGI, framed as Go's server frames them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client's connection: uvicorn's protocol over h11, changed where Go's server and its limits are otherwise."""
+"""The connection of a client: uvicorn's protocol over h11, changed where Go's server and its limits differ."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class GoWire(h11.Connection):
 
 
 class GoConnection(H11Protocol):
-    """One client; `began` is the loop's time at which it began a request that is not whole yet.
+    """The connection of a client; `began` is the loop's time at which a request began that is not whole yet.
 
-    `task` serves its present request and is cancelled when the client leaves.
+    `task` serves the present request and is cancelled when the client leaves.
     """
 
     if TYPE_CHECKING:

@@ -36,12 +36,12 @@ class HttpServer:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Return the number of connected clients."""
         return len(self._state.connections)
 
     @property
     def held(self) -> int:
-        """How many bytes of bodies are being sent or answered."""
+        """Return the bytes of bodies that are being received or answered."""
         return self._room.held
 
     async def listen(self, host: str, port: int) -> int:

@@ -1,4 +1,4 @@
-"""A request as handlers see it, and the limits that it has to keep."""
+"""The request that handlers see, and the limits that it has to keep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = HttpReply | HttpStream
 
 @dataclass(slots=True)
 class HttpRequest:
-    """One request; `body` is whole, or empty where `upload` gives it in pieces; `entry` is what the log says of it."""
+    """A request; `body` is whole, or empty where `upload` gives it in pieces; `entry` is its entry in the log."""
 
     method: str
     path: str
@@ -28,10 +28,10 @@ Handler = Callable[[HttpRequest], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """How much clients may ask of the server.
+    """The bounds on clients' requests.
 
-    Bytes of one JSON body, of all that are held at once (503 beyond), of an upload; connections at once; the seconds
-    in which a request has to be sent.
+    Bytes of one JSON body, of all that are held at once (503 beyond), of an upload; connections at once; the seconds in
+    which a request has to be sent.
     """
 
     body: int = 64 << 20

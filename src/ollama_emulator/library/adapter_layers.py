@@ -26,7 +26,10 @@ _CONFIG = GoStruct(
 
 
 def staged(given: Mapping[str, str]) -> dict[str, str]:
-    """The files of a conversion with their digests. ApiError 400 for a path that leaves its folder, or no digest."""
+    """Return the files of a conversion with their digests.
+
+    Raises: ApiError: 400, a path leaves its folder, or a digest is none.
+    """
     found = {}
     for path, digest in given.items():
         if not valid_path(path):
@@ -39,12 +42,12 @@ def staged(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def valid_path(path: str) -> bool:
-    """Whether a path stays below where it is meant to be."""
+    """Return whether a path stays below its folder."""
     return path == "." or all(part not in ("", ".", "..") for part in path.split("/"))
 
 
 async def convert(stored: Store, given: Mapping[str, str], base: Card) -> Layer:
-    """The layer of a PEFT adapter for a base. ApiError 400 in the words of what is missing or does not fit."""
+    """Return the layer of a PEFT adapter for a base. Raises: ApiError: 400, a file is missing or does not fit."""
     config = _configuration(stored, given)
     if base.architecture not in _CONVERTIBLE:
         raise ApiError(400, "unsupported architecture")
@@ -60,7 +63,7 @@ async def convert(stored: Store, given: Mapping[str, str], base: Card) -> Layer:
 
 
 def noted(digest: str, fresh: bool) -> str:
-    """What create says of a layer."""
+    """Return the line that create prints of a layer."""
     return f"{'creating new' if fresh else 'using existing'} layer {digest}"
 
 
@@ -79,7 +82,7 @@ def _configuration(stored: Store, given: Mapping[str, str]) -> dict[str, Any]:
 async def _converted(
     stored: Store, blobs: list[Blob], config: Mapping[str, Any], alpha: float, base: Card
 ) -> tuple[Blob, bool]:
-    """The converted file, or for one that is too large to be converted here what it would say of itself."""
+    """Return the converted file and whether it was really written; a large one is only described."""
     first = blobs[0]
     if first.path is not None and not _readable(first.path):
         raise ApiError(400, "EOF")
@@ -109,7 +112,7 @@ def _readable(path: Path) -> bool:
 
 
 def _card(blobs: list[Blob], architecture: str) -> Card:
-    """The converted adapter's card, with the shapes that say which weights it was made for."""
+    """Return the converted adapter's card, with the shapes of the weights that it was made for."""
     info = {"general.architecture": architecture, "general.type": "adapter", "adapter.type": "lora"}
     tensors = []
     for blob in blobs:
@@ -120,7 +123,7 @@ def _card(blobs: list[Blob], architecture: str) -> Card:
 
 
 def _shapes(path: Path | None) -> dict[str, list[int]]:
-    """The tensors' shapes in a safetensors file; none where it has no readable header."""
+    """Return the tensors' shapes in a safetensors file; none where it has no readable header."""
     if path is None:
         return {}
     try:

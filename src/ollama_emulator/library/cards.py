@@ -1,4 +1,4 @@
-"""What a model's weights say of themselves: architecture, window, attention shape, size."""
+"""The metadata of a model's weights: architecture, window, attention shape, size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ NOT_GGUF = "supplied file was not in GGUF format"
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One set of weights: `info` is GGUF metadata, `parameters` a count; `template` is the chat template it carries."""
+    """The metadata of a set of weights: `info` is GGUF's, `parameters` a count, `template` the chat template that it
+    carries.
+    """
 
     info: Mapping[str, Any]
     parameters: int
@@ -41,37 +43,40 @@ class Card:
 
     @property
     def architecture(self) -> str:
+        """Return the architecture, `llama` and the like."""
         return str(self.info.get("general.architecture", "llama"))
 
     def value(self, key: str, default: Any = None) -> Any:
-        """A metadata value of the architecture, `context_length` and the like."""
+        """Return a metadata value of the architecture, `context_length` and the like."""
         return self.info.get(f"{self.architecture}.{key}", default)
 
     @property
     def trained_window(self) -> int:
-        """Tokens the weights were trained for."""
+        """Return the number of tokens that the weights were trained for."""
         return int(self.value("context_length", 2048))
 
     @property
     def width(self) -> int:
-        """The length of an embedding."""
+        """Return the length of an embedding."""
         return int(self.value("embedding_length", 64))
 
     @property
     def embeds(self) -> bool:
-        """Whether the weights give embeddings (and then nothing else)."""
+        """Return whether the weights give embeddings, and then nothing else."""
         return self.value("pooling_type") is not None
 
     @property
     def adapter(self) -> bool:
+        """Return whether the file is an adapter."""
         return self.info.get("general.type") == "adapter"
 
     @property
     def template(self) -> str:
+        """Return the chat template that the weights carry, or ""."""
         return str(self.info.get("tokenizer.chat_template", ""))
 
     def kv_bytes(self, window: int, parallel: int) -> int:
-        """Bytes of the f16 cache of keys and values."""
+        """Return bytes of the f16 cache of keys and values."""
         heads = int(self.value("attention.head_count", 1))
         cached = self.value("attention.head_count_kv", heads)
         layers = int(self.value("block_count", 1))
@@ -82,7 +87,7 @@ class Card:
 
     @property
     def projector(self) -> bool:
-        """Whether the file is the part of a model that sees or hears, and no model."""
+        """Return whether the file is a projector for images or sound, and no model."""
         if self.info.get("general.type") in ("projector", "mmproj"):
             return True
         blocks = self.value("block_count", 0)
@@ -90,7 +95,7 @@ class Card:
         return not blocks and bool(self.value("vision.block_count", 0) or (self.architecture == "clip" and sees))
 
     def details(self) -> dict[str, Any]:
-        """The `details` object of ps."""
+        """Return the `details` object of ps."""
         return {
             "parent_model": "",
             "format": "gguf",
@@ -101,7 +106,7 @@ class Card:
         }
 
     def model_info(self, verbose: bool) -> dict[str, Any]:
-        """The `model_info` of show: sorted, arrays as null unless `verbose`."""
+        """Return the `model_info` of show: sorted, arrays as null unless `verbose`."""
         shown: dict[str, Any] = {
             "general.architecture": self.architecture,
             "general.parameter_count": self.parameters,
@@ -113,14 +118,14 @@ class Card:
 
 
 def of_header(header: gguf.GgufHeader) -> Card:
-    """The card of an uploaded file."""
+    """Return the card of an uploaded file."""
     kind = gguf.FILE_TYPES.get(int(header.metadata.get("general.file_type", 1)), "F16")
     tensors = tuple({"name": each.name, "type": each.type, "shape": list(each.shape)} for each in header.tensors)
     return Card(header.metadata, header.parameters, kind, tensors)
 
 
 def quantized(card: Card, kind: str) -> tuple[Card, int]:
-    """The same weights at another quantisation, and how many bytes more they take."""
+    """Return the same weights at another quantisation, and how many bytes more they take."""
     numbers = {label: number for number, (label, _, _) in gguf.TYPES.items()}
     before = [(str(each["name"]), tuple(each["shape"]), numbers.get(each["type"], -1)) for each in card.tensors]
     after = quantizing.kinds(before, kind)
@@ -135,7 +140,7 @@ def quantized(card: Card, kind: str) -> tuple[Card, int]:
 
 
 def config(card: Card) -> dict[str, Any]:
-    """The configuration that a manifest keeps of its weights."""
+    """Return the configuration that a manifest keeps of its weights."""
     details = card.details()
     return {
         "model_format": "gguf",
@@ -147,7 +152,7 @@ def config(card: Card) -> dict[str, Any]:
 
 
 def config_text(config: Mapping[str, Any]) -> bytes:
-    """A configuration as the daemon writes it: some fields always, others only when they say something."""
+    """Return a configuration as the daemon writes it: some fields always, others only when they say something."""
     always = {key: config.get(key, "") for key in _ALWAYS} | {"model_families": config.get("model_families")}
     told = {key: config[key] for key in _TOLD if config.get(key)}
     return (encode({**{key: always[key] for key in _ALWAYS}, **told, **_MADE_FOR}) + "\n").encode()

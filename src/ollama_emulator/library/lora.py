@@ -33,7 +33,9 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class LoraMatrix:
-    """One matrix of an adapter: its name in GGUF, torch's shape, its type, where it lies and how many heads turn it."""
+    """A matrix of an adapter: its name in GGUF, torch's shape, its type, its place, and the number of heads that turn
+    it.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -43,7 +45,7 @@ class LoraMatrix:
 
     @property
     def turned(self) -> bool:
-        """Whether the matrix lies the other way round, as some trainers write it."""
+        """Return whether the matrix is transposed, as some trainers write it."""
         wide = self.shape[0] > self.shape[-1]
         return (self.name.endswith("lora_a") and wide) or (
             self.name.endswith("lora_b") and not wide and self.shape[0] != self.shape[-1]
@@ -51,19 +53,19 @@ class LoraMatrix:
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The shape in GGUF, what goes in first."""
+        """Return the shape in GGUF, inputs first."""
         return self.shape if self.turned else self.shape[::-1]
 
 
 def renamed(name: str) -> str:
-    """A tensor's name in GGUF."""
+    """Return a tensor's name in GGUF."""
     for old, new in _NAMES.items():
         name = name.replace(old, new)
     return name
 
 
 def sides(path: Path, heads: tuple[int, int]) -> list[LoraMatrix]:
-    """The matrices of a safetensors file, in the order of the converted one; heads of queries and of keys."""
+    """Return the matrices of a safetensors file, in the order of the converted one; `heads` of queries and of keys."""
     turns = {"attn_q.weight.lora_a": heads[0], "attn_k.weight.lora_a": heads[1] or heads[0]}
     found = []
     for key, tensor in safetensors.read(path).tensors.items():
@@ -74,7 +76,7 @@ def sides(path: Path, heads: tuple[int, int]) -> list[LoraMatrix]:
 
 
 def can_convert(found: list[LoraMatrix]) -> bool:
-    """Whether the matrices are of kinds and of a size that are really converted."""
+    """Return whether the matrices are of kinds and of a size that are really converted."""
     plain = all(side.dtype in _CODES and len(side.shape) == 2 and _splits(side) for side in found)
     return plain and sum(prod(side.shape) for side in found) <= _LARGEST
 
@@ -84,7 +86,10 @@ def _splits(side: LoraMatrix) -> bool:
 
 
 def converted(source: Path, found: list[LoraMatrix], alpha: float, base: Mapping[str, Any], target: IO[bytes]) -> str:
-    """The adapter as a GGUF file of 16-bit matrices; its digest. `base` is the metadata of the weights it is for."""
+    """Write the adapter as a GGUF file of 16-bit matrices, and return its digest.
+
+    `base` is the metadata of the weights that it is for.
+    """
     architecture = str(base["general.architecture"])
     keys = {
         "adapter.lora.alpha": (6, struct.pack("<f", alpha)),
@@ -126,7 +131,7 @@ def _halves(opened: IO[bytes], side: LoraMatrix) -> bytes:
 
 
 def _interleaved(packed: bytes, side: LoraMatrix) -> Iterator[bytes]:
-    """The rows in the order in which llama.cpp's rotary positions want them."""
+    """Yield the rows in the order that llama.cpp's rotary positions need."""
     rows, columns = side.shape
     half = columns // side.heads // 2
     for head in range(side.heads):

@@ -23,7 +23,7 @@ _CLOUD = "-cloud"
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One model name with its defaults filled in; `scheme` is what stood before the host, or nothing."""
+    """A model name with its defaults filled in; `scheme` is the part before the host, or ""."""
 
     host: str
     namespace: str
@@ -33,7 +33,7 @@ class Name:
 
     @property
     def display(self) -> str:
-        """The shortest form, always with its tag."""
+        """Return the shortest form, always with its tag."""
         rest = f"{self.model}:{self.tag}"
         if self.host.lower() != HOST:
             return f"{self.host}/{self.namespace}/{rest}"
@@ -41,26 +41,26 @@ class Name:
 
     @property
     def full(self) -> str:
-        """The form with host and namespace spelled out."""
+        """Return the form with host and namespace spelled out."""
         return f"{self.host}/{self.namespace}/{self.model}:{self.tag}"
 
     @property
     def key(self) -> str:
-        """What two spellings of one name have in common."""
+        """Return the key that all spellings of a name share."""
         return self.full.lower()
 
     def spelled(self, known: dict[str, str]) -> Name:
-        """The name with each part spelled as `known` has it, which maps small letters to a spelling."""
+        """Return the name with each part spelled as in `known`, which maps small letters to a spelling."""
         parts = {part: known.get(f"{part} {text.lower()}", text) for part, text in self.parts()}
         return replace(self, **parts)
 
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """What each part is called, and its text."""
+        """Return the label and the text of each part."""
         return (("host", self.host), ("namespace", self.namespace), ("model", self.model), ("tag", self.tag))
 
 
 def parse(raw: str) -> Name | None:
-    """The name, or None where it is not one."""
+    """Return the name, None for a text that is none."""
     rest, tag = raw, TAG
     if raw.rfind(":") > raw.rfind("/"):
         rest, _, tag = raw.rpartition(":")
@@ -83,14 +83,14 @@ def parse(raw: str) -> Name | None:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a request calls a model: a name without the suffix `:local`, `:cloud` or `-cloud`, and which it had."""
+    """A request's reference to a model: a name without the suffix `:local`, `:cloud` or `-cloud`, and that suffix."""
 
     base: str
     source: str
 
     @property
     def name(self) -> Name:
-        """The name. ApiError 400 where it is not one."""
+        """Return the name. Raises: ApiError: 400, the text is no name."""
         found = parse(self.base)
         if found is None:
             raise ApiError(400, INVALID)
@@ -98,7 +98,7 @@ class Reference:
 
 
 def refer(raw: str) -> Reference:
-    """A reference taken apart. ApiError 400 where there is none, and for two suffixes that contradict each other."""
+    """Return a reference in its parts. Raises: ApiError: 400, the text is empty or has two suffixes that contradict."""
     text = raw.strip(_BLANKS)
     if not text:
         raise ApiError(400, REQUIRED)
@@ -123,9 +123,9 @@ def _suffixed(text: str) -> Reference | None:
 
 
 def select(raw: str, cloud: str = "is") -> Name:
-    """The local model that a request for `raw` means.
+    """Return the local model that a request for `raw` means.
 
-    Raises ApiError 400 for what is no name and 403 for a cloud model, in whose text `cloud` is the verb.
+    Raises: ApiError: 400, the text is no name; 403, a cloud model, in whose text `cloud` is the verb.
     """
     found = refer(raw)
     name = found.name
@@ -135,7 +135,7 @@ def select(raw: str, cloud: str = "is") -> Name:
 
 
 def stored(raw: str) -> Name:
-    """The model that pull and delete mean: one of the cloud has a stub of its own, with the suffix in its tag."""
+    """Return the model that pull and delete mean: a cloud model has a stub of its own, with the suffix in its tag."""
     found = refer(raw)
     if found.source != "cloud":
         return found.name

@@ -20,9 +20,9 @@ _NO_CARD = Card({}, 0, "unknown")
 
 @dataclass(frozen=True)
 class Model:
-    """One model resolved from its manifest; `base` is the digest of the weights that run.
+    """A model resolved from its manifest; `base` is the digest of the weights that run.
 
-    `misfits` says that an adapter was made for other weights: create takes it, and the runner dies of it.
+    `misfits` says that an adapter was made for other weights: create accepts it, and the runner dies of it.
     """
 
     manifest: Manifest
@@ -40,27 +40,28 @@ class Model:
 
     @property
     def name(self) -> Name:
+        """Return the name under which the model is stored."""
         return self.manifest.name
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What the manifest keeps of the model beside its layers."""
+        """Return the manifest's configuration of the model."""
         return self.manifest.config
 
     @property
     def remote(self) -> bool:
-        """Whether another machine has the weights."""
+        """Return whether another machine has the weights."""
         return bool(self.config.get("remote_host"))
 
     @cached_property
     def rendered(self) -> bool:
-        """Whether the daemon renders the prompt itself (by a Go template or a renderer) and not the runner."""
+        """Return whether the daemon renders the prompt itself (by a Go template or a renderer) and not the runner."""
         built_in = bool(self.config.get("renderer") or self.config.get("parser"))
         return built_in or templates.renders(self.template, self.card.template)
 
     @cached_property
     def capabilities(self) -> list[str]:
-        """As show lists them: from the weights, the template and the configuration."""
+        """Return the capabilities in the order of show: from the weights, the template and the configuration."""
         if not self.remote and not self.base:
             return []  # an adapter without weights under it
         found = [] if self.remote else ["embedding" if self.card.embeds else "completion"]
@@ -80,7 +81,7 @@ class Model:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The `details` object of tags and show."""
+        """Return the `details` object of tags and show."""
         return {
             "parent_model": self.parent,
             "format": self.config.get("model_format", ""),
@@ -127,7 +128,7 @@ def _text(store: Store, digest: str) -> str:
 
 
 def _misfit(adapter: Card | None, base: Card) -> bool:
-    """Whether an adapter has another architecture or another width than the weights."""
+    """Return whether an adapter has another architecture or another width than the weights."""
     if adapter is None or not base.info:
         return False
     if adapter.architecture != base.architecture:
@@ -137,7 +138,7 @@ def _misfit(adapter: Card | None, base: Card) -> bool:
 
 
 def tag_row(model: Model) -> dict[str, Any]:
-    """One entry of /api/tags."""
+    """Return one entry of /api/tags."""
     details = model.details
     sizes = {
         "context_length": model.card.value("context_length"),
@@ -156,7 +157,7 @@ def tag_row(model: Model) -> dict[str, Any]:
 
 
 def show(model: Model, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply of /api/show; empty parts are left out. What was asked may lay a system and options over the model."""
+    """Return the reply of /api/show without its empty parts. `asked` may replace the system text and the options."""
     system = str(asked.get("system") or model.system)
     shown: dict[str, Any] = {
         "license": "\n".join(model.licenses),
@@ -193,19 +194,19 @@ def _remote_info(model: Model) -> dict[str, Any]:
 
 
 def _each(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every parameter, a list's values one by one; Go gives them in any order, here they are sorted."""
+    """Yield every parameter, a list's values one by one. Go gives them in any order, here they are sorted."""
     for key, value in sorted(parameters.items()):
         for item in value if isinstance(value, list) else [value]:
             yield key, item
 
 
 def _literal(value: Any) -> str:
-    """A value as Go's `%#v` prints it."""
+    """Return a value as Go's `%#v` prints it."""
     return quote(value) if isinstance(value, str) else _printed(value)
 
 
 def _printed(value: Any) -> str:
-    """A value as Go's `%v` prints it."""
+    """Return a value as Go's `%v` prints it."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
@@ -239,7 +240,9 @@ def _modelfile(model: Model, store: Store, system: str, parameters: Mapping[str,
 
 
 def _value(text: str) -> str:
-    """A Modelfile value: bare, quoted where it spans lines or has outer blanks, in threes where it holds a quote."""
+    """Return a Modelfile value: bare, quoted where it spans lines or has outer blanks, in threes where it holds a
+    quote.
+    """
     if "\n" not in text and not text.startswith(" ") and not text.endswith(" "):
         return text
     return f'"""{text}"""' if '"' in text else f'"{text}"'

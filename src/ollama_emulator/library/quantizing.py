@@ -1,7 +1,7 @@
-"""What the runner's tools make of weights at each quantisation: the type of every tensor, and blocks of numbers.
+"""Quantised weights as the runner's tools make them: the type of every tensor, and blocks of numbers.
 
-`kinds` follows the tools' choice of types, which depends on a tensor's name, its place among its like and its width;
-`block` writes the types that need no search. The others (blocks of 256) are only described.
+`kinds` follows the tools' choice of types, which depends on a tensor's name, its place among its like and its width.
+`q8_block` and its like write the types that need no search. The others (blocks of 256) are only described.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Shape = tuple[str, tuple[int, ...], int]  # a tensor's name, its shape as ggml h
 
 
 def kinds(tensors: Sequence[Shape], wanted: str) -> list[int]:
-    """The type of each tensor, in order, once a file is quantised to F32, F16, Q8_0, Q4_K_S or Q4_K_M."""
+    """Return the type of each tensor, in order, once a file is quantised to F32, F16, Q8_0, Q4_K_S or Q4_K_M."""
     default = _DEFAULTS[wanted]
     names = [name for name, _, _ in tensors]
     values, downs = ([name for name in names if pattern.search(name)] for pattern in (_VALUES, re.compile("ffn_down")))
@@ -69,7 +69,7 @@ def _more_bits(at: int, count: int) -> bool:
 
 
 def _fitting(kind: int, width: int) -> int:
-    """The type, or the one for rows that its blocks do not divide."""
+    """Return the type, or the one for rows that its blocks do not divide."""
     if width % gguf.TYPES[kind][1] == 0:
         return kind
     narrow = _NARROW.get(kind, F16)
@@ -77,14 +77,14 @@ def _fitting(kind: int, width: int) -> int:
 
 
 def size(shape: Sequence[int], kind: int) -> int:
-    """The bytes of a tensor in a file, with what fills it up to the alignment."""
+    """Return the bytes of a tensor in a file, with the padding to the alignment."""
     _, block, width = gguf.TYPES[kind]
     held = prod(shape) // block * width
     return held + -held % BLOCK
 
 
 def q8_block(numbers: Sequence[float]) -> bytes:
-    """Thirty-two numbers as one scale of 16 bits and a byte each, rounded as the runner's library rounds."""
+    """Return thirty-two numbers as a 16-bit scale and a byte each, rounded as the runner's library rounds."""
     scale = _single(max(map(abs, numbers)) / 127.0)
     inverse = _single(1.0 / scale) if scale else 0.0
     scaled = [_single(number * inverse) for number in numbers]
@@ -93,7 +93,9 @@ def q8_block(numbers: Sequence[float]) -> bytes:
 
 
 def q5_0_block(numbers: Sequence[float]) -> bytes:
-    """Thirty-two numbers as one scale and five bits each, of which the number furthest from zero takes the end."""
+    """Return thirty-two numbers as a scale and five bits each; the number furthest from zero takes the end of the
+    range.
+    """
     furthest = max(numbers, key=abs)
     scale = _single(furthest / -16.0)
     inverse = _single(1.0 / scale) if scale else 0.0
@@ -102,7 +104,7 @@ def q5_0_block(numbers: Sequence[float]) -> bytes:
 
 
 def q5_1_block(numbers: Sequence[float]) -> bytes:
-    """Thirty-two numbers as one scale, the least of them, and five bits each."""
+    """Return thirty-two numbers as a scale, the least of them, and five bits each."""
     least = min(numbers)
     scale = _single(_single(max(numbers) - least) / 31.0)
     inverse = _single(1.0 / scale) if scale else 0.0
@@ -111,7 +113,7 @@ def q5_1_block(numbers: Sequence[float]) -> bytes:
 
 
 def _five_bits(steps: Sequence[int]) -> bytes:
-    """The fifth bits in one word, then the low ones of the first and the second half in pairs."""
+    """Return the fifth bits in one word, then the low ones of the first and the second half in pairs."""
     fifths = sum((step >> 4 & 1) << at for at, step in enumerate(steps))
     half = len(steps) // 2
     pairs = [steps[at] & 15 | (steps[at + half] & 15) << 4 for at in range(half)]
@@ -119,7 +121,7 @@ def _five_bits(steps: Sequence[int]) -> bytes:
 
 
 def _single(number: float) -> float:
-    """A number as 32 bits hold it."""
+    """Return a number as 32 bits hold it."""
     return float(struct.unpack("<f", struct.pack("<f", number))[0])
 
 
@@ -133,11 +135,11 @@ _WRITTEN: Mapping[int, Callable[[Sequence[float]], bytes]] = {
 
 
 def can_write(kind: int) -> bool:
-    """Whether numbers can be written in a type."""
+    """Return whether numbers can be written in a type."""
     return kind in _WRITTEN
 
 
 def written(kind: int, numbers: Sequence[float]) -> bytes:
-    """A row of numbers in a type that can be written."""
+    """Return a row of numbers in a type that can be written."""
     encode = _WRITTEN[kind]
     return b"".join(encode(numbers[at : at + BLOCK]) for at in range(0, len(numbers), BLOCK))

@@ -35,7 +35,7 @@ class TensorPlace:
 
     @property
     def size(self) -> int:
-        """Its bytes. NotWeights for a type that nobody knows."""
+        """Return the size in bytes. Raises: NotWeights: the type is unknown."""
         known = gguf.TYPES.get(self.kind)
         if known is None:
             raise NotWeights(f"type {self.kind} is unknown", self.name)
@@ -50,13 +50,13 @@ class GgufParts:
     tensors: list[TensorPlace]
 
     def number(self, key: str, default: int) -> int:
-        """A key's value where it is a 32-bit number."""
+        """Return a key's value where it is a 32-bit number."""
         found = next((data for name, kind, data in self.keys if name == key and kind == 4), None)
         return int.from_bytes(found, "little") if found else default
 
 
 def parts(path: Path) -> GgufParts:
-    """A file taken apart. NotWeights when it is none, or when weights are missing in it."""
+    """Return the parts of a file. Raises: NotWeights: it is no GGUF file, or weights are missing."""
     header = gguf.read(path, arrays=False)
     if header.cut is not None:
         raise NotWeights("its data is not within the file", header.cut.name)
@@ -113,7 +113,7 @@ class _HeaderWalk:
 
 
 def by_layer(name: str) -> tuple[int, str]:
-    """Where the daemon's tools put a tensor: those of no block first, then block by block, by name."""
+    """Return the sort key of the daemon's tools: tensors of no block first, then block by block, by name."""
     found = _LAYER.match(name)
     return (int(found[1]) if found else -1, name)
 
@@ -128,11 +128,12 @@ class GgufWriter:
     _hash: Any = field(default_factory=hashlib.sha256)
 
     def write(self, data: bytes) -> None:
+        """Write bytes, which are part of the digest."""
         self.target.write(data)
         self._hash.update(data)
 
     def head(self) -> None:
-        """Everything before the weights; a tensor is its name, shape, type and size in bytes."""
+        """Write everything before the weights; a tensor is its name, shape, type and size in bytes."""
         out = [gguf.MAGIC, struct.pack("<IQQ", 3, len(self.tensors), len(self.keys))]
         for name, kind, data in self.keys:
             out += [_text(name), struct.pack("<I", kind), data]
@@ -144,7 +145,7 @@ class GgufWriter:
         self.write(data + bytes(-len(data) % BLOCK))
 
     def weights(self, pieces: Iterator[bytes]) -> None:
-        """One tensor's bytes, with what fills them up."""
+        """Write the bytes of a tensor, padded to the alignment."""
         size = 0
         for piece in pieces:
             self.write(piece)
@@ -152,6 +153,7 @@ class GgufWriter:
         self.write(bytes(-size % BLOCK))
 
     def digest(self) -> str:
+        """Return the SHA-256 of the bytes written."""
         return "sha256:" + str(self._hash.hexdigest())
 
 
@@ -161,22 +163,28 @@ def _text(text: str) -> bytes:
 
 
 def word(text: str) -> tuple[int, bytes]:
-    """A text as the value of a key."""
+    """Return a text as the value of a key."""
     return _STRING, _text(text)
 
 
 def copied(source: Path, target: IO[bytes]) -> str:
-    """The file as the daemon stores what was uploaded; its digest. NotWeights when it is no whole GGUF file."""
+    """Write an uploaded file as the daemon stores it, and return its digest.
+
+    Raises: NotWeights: it is no whole GGUF file.
+    """
     return _rewritten(source, parts(source), target, None)
 
 
 def shrunk(source: Path, target: IO[bytes], wanted: str) -> str:
-    """The file quantised, to Q4_K_M or the like; its digest. NotWeights when it is no whole GGUF file."""
+    """Write the file quantised to Q4_K_M or the like, and return its digest.
+
+    Raises: NotWeights: it is no whole GGUF file.
+    """
     return _rewritten(source, parts(source), target, wanted)
 
 
 def can_shrink(path: Path, wanted: str) -> bool:
-    """Whether a file is small enough to be really quantised, and to types that can be written."""
+    """Return whether a file is small enough to be really quantised, and to types that can be written."""
     if path.stat().st_size > _SMALLEST:
         return False
     found = parts(path)
@@ -185,7 +193,7 @@ def can_shrink(path: Path, wanted: str) -> bool:
 
 
 def _planned(found: GgufParts, wanted: str | None) -> list[tuple[TensorPlace, int]]:
-    """The tensors in the order of the new file, each with its type there."""
+    """Return the tensors in the order of the new file, each with its type there."""
     tensors = sorted(found.tensors, key=lambda tensor: by_layer(tensor.name))
     if wanted is None:
         return [(tensor, tensor.kind) for tensor in tensors]

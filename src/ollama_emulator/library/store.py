@@ -44,6 +44,7 @@ Kind = TypeVar("Kind", dict[str, Any], list[Any])
 
 
 def digest_of(data: bytes) -> str:
+    """Return the SHA-256 of the data, in the form `sha256:...`."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
@@ -60,7 +61,9 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One entry of a manifest; `source` is the model or file it was taken from, `note` what create says of it."""
+    """An entry of a manifest; `source` is the model or file it was taken from, `note` the line that create prints of
+    it.
+    """
 
     media: str
     digest: str
@@ -82,12 +85,12 @@ class Manifest:
 
     @property
     def all(self) -> tuple[Layer, ...]:
-        """The layers and the configuration's."""
+        """Return the layers and the configuration's."""
         return (*self.layers, self.held)
 
     @property
     def size(self) -> int:
-        """Bytes of all layers, shared ones included."""
+        """Return bytes of all layers, shared ones included."""
         return sum(layer.size for layer in self.all)
 
 
@@ -117,7 +120,7 @@ class Store:
     # blobs
 
     def blob_path(self, digest: str) -> str:
-        """Where the daemon would say that a blob lies."""
+        """Return the path at which the daemon would keep a blob."""
         root = str(self.folder.resolve()) if self.folder is not None else IN_MEMORY
         return f"{root}/blobs/{digest.replace(':', '-')}"
 
@@ -133,7 +136,7 @@ class Store:
         return blob, True
 
     def put_card(self, digest: str, size: int, card: Card) -> Blob:
-        """Weights that exist only as what they say of themselves."""
+        """Add weights that exist only as their metadata, and return their blob."""
         blob = Blob(digest, size, card=card)
         self.blobs[digest] = blob
         if self.folder is not None:
@@ -175,7 +178,7 @@ class Store:
         return self.adopt(digest, Path(target.name), written), True
 
     def adopt(self, digest: str, path: Path, size: int) -> Blob:
-        """A file of the uploads' folder becomes the blob of a digest."""
+        """Make a file of the uploads' folder the blob of a digest, and return the blob."""
         blob = Blob(digest, size, path=path.rename(self._file(digest)))
         self.blobs[digest] = blob
         return blob
@@ -186,11 +189,11 @@ class Store:
             self._unlink(digest)
 
     def missing(self, digest: str) -> str:
-        """The words for a blob that is not there."""
+        """Return the error text for a blob that is not there."""
         return f"open {self.blob_path(digest)}: no such file or directory"
 
     def content(self, digest: str) -> bytes:
-        """The bytes of a blob that has some; ApiError 500 in the words of a missing file otherwise."""
+        """Return the bytes of a blob. Raises: ApiError: 500 in the words of a missing file."""
         blob = self.blobs.get(digest)
         if blob is None:
             raise ApiError(500, self.missing(digest))
@@ -201,7 +204,7 @@ class Store:
         return blob.path.read_bytes() if blob.path is not None else b""
 
     def card(self, digest: str) -> Card | None:
-        """What the blob's weights say of themselves; None when it is no GGUF."""
+        """Return the metadata of the blob's weights, None when it is no GGUF file."""
         blob = self.blobs.get(digest)
         if blob is None or blob.card is not None or blob.path is None:
             return blob.card if blob is not None else None
@@ -214,7 +217,7 @@ class Store:
 
     @property
     def uploads(self) -> Path:
-        """The folder that uploads are written to."""
+        """Return the folder that uploads are written to."""
         if self.folder is not None:
             return self.folder / "blobs"
         if self._scratch is None:
@@ -222,7 +225,7 @@ class Store:
         return Path(self._scratch.name)
 
     def partial(self, digest: str, part: int | None = None) -> Path:
-        """Where a download is written that is not whole yet, or where it is kept how far one part of it is."""
+        """Return the path of a download that is not whole, or of the state of one `part` of it."""
         path = self._file(digest)
         return path.with_name(f"{path.name}{_PARTIAL}" + ("" if part is None else f"-{part}"))
 
@@ -232,10 +235,11 @@ class Store:
     # manifests
 
     def find(self, name: Name) -> Manifest | None:
+        """Return the manifest of a name in any spelling, or None."""
         return self.manifests.get(name.key)
 
     def spelled(self, name: Name) -> Name:
-        """The name with every part spelled as some model's has it: names are matched part by part, without case."""
+        """Return the name with every part spelled as in some stored model: names match part by part, without case."""
         known: dict[str, str] = {}
         for key in sorted(self.manifests, reverse=True):
             known |= {f"{part} {text.lower()}": text for part, text in self.manifests[key].name.parts()}
@@ -247,7 +251,10 @@ class Store:
         return self.save_text(name, _manifest_text(Layer(CONFIG, blob.digest, blob.size), tuple(layers)))
 
     def save_text(self, name: Name, text: bytes, *, prune: bool = True) -> Manifest:
-        """As `save`, of a manifest as a registry gives it. ApiError 500 where its configuration is not there."""
+        """Save a manifest as a registry gives it, and return it.
+
+        Raises: ApiError: 500, its configuration is not there.
+        """
         older = self.manifests.get(name.key)
         known = older.name if older is not None else self.spelled(name)
         manifest = self._read(known, text, self.now_ns())
@@ -330,13 +337,16 @@ def _remove(path: Path) -> None:
 
 
 def digest_in(text: str) -> str:
-    """The canonical digest that a path segment names, or nothing."""
+    """Return the canonical digest that a path segment names, or ""."""
     found = _DIGEST.match(text)
     return "sha256:" + found[1] if found else ""
 
 
 def read_json(text: bytes | str, kind: type[Kind]) -> Kind:
-    """The JSON value of a kind that a layer holds, an empty one for null; ApiError 500 for anything else."""
+    """Return the JSON value of a kind that a layer holds, an empty one for null.
+
+    Raises: ApiError: 500, the value is of another kind.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as fault:
@@ -349,7 +359,7 @@ def read_json(text: bytes | str, kind: type[Kind]) -> Kind:
 
 
 def layer_of(found: dict[str, Any]) -> Layer:
-    """A layer as a manifest has it."""
+    """Return a layer as a manifest has it."""
     return Layer(
         str(found.get("mediaType", "")),
         str(found.get("digest", "")),

@@ -42,24 +42,24 @@ class Footprint:
 
 
 def default_window(vram: int) -> int:
-    """The tokens of a window that nobody chose, by the bytes of the card."""
+    """Return the default window in tokens for a card of `vram` bytes."""
     return next((window for gib, window in _TIERS if vram < gib * GIB), 262144)
 
 
 def lower_window(window: int) -> int | None:
-    """The next smaller automatic window, for a load that ran out of memory; None where there is none."""
+    """Return the next smaller automatic window, for a load that ran out of memory; None below the smallest."""
     return next((lower for lower in (32768, 4096) if window > lower), None)
 
 
 def cache_type(kind: str) -> bool:
-    """Whether the runner knows a type of cache."""
+    """Return whether the runner knows a type of cache."""
     return kind in _CACHE_BYTES
 
 
 def predicted(weights: int, card: Card, tokens: int) -> int:
-    """What the daemon expects of a load, in bytes: the file and an f16 cache by the embedding's width.
+    """Return the bytes that the daemon expects a load to take: the file and an f16 cache by the embedding's width.
 
-    It ignores adapters, key and value lengths of their own and the real type of the cache.
+    Adapters, key and value lengths of their own and the real type of the cache are ignored, as by the daemon.
     """
     heads = _numbers(card.value("attention.head_count", 1))
     cached = _numbers(card.value("attention.head_count_kv", heads))
@@ -68,12 +68,12 @@ def predicted(weights: int, card: Card, tokens: int) -> int:
 
 
 def default_batch(card: Card, num_ctx: int) -> int:
-    """The batch that a request without one is taken to want."""
+    """Return the batch size of a request that names none."""
     return min(_EMBED_BATCH, num_ctx) if card.embeds else _BATCH
 
 
 def automatic_batch(card: Card, num_ctx: int, tokens: int, expected: int, free: int) -> tuple[int, int]:
-    """The batch of a load without one, and the bytes that it adds to the prediction."""
+    """Return the batch of a load without one, and the bytes that it adds to the prediction."""
     if card.embeds:
         return default_batch(card, num_ctx), 0
     for above, batch, surcharge, headroom in _BATCHES:
@@ -83,15 +83,15 @@ def automatic_batch(card: Card, num_ctx: int, tokens: int, expected: int, free: 
 
 
 def footprint(weights: int, card: Card, window: int, parallel: int, kind: str) -> int:
-    """The bytes that a runner really needs."""
+    """Return the bytes that a runner really needs."""
     cache = int(card.kv_bytes(window, parallel) * _CACHE_BYTES[kind] / 2)
     return weights + cache + min(COMPUTE_BYTES, weights // 8)
 
 
 def placed(size: int, card: Card, layers: int, free: int) -> Footprint:
-    """Where a runner of `size` bytes lies: `layers` as num_gpu has it (-1: as many as fit beside the margin).
+    """Return the place of a runner of `size` bytes; `layers` is num_gpu (-1: as many as fit beside the margin).
 
-    OutOfMemory when exactly that many layers do not fit.
+    Raises: OutOfMemory: exactly that many layers do not fit.
     """
     blocks = int(card.value("block_count", 1)) + 1
     each = -(-size // blocks)

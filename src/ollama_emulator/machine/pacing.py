@@ -20,7 +20,7 @@ class Prefixes:
         self._last: deque[str] = deque(maxlen=_KEPT)
 
     def unread(self, prompt: str, tokens: int) -> int:
-        """How many of a prompt's tokens are new, at least one; the prompt is remembered."""
+        """Remember a prompt, and return how many of its tokens are new, at least one."""
         known = max((_common(prompt, other) for other in self._last), default=0)
         self._last.append(prompt)
         return max(1, tokens - tokens * known // max(len(prompt), 1)) if tokens else 0
@@ -51,7 +51,7 @@ class Pace:
 
 
 def _common(one: str, other: str) -> int:
-    """The length of the longest common beginning."""
+    """Return the length of the longest common beginning."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

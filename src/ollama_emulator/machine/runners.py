@@ -28,10 +28,10 @@ _LONE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a request needs of a runner: the model, and the options that one is started with.
+    """The needs of a request: the model, and the options that a runner is started with.
 
-    `num_ctx` is capped to the trained length; `chosen` says that somebody named it. `layers` is num_gpu (-1: as many
-    as fit), `batch` and `mmap` are None where the daemon chooses.
+    `num_ctx` is capped to the trained length; `chosen` says that the request or the model named it. `layers` is num_gpu
+    (-1: as many as fit), `batch` and `mmap` are None where the daemon chooses.
     """
 
     model: Model
@@ -47,7 +47,10 @@ class Ask:
 
     @classmethod
     def of(cls, model: Model, options: Mapping[str, Any], window: int, fixed: bool, shift: bool | None) -> Ask:
-        """From merged options; `window` is the one in force where they name none, `fixed` says it was configured."""
+        """Return the needs that merged options express.
+
+        `window` is in force where they name none; `fixed` says that it was configured.
+        """
         given = options.get("num_ctx")
         num_ctx = max(_LEAST, int(given) if given is not None else window)
         batch, main_gpu = options.get("num_batch"), options.get("main_gpu")
@@ -66,17 +69,17 @@ class Ask:
 
     @property
     def window(self) -> int:
-        """The tokens that really fit: rounded up to 256, held to what the weights were trained for."""
+        """Return the tokens that really fit: rounded up to 256, held to what the weights were trained for."""
         return min(-(-self.num_ctx // _STEP) * _STEP, max(self.model.card.trained_window, _STEP))
 
     @property
     def lone(self) -> bool:
-        """Whether its runner has one slot only."""
+        """Return whether the runner has one slot only."""
         return self.model.card.embeds or self.model.card.architecture in _LONE
 
     @property
     def weights(self) -> int:
-        """The bytes of the file that is run."""
+        """Return the bytes of the file that is run."""
         found = [layer.size for layer in self.model.manifest.layers if layer.digest == self.model.base]
         return found[0] if found else self.model.manifest.size
 
@@ -98,11 +101,11 @@ class Slots:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a place."""
+        """Return the number of requests that wait for a slot."""
         return len(self._waiting)
 
     def locked(self) -> bool:
-        """Whether the next one has to wait."""
+        """Return whether the next request has to wait."""
         return self.used >= self.many
 
     async def __aenter__(self) -> None:
@@ -129,7 +132,7 @@ class Slots:
         self._give()
 
     def _give(self) -> None:
-        """The place to the next who still wants it, or back."""
+        """Give the slot to the next request that still wants it, or back."""
         for place in self._waiting:
             if not place.done():
                 self._waiting.remove(place)
@@ -140,10 +143,11 @@ class Slots:
 
 @dataclass(slots=True)
 class ModelRunner:
-    """One process of the simulated machine, started for the model of `ask`; `refs` counts the requests that hold it.
+    """A process of the simulated machine, started for the model of `ask`; `refs` counts the requests that hold it.
 
-    `expires_ns` is what /api/ps says (None until it was idle once), `armed_ns` when an idle one goes. `dead` is a
-    process that was killed: the daemon lists it until the next request finds out. `batch` is the one in force.
+    `expires_ns` is the time that /api/ps shows (None until the runner was idle once), `armed_ns` the time at which an
+    idle runner ends. `dead` is a process that was killed: the daemon lists it until the next request finds out. `batch`
+    is the one in force.
     """
 
     ask: Ask
@@ -163,7 +167,7 @@ class ModelRunner:
         self.slots = Slots(self, self.parallel)
 
     def serves(self, ask: Ask) -> bool:
-        """Whether a request can join without a reload."""
+        """Return whether a request can join without a reload."""
         mine = self.ask
         if self.dead or mine.model.adapters != ask.model.adapters or mine.shift != ask.shift:
             return False
@@ -175,24 +179,26 @@ class ModelRunner:
         return same and self._same_batch(ask) and self._same_mmap(ask)
 
     def _same_batch(self, ask: Ask) -> bool:
-        """Automatic ones are equal; a named one is compared with the number in force."""
+        """Return whether the batch is the same: automatic ones are equal, a named one is compared with the number in
+        force.
+        """
         if self.ask.batch is None and ask.batch is None:
             return True
         wanted = memory.default_batch(ask.model.card, ask.num_ctx) if ask.batch is None else ask.batch
         return wanted == self.batch
 
     def _same_mmap(self, ask: Ask) -> bool:
-        """On the CPU the daemon turns mapping off by itself, and then only a wish for it is a difference."""
+        """Return whether mapping is the same. On the CPU the daemon turns it off, so only a request for it differs."""
         if self.ask.mmap is None and not self.on_card:
             return ask.mmap is not True
         return self.ask.mmap == ask.mmap
 
     def shown_expiry(self, now_ns: int) -> int:
-        """When /api/ps says that it goes: stale while it answers, in the past once it is told to go."""
+        """Return the expiry that /api/ps shows: stale during an answer, in the past once the runner is to end."""
         return now_ns + self.keep_alive_ns if self.expires_ns is None else self.expires_ns
 
     def state(self) -> dict[str, Any]:
-        """Who holds it and waits for it."""
+        """Return the requests that hold the runner and wait for it."""
         return {
             "model": self.ask.model.name.display,
             "base": self.ask.model.base,

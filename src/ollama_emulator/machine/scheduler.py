@@ -29,7 +29,7 @@ _CENTURY_NS = 100 * 365 * 86400 * 10**9  # no timer for what stays for ever
 
 @dataclass(slots=True)
 class Trouble:
-    """What befalls the next load: an error for its first attempts, a runner that stalls, a share of it on the card."""
+    """A fault of the next load: an error for its first attempts, a runner that stalls, a share of it on the card."""
 
     error: str = ""
     attempts: int = 1
@@ -70,11 +70,10 @@ class Lease:
 
 @dataclass(slots=True)
 class Scheduler:
-    """Who runs where: `vram` in bytes (0 without a GPU), `load_s` seconds a load takes.
+    """The loaded runners and the queue: `vram` in bytes (0 without a GPU), `load_s` seconds a load takes.
 
-    `runners` holds what is loaded by its base, `loads` counts the loads; `trouble` strikes the next request that needs
-    a runner, and `delay_s` the next load. Nothing happens behind the clock's back: a runner whose time is over goes
-    when somebody looks.
+    `runners` maps a base to its runner, `loads` counts the loads; `trouble` strikes the next request that needs a
+    runner, and `delay_s` the next load. No timer runs: an expired runner is removed at the next look.
     """
 
     settings: DaemonSettings
@@ -93,11 +92,11 @@ class Scheduler:
 
     @property
     def default_window(self) -> int:
-        """The window when neither request, model nor environment names one."""
+        """Return the window in tokens when neither request, model nor environment names one."""
         return memory.default_window(self.vram)
 
     def ask(self, model: Model, options: Mapping[str, Any], shift: bool | None = None) -> Ask:
-        """What a request with these merged options needs of a runner."""
+        """Return the needs of a request with these merged options."""
         window = self.settings.window or self.default_window
         return Ask.of(model, options, window, bool(self.settings.window), shift)
 
@@ -106,7 +105,7 @@ class Scheduler:
         return Lease(self, ask, keep_alive_ns)
 
     async def acquire(self, ask: Ask, keep_alive_ns: int | None) -> ModelRunner:
-        """A runner that serves the request, held until `release`; who is cancelled while it loads aborts the load."""
+        """Return a runner that serves the request, held until `release`. Cancelling the caller aborts its load."""
         trouble, self.trouble = self.trouble, None
         resident = self._resident(ask.model.base)
         if resident is not None:
@@ -125,7 +124,7 @@ class Scheduler:
             raise
 
     def release(self, runner: ModelRunner) -> None:
-        """A request has ended; the last one starts the keep-alive."""
+        """End a request; the last request of a runner starts its keep-alive."""
         runner.refs -= 1
         if runner.refs:
             return
@@ -136,25 +135,25 @@ class Scheduler:
             self._changed.set()
 
     def unload(self, model: Model) -> None:
-        """An unload by name: at once when idle, after the last answer when busy; a load that runs does not hear it."""
+        """End the runner of a model: at once when idle, after the last answer when busy. A load in progress goes on."""
         runner = self._resident(model.base)
         if runner is not None:
             runner.expires_ns = self.clock.now_ns()
             self._expel(runner)
 
     def exhausted(self) -> None:
-        """A runner ran out of memory while answering: all are to go as soon as they are idle."""
+        """Let all runners end as soon as they are idle, since a runner ran out of memory while answering."""
         for runner in list(self.runners.values()):
             self._expel(runner)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The entries of /api/ps, the longest-lived first."""
+        """Return the entries of /api/ps, the longest-lived first."""
         self._expire()
         now = self.clock.now_ns()
         return [_row(runner, now) for runner in sorted(self.runners.values(), key=lambda one: -one.shown_expiry(now))]
 
     def state(self) -> dict[str, Any]:
-        """What /api/ps does not tell: who holds what, who waits."""
+        """Return the loads so far, the runners with their slots, and the queue."""
         self._expire()
         return {
             "loads": self.loads,
@@ -209,7 +208,7 @@ class Scheduler:
     # the queue and its one worker
 
     def _submit(self, pending: _Pending) -> None:
-        """To the idle scheduler at once, else into its queue."""
+        """Hand a request to the idle scheduler, else into its queue."""
         if self._worker is None:
             self._worker = asyncio.get_running_loop().create_task(self._work(pending))
         elif len(self._queue) >= self.settings.max_queue:
@@ -244,7 +243,10 @@ class Scheduler:
             raise
 
     async def _found(self, pending: _Pending) -> ModelRunner | None:
-        """One step towards a runner: the resident one, a victim unloaded, or a load; None asks for another step."""
+        """Take a step towards a runner: the resident one, a victim unloaded, or a load.
+
+        Return None if another step is needed.
+        """
         resident = self._resident(pending.ask.model.base)
         if resident is not None:
             if resident.serves(pending.ask):
@@ -257,7 +259,7 @@ class Scheduler:
         return None
 
     async def _gone(self, victim: ModelRunner) -> None:
-        """Expel a runner and wait until any has been unloaded: its requests end, or another's time is over."""
+        """End a runner, and wait until any has been unloaded, since its requests end or its time is over."""
         before = self._unloads
         self._expel(victim)
         while self._unloads == before:
@@ -271,7 +273,7 @@ class Scheduler:
             self._expire()
 
     def _victim(self) -> ModelRunner:
-        """The idle runner with the shortest keep-alive, ties by blob; where all are busy, the first of all."""
+        """Return the idle runner with the shortest keep-alive, ties by blob; where all are busy, the first of all."""
         order = sorted(self.runners.values(), key=lambda runner: (runner.keep_alive_ns, runner.ask.model.base))
         return next((runner for runner in order if not runner.refs), order[0])
 
@@ -281,7 +283,7 @@ class Scheduler:
         return max(0, self.vram - sum(runner.footprint.on_card for runner in self.runners.values()))
 
     def _crowded(self, pending: _Pending) -> bool:
-        """Whether others have to go first: the load is predicted to take more than 80 % of what is free."""
+        """Return whether others have to go first: the load is predicted to take more than 80 % of the free memory."""
         ask = pending.ask
         partial = 0 < ask.layers < int(ask.model.card.value("block_count", 1)) + 1
         if not self.runners or not self.vram or ask.layers == 0 or partial:
@@ -289,7 +291,7 @@ class Scheduler:
         return sum(self._expected(ask)[1:]) > self._free() * 80 // 100
 
     def _expected(self, ask: Ask) -> tuple[int, int, int]:
-        """The batch of a load, its predicted bytes, and what a large batch adds to them."""
+        """Return the batch of a load, its predicted bytes, and what a large batch adds to them."""
         card, tokens, free = ask.model.card, ask.num_ctx * self._slots(ask), self._free()
         expected = memory.predicted(ask.weights, card, tokens)
         if ask.batch is not None:
@@ -321,7 +323,7 @@ class Scheduler:
         return runner
 
     async def _start(self, pending: _Pending) -> None:
-        """The time of a load, and what goes wrong with it; ends at once when the client leaves."""
+        """Wait the time of a load, and raise the error that befalls it; the load ends when the client leaves."""
         stalled, self.delay_s = self.delay_s, 0.0
         trouble = pending.trouble
         if trouble is not None:
@@ -392,5 +394,5 @@ def _row(runner: ModelRunner, now_ns: int) -> dict[str, Any]:
 
 
 def misfit(model: Model) -> str:
-    """Why the runner of a model dies while it loads, or nothing: an adapter for another shape of weights."""
+    """Return the error that kills the runner of a model while it loads, or "": an adapter for other weights."""
     return GONE if model.misfits else ""

@@ -30,10 +30,11 @@ _MOST = 10  # windows that an answer without a limit may fill
 
 @dataclass(frozen=True, slots=True)
 class AnswerPlan:
-    """What is answered: the pieces, why they end, and what prompt and answer count. `endless` says them over and over.
+    """An answer before it is sent: the pieces, the reason of its end, and the tokens of prompt and answer.
 
-    `unseen` tokens are counted and never shown: the one that ends an answer by itself, those of tool calls. `apart`:
-    the thoughts came in a request of their own, as they do before a format. `again` is said over and over after it.
+    `endless` repeats the pieces. `unseen` tokens are counted and never shown: the one that ends an answer by itself,
+    those of tool calls. `apart`: the thoughts came in a request of their own, as they do before a format. `again`
+    follows the pieces over and over.
     """
 
     thinking: Sequence[str]
@@ -48,12 +49,12 @@ class AnswerPlan:
 
     @property
     def tokens(self) -> int:
-        """The tokens of the answer."""
+        """Return the tokens of the answer."""
         return (0 if self.apart else len(self.thinking)) + len(self.pieces) + self.unseen
 
 
 def capable(model: Model, asked: str, fields: Fields, verb: str) -> None:
-    """ApiError 400 where the model lacks what the request needs; before anything is loaded."""
+    """Raise ApiError 400 where the model lacks a capability that the request needs, before anything is loaded."""
     can = model.capabilities
     if fields.get("think") and "thinking" not in can:
         raise ApiError(400, f"{gojson.quote(asked)} does not support thinking")
@@ -76,7 +77,7 @@ def wanted_format(fields: Fields) -> Any:
 
 
 def _grammatical(form: Mapping[str, Any], *, native: bool) -> None:
-    """ApiError 400 for a schema that the runner refuses, or of which the emulator draws no instance."""
+    """Raise ApiError 400 for a schema that the runner refuses, or of which the emulator draws no instance."""
     try:
         grammars.check(form, native=native)
     except RecursionError:
@@ -87,10 +88,10 @@ def _grammatical(form: Mapping[str, Any], *, native: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How words come: keys sorted where a Go map carried the schema.
+    """The manner of an answer; keys are sorted where a Go map carried the schema.
 
-    `on_and_on` where they are those of random weights: they never end by themselves, open no thought and call no tool.
-    Of the `roster` comes who writes where code is asked for.
+    With `on_and_on` it is that of random weights: text never ends by itself, no thought is opened and no tool called.
+    The `roster` says which author writes where code is asked for.
     """
 
     sorted_keys: bool = False
@@ -125,14 +126,14 @@ def compose(ask: Ask, fields: Fields, prompt: Prompt, manner: Manner) -> AnswerP
 
 
 def _thinks_on(model: Model, fields: Fields, prompt: Prompt, manner: Manner) -> bool:
-    """Whether the daemon never comes to ask for the format: it first waits for the end of a thought that has none."""
+    """Return whether the daemon never comes to ask for the format, since it waits for the end of an endless thought."""
     if not (manner.on_and_on and fields.has("messages") and rendering.thinking(fields, model)) or prompt.native:
         return False
     return all(templates.parse(model.template).tags)
 
 
 def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
-    """Whether the prompt ends within a thought."""
+    """Return whether the prompt ends within a thought."""
     if not rendering.thinking(fields, model):
         return False
     openings = templates.OPENINGS if prompt.native else templates.parse(model.template).tags[:1]
@@ -141,7 +142,7 @@ def _opened(model: Model, fields: Fields, prompt: Prompt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """Who is asked for what: the fields of the request, the format that counts, the messages that were read."""
+    """A request for an answer: its fields, the format that counts, the messages that were read."""
 
     model: Model
     fields: Fields
@@ -150,7 +151,7 @@ class _Question:
 
 
 def _said(asked: _Question, source: sources.Sources, manner: Manner) -> AnswerPlan:
-    """The whole answer, without a limit."""
+    """Return the whole answer, without a limit."""
     thinking: Sequence[str] = ()
     fields = asked.fields
     if rendering.thinking(fields, asked.model) and not fields.get("raw") and not manner.on_and_on:
@@ -165,7 +166,9 @@ def _said(asked: _Question, source: sources.Sources, manner: Manner) -> AnswerPl
 
 
 def _coded(asked: _Question, source: sources.Sources, manner: Manner) -> AuthorReply | None:
-    """What an author writes: the one that a fault names, else whose turn it is; None where no code is asked for."""
+    """Return the reply of an author: the one that a fault names, else the next of the roster; None where no code is
+    asked for.
+    """
     shape = orders.shape_of(asked.form)
     if shape is None:
         return None
@@ -177,14 +180,17 @@ def _coded(asked: _Question, source: sources.Sources, manner: Manner) -> AuthorR
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
-    """How many tokens an answer may have, None without end, and what its prompt counts."""
+    """The tokens that an answer may have (None without end), and those of its prompt."""
 
     most: int | None
     prompt_tokens: int
 
 
 def _budget(ask: Ask, options: Mapping[str, Any], found: Read, fields: Fields, *, native: bool) -> _Budget:
-    """From num_predict (negative or too large: ten windows; zero: no end, but one token natively) and the window."""
+    """Return the limit that num_predict and the window set.
+
+    A negative or too large num_predict means ten windows; zero no end, but one token natively.
+    """
     limit = options.get("num_predict", -1)
     largest = _MOST * ask.num_ctx
     most: int | None = largest if limit < 0 else min(limit, largest)
@@ -208,7 +214,10 @@ def _words(form: Any, source: sources.Sources, sorted_keys: bool) -> str:
 
 
 def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: bool) -> Any:
-    """An instance of a schema; ApiError 400 for one that has none, or whose keywords hold what they cannot."""
+    """Return an instance of a schema.
+
+    Raises: ApiError: 400, the schema has none, or a keyword has an impossible value.
+    """
     try:
         return instances.Drawing(form, source, sorted_keys).draw(form)
     except RecursionError:
@@ -218,7 +227,7 @@ def _drawn(form: Mapping[str, Any], source: sources.Sources, *, sorted_keys: boo
 
 
 def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str, Any], ...]:
-    """A call of the tool that the question names, if it names one."""
+    """Return a call of the tool that the question names, if it names one."""
     asked = source.asked.lower()
     for tool in tools:
         function = tool.get("function", {}) if isinstance(tool, dict) else {}
@@ -233,7 +242,7 @@ def _tool_calls(tools: Sequence[Any], source: sources.Sources) -> tuple[dict[str
 
 
 def _spoilt(text: str, fault: InjectedFault | None) -> str:
-    """The words as a fault leaves them; `blanks` and `repeat` go on until the limit."""
+    """Return the words, changed by a fault; `blanks` and `repeat` go on until the limit."""
     if fault is None:
         return text
     if fault.do == "nel":
@@ -251,14 +260,14 @@ def _spoilt(text: str, fault: InjectedFault | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Free:
-    """Whether no schema ends the text (`bare`), and whether it then goes on for ever (`on_and_on`)."""
+    """The freedom of an answer: no schema ends the text (`bare`), and it goes on for ever (`on_and_on`)."""
 
     bare: bool
     on_and_on: bool
 
 
 def _limited(turn: AnswerPlan, budget: _Budget, options: Mapping[str, Any], free: _Free) -> AnswerPlan:
-    """The turn cut at a stop sequence, and at its limit."""
+    """Return the turn cut at a stop sequence, and at its limit."""
     turn = replace(turn, prompt_tokens=budget.prompt_tokens)
     text = "".join(turn.pieces)
     ends = [at for at in (text.find(stop) for stop in options.get("stop", []) if stop) if at >= 0]

@@ -52,10 +52,10 @@ class Read:
 
 
 def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
-    """The prompt of /api/chat. ApiError 500 where the template cannot write it.
+    """Return the prompt of /api/chat.
 
     A `plain` runner was started for a model whose prompts the daemon writes: it writes others as chatml, whatever their
-    weights say.
+    weights say. Raises: ApiError: 500, the template cannot write it.
     """
     model = ask.model
     asked: list[Message] = fields.get("messages", [])
@@ -71,12 +71,12 @@ def chat(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
 
 
 def after(ask: Ask, prompt: Prompt, fields: Fields, thought: str) -> Prompt:
-    """The prompt that a format is asked for with, once a model has thought: the same, and its thoughts."""
+    """Return the prompt that asks for the format once a model has thought: the same prompt with its thoughts."""
     return _by_template(ask, [*prompt.messages, {"role": "assistant", "thinking": thought}], fields, ask.model.template)
 
 
 def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
-    """The prompt of /api/generate. ApiError 500 where the template cannot write it."""
+    """Return the prompt of /api/generate. Raises: ApiError: 500, the template cannot write it."""
     model, text = ask.model, str(fields.get("prompt", ""))
     images = list(fields.get("images") or ())
     user: Message = {"role": "user", "content": text, "images": images}
@@ -102,7 +102,7 @@ def generate(ask: Ask, fields: Fields, *, plain: bool = False) -> Prompt:
 
 
 def _spelled(known: Vocabulary, ids: Sequence[int]) -> str:
-    """The text of a context. ApiError 500 for a token that there is not, as the runner finds it by accident."""
+    """Return the text of a context. Raises: ApiError: 500, a token is unknown."""
     beyond = next((one for one in ids if known.size is not None and not 0 <= one < known.size), None)
     if beyond is None:
         return known.decode(ids)
@@ -112,12 +112,12 @@ def _spelled(known: Vocabulary, ids: Sequence[int]) -> str:
 
 
 def counted(ask: Ask) -> Vocabulary:
-    """The vocabulary of what runs."""
+    """Return the vocabulary of the weights that run."""
     return vocabulary.of(ask.model.base, ask.model.card)
 
 
 def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: InjectedFault | None) -> Read:
-    """What of a prompt is read. ApiError 400 where it neither fits nor may be cut."""
+    """Return the part of a prompt that is read. Raises: ApiError: 400, it neither fits nor may be cut."""
     if fault is not None and fault.do == "overflow":
         raise too_long(int(fault.number("n_prompt_tokens", ask.window + 1)), int(fault.number("n_ctx", ask.window)))
     known = counted(ask)
@@ -137,13 +137,15 @@ def read(ask: Ask, prompt: Prompt, fields: Fields, keep: int | None, fault: Inje
 
 
 def too_long(tokens: int, window: int) -> ApiError:
-    """The 400 whose text is itself JSON."""
+    """Return the 400 whose text is itself JSON."""
     text = _EXCEEDS.format(tokens, window)
     return compiled_schema.refuse(text, "exceed_context_size_error", n_prompt_tokens=tokens, n_ctx=window)
 
 
 def _cut(ask: Ask, ids: Sequence[int], keep: int, *, adds_bos: bool) -> Sequence[int]:
-    """Without the middle, where they do not leave room for one more token: half of what may go stays free."""
+    """Return the ids without their middle where there is no room for another token: half of the removable part stays
+    free.
+    """
     if ask.num_ctx <= 1 or len(ids) <= ask.num_ctx - 1:
         return ids
     if not ask.shift:
@@ -154,7 +156,7 @@ def _cut(ask: Ask, ids: Sequence[int], keep: int, *, adds_bos: bool) -> Sequence
 
 
 def _shortened(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int]) -> Sequence[Message]:
-    """The last message alone, as far as the tokens go that are left."""
+    """Return the last message alone, as far as the tokens go that are left."""
     size = len(ids) * vocabulary.BYTES_A_TOKEN if isinstance(known, Guessed) else len(known.decode(ids))
     last = messages[-1]
     return [{**last, "content": str(last.get("content") or "")[-size:]}]
@@ -164,14 +166,14 @@ def _shortened(messages: Sequence[Message], known: Vocabulary, ids: Sequence[int
 
 
 def _thought(fields: Fields, model: Model) -> dict[str, Any]:
-    """The names of `think` in a template."""
+    """Return the names of `think` in a template."""
     think = thinking(fields, model)
     level = think if isinstance(think, str) else "medium" if think else ""
     return {"think": bool(think), "level": level, "think_set": think is not None}
 
 
 def thinking(fields: Fields, model: Model) -> bool | str | None:
-    """The request's `think`; a model that can thinks unless it is told not to."""
+    """Return the request's `think`; a model that can thinks unless it is told not to."""
     asked: bool | str | None = fields.get("think")
     return True if asked is None and "thinking" in model.capabilities else asked
 
@@ -184,7 +186,7 @@ def _rendered(template: str, values: Values) -> str:
 
 
 def _by_template(ask: Ask, messages: list[Message], fields: Fields, template: str) -> Prompt:
-    """By a Go template: the oldest messages are left out until it fits, tools' results only with their call."""
+    """Render by a Go template: the oldest messages are left out until it fits, tools' results only with their call."""
     thought = _thought(fields, ask.model)
     tools = fields.get("tools") if fields.has("messages") else []
 
@@ -200,7 +202,7 @@ def _by_template(ask: Ask, messages: list[Message], fields: Fields, template: st
 
 
 def _native(ask: Ask, messages: list[Message], fields: Fields, template: str) -> Prompt:
-    """By a template of the runner's: the one given, else the weights' own, else chatml."""
+    """Render by a template of the runner's: the given one, else the weights' own, else chatml."""
     card, known = ask.model.card, counted(ask)
     template = template or card.template or CHATML
     bos, eos = (vocabulary.token_text(known, name, card.info) for name in ("bos", "eos"))
@@ -226,7 +228,9 @@ def _kept(
     write: Callable[[Sequence[Message]], str],
     start: Callable[[Sequence[Message], int], int],
 ) -> tuple[Sequence[Message], str]:
-    """The messages from the first on with which the prompt fits, the system's before them kept; the last one always."""
+    """Return the messages from the first with which the prompt fits, and that prompt; system messages and the last one
+    stay.
+    """
     text = write(messages)
     if not fields.get("truncate", True) or _fits(ask, text) or len(messages) < 2:
         return messages, text
@@ -255,7 +259,7 @@ def _same(messages: Sequence[Message], at: int) -> int:
 
 
 def _block_start(messages: Sequence[Message], at: int) -> int:
-    """Where a run of tools' results begins with the answer that called them; any other message is its own start."""
+    """Return where a run of tools' results begins with the answer that called them; else the message's own place."""
     if messages[at].get("role") != "tool":
         return at
     first = at
@@ -266,7 +270,7 @@ def _block_start(messages: Sequence[Message], at: int) -> int:
 
 
 def _tagged(messages: Sequence[Message]) -> list[Message]:
-    """The messages with a mark for each image, counted through."""
+    """Return the messages with a mark for each image, counted through."""
     found: list[Message] = []
     number = 0
     for message in messages:
@@ -283,7 +287,7 @@ def _tagged(messages: Sequence[Message]) -> list[Message]:
 
 
 def _without_thinking(model: Model, messages: list[Message]) -> list[Message]:
-    """Answers before the last question lose what stands between the thinking tags in front of them."""
+    """Return the messages without the thinking that stands in front of answers before the last question."""
     if model.card.architecture not in _SHORT_OF and model.name.model not in _SHORT_OF:
         return messages
     asked = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=-1)

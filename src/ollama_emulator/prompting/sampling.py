@@ -18,7 +18,7 @@ _FLOATS = frozenset("top_p min_p typical_p temperature repeat_penalty presence_p
 
 
 def merged(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options in force; unknown ones and nulls are dropped. ApiError 500 for a wrong type."""
+    """Return the options in force without unknown ones and nulls. Raises: ApiError: 500, an option has a wrong type."""
     options: dict[str, Any] = {}
     for source in (stored, given):
         for name, value in source.items():
@@ -57,7 +57,7 @@ def _wrong(name: str, wanted: str) -> ApiError:
 
 
 def within_limits(options: Mapping[str, Any]) -> None:
-    """ApiError 400 for a number that the runner does not take; most others it brings within their limits itself."""
+    """Raise ApiError 400 for a number that the runner refuses; most others it brings within their limits."""
     for name, (told, least) in _LIMITS.items():
         value = (options.get(name, 0) + 2**31) % 2**32 - 2**31
         if value < least:

@@ -30,9 +30,9 @@ class Script:
     eos: str
 
     def write(self, messages: Sequence[Message]) -> str:
-        """The prompt. ApiError 400 or 500 where the runner takes the messages for none.
+        """Return the prompt. Raises: ApiError: 400 or 500, the runner refuses the messages.
 
-        An assistant's last message is not closed: the answer goes on with it.
+        An assistant's last message is not closed: the answer continues it.
         """
         for message in messages:
             if message.get("images"):
@@ -52,7 +52,7 @@ class Script:
         return written + self._opening(before, written) + begun
 
     def _opening(self, messages: Sequence[Message], closed: str) -> str:
-        """What the template adds for an answer."""
+        """Return the text that the template adds to open an answer."""
         opened = self._rendered(messages, opened=True)
         same = next((at for at, (one, two) in enumerate(zip(closed, opened, strict=False)) if one != two), len(closed))
         return opened[same:]
@@ -67,7 +67,7 @@ class Script:
 
 
 def _as_runner(message: Message) -> dict[str, Any]:
-    """A message as the runner's templates see it: whoever develops is the system."""
+    """Return a message as the runner's templates see it: the role developer is system."""
     role = message.get("role", "")
     seen: dict[str, Any] = {
         "role": "system" if role == "developer" else role,

@@ -37,7 +37,7 @@ class Stalled(Exception):
 
 
 def near(host: str) -> bool:
-    """Whether a host, with or without a port, is this machine: only such a one is ever asked."""
+    """Return whether a host, with or without a port, is this machine: no other is ever asked."""
     name = host.partition(":")[0].lower()
     if name == "localhost":
         return True
@@ -60,7 +60,7 @@ class RegistryReply:
 
     @property
     def location(self) -> str:
-        """Where a redirect leads, or nothing. Broken where that is no address."""
+        """Return the target of a redirect, or "". Raises: Broken: it is no address."""
         to = self.headers.get("location", "") if self.status in _REDIRECTS else ""
         if not to:
             return ""
@@ -71,12 +71,12 @@ class RegistryReply:
 
     @property
     def length(self) -> int:
-        """The length that the reply names, 0 where it names none."""
+        """Return the length that the reply names, 0 where it names none."""
         text = self.headers.get("content-length", "")
         return int(text) if text.isascii() and text.isdigit() else 0
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes. Broken where it ends early, Stalled where it does not go on."""
+        """Yield the body as it comes. Raises: Broken: it ends early. Stalled: it does not go on."""
         while True:
             event = await _event(self._wire, self._reader, self._read_s)
             if isinstance(event, h11.Data):
@@ -89,7 +89,10 @@ class RegistryReply:
 async def fetch(
     method: str, url: str, headers: Mapping[str, str] | None = None, read_s: float | None = None
 ) -> AsyncIterator[RegistryReply]:
-    """One request on a connection of its own. Broken where there is no reply, or the address is another machine's."""
+    """Make a request on a connection of its own, and yield its reply.
+
+    Raises: Broken: there is no reply, or the address is another machine's.
+    """
     try:
         parsed = parts_of(url)
     except ValueError as fault:
@@ -121,7 +124,7 @@ async def fetch(
 
 
 def parts_of(url: str) -> SplitResult:
-    """An address in parts; ValueError for one whose host or port is none."""
+    """Return an address in parts. Raises: ValueError: its host or port is none."""
     parsed = urlsplit(url)
     if parsed.port == 0 or not parsed.netloc.isascii():
         raise ValueError("invalid host or port")
@@ -153,7 +156,7 @@ async def _begun(wire: h11.Connection, reader: asyncio.StreamReader, url: str, r
 
 
 async def _event(wire: h11.Connection, reader: asyncio.StreamReader, read_s: float | None) -> object:
-    """The next thing that the other side says."""
+    """Return the next event of the other side."""
     while (event := wire.next_event()) is h11.NEED_DATA:
         try:
             data = await asyncio.wait_for(reader.read(_CHUNK), read_s)
@@ -171,7 +174,9 @@ async def _event(wire: h11.Connection, reader: asyncio.StreamReader, read_s: flo
 
 
 def _last(wire: h11.Connection) -> object:
-    """What follows the end of the connection within a body: its end where no length was told, else a break."""
+    """Return the event at the end of the connection within a body: the body's end where no length was told, else a
+    break.
+    """
     try:
         return wire.next_event()
     except h11.RemoteProtocolError:

@@ -29,11 +29,11 @@ _STOPS = {LLAMA: ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"], CHA
 
 @dataclass(frozen=True, slots=True)
 class RegistryEntry:
-    """One model that can be pulled; `size` is the bytes of its weights.
+    """A model that can be pulled; `size` is the bytes of its weights.
 
-    `error` is what the registry says instead of serving it; `fails_at` cuts the download after that many bytes, `cuts`
-    times; `seconds` is how long all of it takes (None goes by the emulator's own setting); what is `corrupt` has
-    another digest than it says when it is down, the first time.
+    `error` is the registry's reply instead of serving it; `fails_at` cuts the download after that many bytes, `cuts`
+    times; `seconds` is the time of the whole download (None: the emulator's own setting). A `corrupt` entry has another
+    digest than announced when it is down, the first time.
     """
 
     name: str
@@ -62,12 +62,13 @@ class RegistryEntry:
 
     @property
     def digest(self) -> str:
-        """The digest of the weights: made up, the same on every machine."""
+        """Return the digest of the weights, which is made up and the same on every machine."""
         text = f"{self.name}|{self.architecture}|{self.parameters}|{self.quantization}|{self.size}"
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def card(self) -> Card:
+        """Return the metadata of the weights."""
         prefix = self.architecture
         info: dict[str, Any] = {
             "general.architecture": prefix,
@@ -168,7 +169,7 @@ class Registry:
     downloads: dict[str, Any] = field(default_factory=dict)
 
     def find(self, name: Name, scheme: str = "https") -> RegistryEntry | str:
-        """The entry, or the text of the error that a pull of it ends with."""
+        """Return the entry, or the text of the error that a pull of it ends with."""
         url = f"{scheme}://{name.host}/v2/{name.namespace}/{name.model}/manifests/{name.tag}"
         where = name.host.partition(":")[0]
         unreached = f'pull model manifest: Get "{url}": dial tcp: lookup {where} on 127.0.0.53:53: no such host'
@@ -187,9 +188,11 @@ class Registry:
         self.entries[name.key] = entry
 
     def lay(self, document: Any) -> None:
-        """Lay a document over the registry; `read` says what is in it. OptionError when it is wrong, nothing changed.
+        """Lay a document of the form that `read` describes over the registry.
 
         A model that is given anew may be cut anew.
+
+        Raises: OptionError: the document is wrong, and nothing was changed.
         """
         made = Registry(dict(self.entries), self.offline)
         try:
@@ -207,7 +210,7 @@ class Registry:
             self.cut.pop(made.entries[_key(described["name"])].digest, None)
 
     def as_dict(self) -> dict[str, Any]:
-        """What can be pulled, what came down so far and what is kept of layers that are not whole."""
+        """Return the models that can be pulled, the bytes pulled so far, and those kept of partial layers."""
         models = {key: entry.error or entry.digest for key, entry in sorted(self.entries.items())}
         return {
             "models": models,
@@ -218,7 +221,7 @@ class Registry:
 
 
 def shipped() -> Registry:
-    """The registry that knows the models that BAT OS names by default, and a few of their kind."""
+    """Return the registry that knows the models that BAT OS names by default, and a few of their kind."""
     registry = Registry()
     for entry in _SHIPPED:
         registry.add(entry)
@@ -228,10 +231,10 @@ def shipped() -> Registry:
 
 
 def read(path: Path | None) -> Registry:
-    """The shipped registry with a JSON file laid over it.
+    """Return the shipped registry with a JSON file laid over it.
 
-    The file: {"models": [{"name": ..., any field of Entry}], "only": bool (forget the shipped ones), "offline": bool}.
-    A model may say "like": NAME and change some fields. OptionError when the file is wrong.
+    The file: {"models": [{"name": ..., any field of RegistryEntry}], "only": bool (forget the shipped ones), "offline":
+    bool}. A model may say "like": NAME and change some fields. Raises: OptionError: the file is wrong.
     """
     registry = shipped()
     if path is None:
@@ -245,7 +248,7 @@ def read(path: Path | None) -> Registry:
 
 
 def _refuse_unknown(document: Any) -> None:
-    """ValueError for a key that means nothing: a misspelt one would otherwise be silence."""
+    """Raise ValueError for an unknown key, which would otherwise be ignored."""
     for what, described, known in [
         ("key", document, _KEYS),
         *(
@@ -275,6 +278,6 @@ def _entry(registry: Registry, described: dict[str, Any]) -> RegistryEntry:
 
 
 def parameters(entry: RegistryEntry) -> dict[str, Any]:
-    """The PARAMETER layer that comes with a model."""
+    """Return the PARAMETER layer that comes with a model."""
     stops = _STOPS.get(entry.template, _STOPS[CHATML] if "im_start" in entry.template else [])
     return {**({"stop": stops} if stops else {}), **entry.params}

@@ -34,14 +34,14 @@ _MANIFEST = GoStruct(
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """One model in a registry; `most` bounds a layer in bytes."""
+    """A model in a registry; `most` bounds a layer in bytes."""
 
     name: Name
     insecure: bool
     most: int
 
     def url(self, kind: str, what: str) -> str:
-        """The address of a manifest or a blob."""
+        """Return the address of a manifest or a blob."""
         scheme = "http" if self.insecure else "https"
         return f"{scheme}://{self.name.host}/v2/{self.name.namespace}/{self.name.model}/{kind}/{what}"
 
@@ -58,11 +58,15 @@ class Told:
 
     @property
     def text(self) -> str:
+        """Return the body as text."""
         return self.body.decode("utf-8", "replace")
 
 
 async def manifest(source: RemoteModel) -> tuple[bytes, list[Layer]]:
-    """The manifest's text and its layers, the configuration last. Broken where it cannot be had or is none."""
+    """Return the manifest's text and its layers, the configuration last.
+
+    Raises: Broken: it cannot be had or is none.
+    """
     told = await asked("GET", source.url("manifests", source.name.tag), {"Accept": MANIFEST})
     return told.body, await asyncio.to_thread(_layers, told.body)  # a thousand of them are not read on the loop
 
@@ -81,7 +85,7 @@ def _layers(text: bytes) -> list[Layer]:
 
 
 async def asked(method: str, url: str, headers: dict[str, str] | None = None) -> Told:
-    """A reply below 400, redirects followed, with one try to be let in. Broken with the daemon's words otherwise."""
+    """Return a reply below 400 after redirects and one login. Raises: Broken: the daemon's words."""
     sent = dict(headers or {})
     for _ in range(2):
         told = await _followed(method, url, sent)
@@ -97,7 +101,7 @@ async def asked(method: str, url: str, headers: dict[str, str] | None = None) ->
 
 
 async def _token(told: Told, url: str) -> str:
-    """What a registry's gate on the same host gives; the emulator has no key to sign with."""
+    """Return the token that the registry's own host gives; the emulator has no key to sign with."""
     realm = told.challenge.partition('realm="')[2].partition('"')[0]
     host, wanted = urlsplit(realm).netloc, urlsplit(url).netloc
     if host != wanted:
@@ -121,7 +125,7 @@ async def _followed(method: str, url: str, headers: dict[str, str]) -> Told:
 
 
 async def once(method: str, url: str, headers: dict[str, str] | None = None, *, read: bool = True) -> Told:
-    """One reply, its body only where it is to be `read`."""
+    """Return a reply, with its body only where `read` says so."""
     async with fetch(method, url, headers) as reply:
         body = await _body(reply) if read and not reply.location else b""
         return Told(reply.status, reply.location, reply.length, reply.headers.get("www-authenticate", ""), body)

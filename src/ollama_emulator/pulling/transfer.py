@@ -39,7 +39,7 @@ class LayerPart:
 
 @dataclass(slots=True)
 class Download:
-    """One layer on its way, for every pull that waits for it; when the last of them leaves it stops, and can go on."""
+    """A layer that is downloaded for every pull that waits for it; without a waiter it stops, and can go on later."""
 
     source: RemoteModel
     layer: Layer
@@ -52,16 +52,17 @@ class Download:
 
     @property
     def total(self) -> int:
-        """Bytes of the layer, as far as they are known."""
+        """Return the bytes of the layer, as far as they are known."""
         return sum(part.size for part in self.parts)
 
     @property
     def done(self) -> int:
-        """Bytes that are there."""
+        """Return the bytes that are there."""
         return sum(part.done for part in self.parts)
 
     @property
     def url(self) -> str:
+        """Return the address of the layer."""
         return self.source.url("blobs", self.layer.digest)
 
     async def prepare(self) -> None:
@@ -109,7 +110,7 @@ class Download:
         self.store.adopt(self.layer.digest, path, self.total)
 
     async def _direct(self) -> str:
-        """Where the layer really lies: the registry may send to another host, which is then asked for every part."""
+        """Return the address that serves the layer: the registry may redirect to another host."""
         url, waited, tries = self.url, 0.0, 0
         while True:
             try:
@@ -142,7 +143,7 @@ class Download:
         raise Broken(f"max retries exceeded: {fault}")
 
     async def _fetch(self, url: str, part: LayerPart, target: IO[bytes]) -> None:
-        """Bytes of a part from where it stands; what came stays, however it ends."""
+        """Fetch the missing bytes of a part; those that came stay, however it ends."""
         wanted = {"Range": f"bytes={part.offset + part.done}-{part.offset + part.size - 1}"}
         try:
             async with fetch("GET", url, wanted, _STALLED_S) as reply:
@@ -160,7 +161,7 @@ class Download:
 
 
 async def _last_of_host(url: str) -> str:
-    """The address that redirects within a host end at, or the first one that they lead to on another."""
+    """Return the address that redirects within a host end at, or the first one that they lead to on another."""
     host = urlsplit(url).hostname
     for _ in range(REDIRECTS + 1):
         told = await remote.once("GET", url, read=False)
@@ -213,7 +214,7 @@ async def _all(download: Download) -> None:
 
 
 def _first(group: ExceptionGroup[Exception]) -> Exception:
-    """The first failure of several."""
+    """Return the first failure of several."""
     found: Exception = group
     while isinstance(found, ExceptionGroup):
         found = found.exceptions[0]
@@ -229,13 +230,13 @@ async def _stop(download: Download) -> None:
 
 
 def digest_of_file(path: Path) -> str:
-    """The digest of what came down."""
+    """Return the digest of what came down."""
     with path.open("rb") as source:
         return "sha256:" + hashlib.file_digest(source, "sha256").hexdigest()
 
 
 def check(layer: Layer, repository: str) -> None:
-    """Whether a manifest's layer can be asked for. Broken otherwise."""
+    """Raise Broken unless a manifest's layer can be asked for."""
     if not layer.digest:
         raise Broken(f"{repository}: digest is empty")
     if not digest_in(layer.digest):

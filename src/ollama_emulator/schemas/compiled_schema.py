@@ -17,7 +17,7 @@ _NESTED = ("anyOf", "oneOf", "allOf", "prefixItems")
 
 
 def refuse(text: str, kind: str = "invalid_request_error", **more: Any) -> ApiError:
-    """The runner's own 400: its JSON is the text of the daemon's error."""
+    """Return the runner's own 400, whose JSON is the text of the daemon's error."""
     inner = {"error": {"code": 400, "message": text, "type": kind, **more}}
     return ApiError(400, json.dumps(inner, ensure_ascii=False, separators=(",", ":")))
 
@@ -32,17 +32,17 @@ class SchemaRefused(ApiError):
 
 
 def bounded(schema: Mapping[str, Any]) -> None:
-    """ApiError 400 for a schema that the emulator lays together in too many steps."""
+    """Raise ApiError 400 for a schema whose parts take the emulator too many steps to merge."""
     _unfold(schema, schema, _SizeLeft(_PARTS))
 
 
 def excessive(what: str) -> ApiError:
-    """The refusal of a schema whose instances are larger than the emulator makes them."""
+    """Return the refusal of a schema whose instances are larger than the emulator makes them."""
     return refuse(f"failed to parse grammar: the emulator makes no {what}")
 
 
 def unfit(fault: Exception) -> ApiError:
-    """The refusal of a schema one of whose keywords holds what it cannot."""
+    """Return the refusal of a schema whose keyword has an impossible value."""
     return SchemaRefused("#", f"unrecognized schema: {fault}")
 
 
@@ -52,7 +52,7 @@ class _SizeLeft:
 
 
 def _unfold(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
-    """ApiError 400 where laying the `allOf` parts of a schema together takes too many steps: each may double them."""
+    """Raise ApiError 400 where merging the `allOf` parts takes too many steps: each may double them."""
     if not isinstance(schema, dict):
         return
     for part in schema.get("allOf") or ():
@@ -72,7 +72,7 @@ def _lay(schema: Any, root: Mapping[str, Any], room: _SizeLeft) -> None:
 
 
 def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas within a schema."""
+    """Yield the schemas within a schema."""
     for keyword in ("properties", "$defs", "definitions"):
         if isinstance(schema.get(keyword), dict):
             yield from schema[keyword].values()
@@ -84,7 +84,7 @@ def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
-    """What a reference within the schema points at; SchemaRefused when it points nowhere."""
+    """Return the target of a reference within the schema. Raises: SchemaRefused: the reference points nowhere."""
     if not isinstance(reference, str):
         raise SchemaRefused(where, "$ref must be a string")
     if not reference.startswith("#/"):
@@ -104,7 +104,7 @@ def target(reference: Any, root: Mapping[str, Any], where: str = "#") -> Any:
 
 
 def resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema with its reference followed and its `allOf` parts laid together; true is the empty schema."""
+    """Return the schema with its reference followed and its `allOf` parts merged; true is the empty schema."""
     seen = 0
     while isinstance(schema, dict) and "$ref" in schema and seen < 64:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -143,7 +143,7 @@ def _merged(one: Mapping[str, Any], two: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def fits(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
-    """Whether a value is an instance, by every keyword that `instances` draws from."""
+    """Return whether a value is an instance, by every keyword that `instances` draws from."""
     if isinstance(schema, bool):
         return schema
     schema = resolved(schema, root)
@@ -174,7 +174,7 @@ def _alternatives_fit(value: Any, schema: Mapping[str, Any], root: Mapping[str, 
 
 
 def is_a(value: Any, kind: str) -> bool:
-    """Whether a value has a JSON type."""
+    """Return whether a value has a JSON type."""
     if kind in ("integer", "number"):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and (kind == "number" or float(value).is_integer())
@@ -183,7 +183,7 @@ def is_a(value: Any, kind: str) -> bool:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Equality as JSON has it: true is not 1."""
+    """Return whether two values are equal in JSON, where true is not 1."""
     return bool(one == two) and isinstance(one, bool) == isinstance(two, bool)
 
 

@@ -1,4 +1,4 @@
-"""What the runner's maker of grammars refuses in a JSON schema, in its words: it reads what it will use, no more."""
+"""The refusals of the runner's grammar compiler for a JSON schema, in its words and in its order of reading."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _COUNT = re.compile(r"\{(?:\s*[+-]?\d[^,}]*(?:,(?:\s*[+-]?\d[^,}]*)?)?|,(?:\s*[+
 
 
 def check(form: Mapping[str, Any], *, native: bool = False) -> None:
-    """ApiError 400 for a schema that the runner makes no grammar of, or the emulator no instance.
+    """Raise ApiError 400 for a schema that the runner makes no grammar of, or the emulator no instance.
 
-    `native`: it came to the runner's own chat by way of a Go map, and is refused in other words.
+    `native`: the schema came to the runner's own chat through a Go map, and is refused in other words.
     """
     _check(json.dumps(form), native)
 
@@ -166,7 +166,7 @@ def _count(given: Mapping[str, Any], name: str, path: str) -> int:
 
 
 def _bounds(given: Mapping[str, Any], path: str) -> None:
-    """An open bound beside a closed one is not looked at."""
+    """Check the bounds of a number; an open bound beside a closed one is ignored."""
     for closed, opened in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         name = closed if closed in given else opened
         bound = given.get(name, 0)
@@ -199,7 +199,7 @@ class _Scan:
     filled: list[bool] = field(default_factory=lambda: [False])
 
     def fault(self) -> str:
-        """What is wrong with it, or nothing."""
+        """Return the fault of the pattern, or ""."""
         while self.at < len(self.text):
             wrong = self._step(self.text[self.at])
             if wrong:
@@ -240,21 +240,21 @@ class _Scan:
         self.filled.append(False)
 
     def _class(self) -> None:
-        """To behind the bracket that closes a class."""
+        """Go behind the bracket that closes a class."""
         self.at += 1
         while self.at < len(self.text) and self.text[self.at] != "]":
             self._letter(escaped=frozenset())
         self.at += 1
 
     def _count(self) -> None:
-        """To behind the brace that closes a count."""
+        """Go behind the brace that closes a count."""
         found = _COUNT.match(self.text, self.at)
         if found is None:
             raise _AnyString
         self.at = found.end()
 
     def _literal(self) -> None:
-        """To the end of a run of plain letters: before a letter that is repeated, unless it is the first."""
+        """Go to the end of a run of plain letters: before a letter that is repeated, unless it is the first."""
         start = self.at
         while self.at < len(self.text):
             letter, behind = self.text[self.at], self.text[self.at + 1 : self.at + 2]
@@ -268,7 +268,7 @@ class _Scan:
             raise _AnyString
 
     def _letter(self, *, escaped: frozenset[str]) -> None:
-        """Past one letter, or an escape that grammars have too or that is in `escaped`."""
+        """Go past a letter, or an escape that grammars have too or that is in `escaped`."""
         if self.text[self.at] != "\\":
             self.at += 1
         elif self.text[self.at + 1 : self.at + 2] in escaped:

@@ -33,7 +33,7 @@ _SHAPES = {
 
 @dataclass(slots=True)
 class Drawing:
-    """One instance in the making: `sorted_keys` where the runner gets the schema through a Go map."""
+    """An instance in the making; `sorted_keys` where the runner gets the schema through a Go map."""
 
     root: Mapping[str, Any]
     sources: Sources
@@ -42,9 +42,9 @@ class Drawing:
     _characters: int = 0
 
     def draw(self, wanted: Any, name: str = "", at: int = 0, deep: int = 0) -> Any:
-        """An instance of `wanted`, which stands under the property `name`, in the at-th item of its array.
+        """Return an instance of `wanted`, the value of the property `name`, in the at-th item of its array.
 
-        ApiError 400 when it would be larger or deeper than the emulator makes them.
+        Raises: ApiError: 400, it would be larger or deeper than the emulator makes them.
         """
         self._enter(deep)
         found = compiled_schema.resolved(wanted, self.root)
@@ -74,14 +74,14 @@ class Drawing:
             raise compiled_schema.excessive(f"instance of more than {_MOST_VALUES} values")
 
     def _chosen(self, values: list[Any], name: str, at: int) -> Any:
-        """A value that the question names, else one by hash; items of one array take them in turn."""
+        """Return a value that the question names, else one by hash; items of one array take them in turn."""
         asked = self.sources.asked.lower()
         named = [value for value in values if isinstance(value, str) and value and value.lower() in asked]
         first = values.index(named[0]) if named else self.sources.number("enum", name) % len(values)
         return values[(first + at) % len(values)]
 
     def _one_of(self, found: Mapping[str, Any], keyword: str, name: str, at: int, deep: int) -> Any:
-        """An instance by the first alternative that gives a valid one; the simplest first once it is deep."""
+        """Return an instance by the first alternative that gives a valid one; the simplest first once it is deep."""
         base = {key: value for key, value in found.items() if key != keyword}
         parts = list(found[keyword])
         if deep >= _DEEP:
@@ -114,7 +114,7 @@ class Drawing:
         return drawn
 
     def _cite(self, properties: Mapping[str, Any], names: list[str], at: int) -> dict[str, Any]:
-        """The quote and the number of its block, which have to agree with each other."""
+        """Return the quote and the number of its block, which have to agree with each other."""
         quotes = [name for name in names if language.plain_name(name).endswith("quote")]
         numbers = [name for name in names if language.plain_name(name).endswith(("document", "source"))]
         if not quotes:
@@ -210,7 +210,7 @@ def _kind(found: Mapping[str, Any]) -> str:
 
 
 def _bounds(found: Mapping[str, Any], whole: bool) -> tuple[float, float]:
-    """The least and greatest value; a side that is open is closed near the other."""
+    """Return the least and greatest value; a side that is open is closed near the other."""
     step = 1 if whole else 1e-6
     found = {name: bound for name, bound in found.items() if isinstance(bound, int | float)}
     low = found.get("minimum")
@@ -233,7 +233,7 @@ def _next(value: float, step: float, whole: bool) -> float:
 
 
 def _weight(found: Mapping[str, Any]) -> int:
-    """How much more an alternative opens: nothing for plain values, all for objects that need things."""
+    """Return how much an alternative nests: nothing for plain values, all for objects with required properties."""
     kind = _kind(found)
     if kind == "object":
         return 2 + len(found.get("required", ()))

@@ -1,4 +1,4 @@
-"""Whether a pattern is found in a text, in time that no pattern can blow up: all ways through it are walked at once."""
+"""Regular expressions in linear time: all ways through a pattern are walked at once."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class _State:
 
 @dataclass(slots=True)
 class Automaton:
-    """A pattern as places and ways between them; the last place of all is the end."""
+    """A pattern as states and the ways between them; the last state is the end."""
 
     states: list[_State] = field(default_factory=list)
     start: int = 0
 
     def found_in(self, text: str) -> bool:
-        """Whether some part of the text matches; False when that takes too many steps."""
+        """Return whether some part of the text matches; False when that takes too many steps."""
         steps = 0
         active: set[int] = set()
         for at in range(len(text) + 1):
@@ -58,7 +58,7 @@ class Automaton:
         return False
 
     def _reached(self, places: set[int], text: str, at: int) -> set[int]:
-        """The places and all that can be reached from them without a character."""
+        """Return the states and all that can be reached from them without a character."""
         waiting = list(places)
         while waiting:
             state = self.states[waiting.pop()]
@@ -71,14 +71,14 @@ class Automaton:
         return places
 
     def add(self, following: Iterable[int], test: Callable[[str], bool] | None = None, anchor: str = "") -> int:
-        """One more place; its number."""
+        """Add a state, and return its number."""
         if len(self.states) >= _STATES:
             raise _Unsupported
         self.states.append(_State([*following], test, anchor))
         return len(self.states) - 1
 
     def all(self, items: Iterable[Any], end: int) -> int:
-        """The first place of a sequence that leads to `end`."""
+        """Return the first place of a sequence that leads to `end`."""
         for kind, value in reversed(list(items)):
             end = self._one(str(kind), value, end)
         return end
@@ -144,7 +144,7 @@ def _wordy(letter: str) -> bool:
 
 
 def in_class(items: Iterable[Any], letter: str) -> bool:
-    """Whether a character is in a parsed class."""
+    """Return whether a character is in a parsed class."""
     negated = inside = False
     for kind, value in items:
         name = str(kind)
@@ -171,7 +171,7 @@ def _in_category(name: str, letter: str) -> bool:
 
 @short(256, _KEPT)
 def parsed(pattern: str) -> Any:
-    """A pattern as Python reads it; None for what is none, which the runner takes for any string."""
+    """Return a pattern as Python reads it; None for an invalid one, which the runner takes for any string."""
     if len(pattern) > _LONGEST:
         return None
     try:
@@ -182,7 +182,9 @@ def parsed(pattern: str) -> Any:
 
 @short(256, _KEPT)
 def machine(pattern: str) -> Automaton | None:
-    """The machine of a pattern; None for one that looks about, refers back, has flags, or is too large."""
+    """Return the automaton of a pattern; None for one with lookarounds, back references or flags, or one that is too
+    large.
+    """
     tree = parsed(pattern)
     if tree is None or tree.state.flags & (IGNORECASE | MULTILINE | VERBOSE):
         return None
@@ -196,7 +198,7 @@ def machine(pattern: str) -> Automaton | None:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text; one that is not understood is found in none, what is none in any."""
+    """Return whether a pattern is found in a text: False for one that is not supported, True for an invalid one."""
     if parsed(pattern) is None:
         return True
     known = machine(pattern)

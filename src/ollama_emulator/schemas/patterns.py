@@ -14,7 +14,7 @@ _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_.,:;!
 
 
 def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: int) -> str:
-    """A string in which the pattern is found: a word of the question or evidence, else the plainest."""
+    """Return a string in which the pattern is found: a word of the question or evidence, else the plainest."""
     spans = [word for sentence in sources.ranked[:8] for word in sentence.text.split()]
     sized = [span for span in spans if _within(span, fewest, longest)]
     fitting = [span for span in sized[:_TRIED] if matching.found(pattern, span)]
@@ -27,7 +27,7 @@ def match(pattern: str, sources: Sources, fewest: int, longest: int | None, at: 
 
 
 def lengthened(text: str, sources: Sources, fewest: int, longest: int | None) -> str:
-    """The text, with words of the prompt added until it is long enough, and never too long."""
+    """Return the text, with words of the prompt added until it is long enough, and never too long."""
     if len(text) >= fewest:
         return text
     supply = " ".join([sentence.text for sentence in sources.ranked]) or sources.asked or "-"
@@ -43,7 +43,7 @@ def _within(text: str, fewest: int, longest: int | None) -> bool:
 
 @short(256, 2000)
 def _plainest(pattern: str, fewest: int) -> str:
-    """The shortest text of plain letters that the pattern matches, its last repeat stretched to a length."""
+    """Return the shortest text of plain letters that the pattern matches, its last repeat stretched to a length."""
     parsed = matching.parsed(pattern)
     short = _write(parsed, 0)
     if len(short) >= fewest:
@@ -56,7 +56,7 @@ def _plainest(pattern: str, fewest: int) -> str:
 
 
 def _write(parsed: Any, extra: int) -> str:
-    """The text of a parsed pattern; the first repeat that can take them gets `extra` more turns."""
+    """Return the text of a parsed pattern; the first repeat that can take them gets `extra` more turns."""
     out = []
     left = extra
     for kind, value in parsed:

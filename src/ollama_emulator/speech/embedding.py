@@ -15,7 +15,7 @@ _GROUND = 0.01  # of a direction that all texts share, so that no slice of a vec
 
 
 def embed(text: str, width: int, salt: str = "") -> list[float]:
-    """A vector of length one, of `width` numbers, from the text's words and the three-letter runs within them."""
+    """Return a vector of length one, of `width` numbers, from the text's words and their three-letter runs."""
     features: Counter[str] = Counter()
     for word in _WORD.findall(text.lower()):
         features[word] += 3
@@ -31,7 +31,7 @@ def embed(text: str, width: int, salt: str = "") -> list[float]:
 
 
 def normal(vector: list[float]) -> list[float]:
-    """The vector at length one, with no more digits than single precision has, as the wire carries it."""
+    """Return the vector at length one, with no more digits than single precision has, as the wire carries it."""
     length = sqrt(sum(map(mul, vector, vector))) or 1.0
     return [round(value / length, 8) for value in vector]
 

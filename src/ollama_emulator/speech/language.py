@@ -26,12 +26,12 @@ _ORDERED = re.compile(r"[a-z]\d?_(?=.)")
 
 
 def plain_name(name: str) -> str:
-    """A property's name without the letter that only orders it."""
+    """Return a property's name without the letter that only orders it."""
     return _ORDERED.sub("", name, count=1).lower()
 
 
 def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
-    """The notice and one to three sentences that are nearest to the question, as many as the length allows."""
+    """Return the notice and the one to three sentences nearest to the question that the length allows."""
     ranked = sources.ranked
     parts = len(clauses(sources.asked))
     many = min(3, max(1 + sources.number("answer", at) % 3, parts + 1 if parts > 1 else 0))
@@ -47,7 +47,7 @@ def answer(sources: Sources, longest: int | None = None, at: int = 0) -> str:
 
 
 def query(sources: Sources, longest: int | None, at: int) -> str:
-    """The question in its own words: clause by clause where it has several, then whole, then its words turned round."""
+    """Return the question in its own words: clause by clause where it has several, then whole, then reordered."""
     parts = clauses(sources.asked)
     variants = [*parts, sources.asked] if len(parts) > 1 else [sources.asked]
     if at < len(variants):
@@ -58,19 +58,19 @@ def query(sources: Sources, longest: int | None, at: int) -> str:
 
 
 def asks(name: str) -> bool:
-    """Whether a string property of this name is a question to somebody: a query, or what a facet is to work on."""
+    """Return whether a string property of this name is a question: a query, or the task of a facet."""
     plain = plain_name(name)
     return plain in _QUERIES or plain.endswith(("_query", "facet_", "facet"))
 
 
 def line(sources: Sources, longest: int | None, at: int) -> str:
-    """One sentence near to the question."""
+    """Return one sentence near to the question."""
     ranked = sources.ranked
     return cut(_from(ranked, at)[0].text, longest) if ranked else cut(sources.asked, longest)
 
 
 def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sentence]:
-    """The sentences of the evidence that may be quoted, the nearest first; `allowed` limits the blocks."""
+    """Return the sentences of the evidence that may be quoted, the nearest first; `allowed` limits the blocks."""
     if not sources.evidence:
         return ()
     if allowed is None or allowed.issuperset(sources.blocks):
@@ -79,7 +79,7 @@ def quotable(sources: Sources, allowed: frozenset[int] | None) -> Sequence[Sente
 
 
 def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
-    """What a string property of this name says; `at` is the number of its array item."""
+    """Return the text of a string property of this name; `at` is the number of its array item."""
     plain = plain_name(name)
     if asks(name):
         return query(sources, longest, at)
@@ -92,6 +92,6 @@ def text_for(name: str, sources: Sources, longest: int | None, at: int) -> str:
 
 
 def _from(ranked: Sequence[Sentence], at: int) -> Sequence[Sentence]:
-    """The list from its at-th entry on, round again where it is short."""
+    """Return the list from its at-th entry on, round again where it is short."""
     turn = at % len(ranked) if ranked else 0
     return [*ranked[turn:], *ranked[:turn]] if turn else ranked

@@ -15,7 +15,7 @@ _OTHERS = (
 
 
 def of(pieces: Sequence[str], top: int) -> list[dict[str, Any]]:
-    """An entry for each piece; with `top` > 0 that many of the likeliest at its place, itself the first of them."""
+    """Return an entry for each piece; with `top` > 0 it lists that many of the likeliest, the piece itself first."""
     return [_entry(piece, top) for piece in pieces]
 
 

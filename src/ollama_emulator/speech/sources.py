@@ -1,4 +1,4 @@
-"""What a prompt gives to speak from: its evidence blocks, its question, its sentences and words."""
+"""The parts of a prompt that answers are made of: evidence blocks, question, sentences and words."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _LONGEST = 4000  # characters of a "sentence" without an end
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in small letters, common ones left out."""
+    """Return the words of a text in small letters, common ones left out."""
     return [word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON]
 
 
 def terms(text: str) -> list[str]:
-    """The words of a text without their endings, by which texts are compared."""
+    """Return the words of a text without their endings, by which texts are compared."""
     return [_stem(word) for word in words(text)]
 
 
@@ -77,20 +77,20 @@ class Sentence:
 
 @short(512, 1 << 16)
 def sentences(text: str, source: int) -> tuple[Sentence, ...]:
-    """The sentences of a text, each on one line, in order."""
+    """Return the sentences of a text, each on one line, in order."""
     return tuple(Sentence(span, source, found) for line in text.split("\n") for span, found in _spans(line))
 
 
 @short(1 << 13, 1 << 13)
 def _spans(line: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The sentences of a line with their terms; prompts have most of their lines in common."""
+    """Return the sentences of a line with their terms; prompts have most of their lines in common."""
     spans = [match[0].strip()[:_LONGEST] for match in _SENTENCE.finditer(line)]
     return tuple((span, _terms_of(span)) for span in spans if any(map(str.isalnum, span)))
 
 
 @short(64, 1 << 16)
 def _parts(content: str) -> tuple[tuple[tuple[int, str], ...], str]:
-    """A message's evidence blocks (id, text) and what is left of it without them."""
+    """Return a message's evidence blocks (id, text) and the rest of the message."""
     content = _FRAME.sub("", content)
     if "<document " not in content:
         return (), content
@@ -109,24 +109,24 @@ class Sources:
     salt: bytes
 
     def number(self, *about: object) -> int:
-        """A number that is the same whenever the same is asked in the same place."""
+        """Return a number that is the same for the same question in the same place."""
         text = "\x1f".join(map(str, about)).encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(text, key=self.salt, digest_size=6).digest(), "big")
 
     @cached_property
     def ranked(self) -> tuple[Sentence, ...]:
-        """The sentences of the evidence, or where there is none the question's own, the nearest to it first."""
+        """Return the sentences of the evidence, or where there is none the question's own, the nearest to it first."""
         return _ranked(self.evidence or self.spoken, self.question)
 
     @cached_property
     def asked(self) -> str:
-        """The question on one line."""
+        """Return the question on one line."""
         return " ".join(self.question.split())
 
 
 @short(512, 1 << 12)
 def _ranked(pool: tuple[Sentence, ...], question: str) -> tuple[Sentence, ...]:
-    """The sentences by what they share with the question; the first few each for what is not yet covered."""
+    """Return the sentences by what they share with the question; the first few each for what is not yet covered."""
     wanted = frozenset(terms(question))
     spread = Counter(term for sentence in pool for term in sentence.terms)
     weights = {term: log(1 + len(pool) / spread[term]) for term in wanted if term in spread}
@@ -205,13 +205,13 @@ def _question(texts: Sequence[str]) -> tuple[str, int]:
 
 
 def clauses(question: str) -> list[str]:
-    """The questions that a question is made of, each in its own words; one if it is simple."""
+    """Return the questions that a question is made of, each in its own words; one if it is simple."""
     found = [part.strip().rstrip("?") for part in _CLAUSE.split(question) if len(words(part)) > 1]
     return [f"{part}?" if question.rstrip().endswith("?") else part for part in found]
 
 
 def cut(text: str, longest: int | None) -> str:
-    """The text, or as many of its first words as the length allows."""
+    """Return the text, or as many of its first words as the length allows."""
     if longest is None or len(text) <= longest:
         return text
     head = text[:longest]

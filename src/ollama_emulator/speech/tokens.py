@@ -8,5 +8,5 @@ _PIECE = re.compile(r"[ \t]?[^\W_]{1,8}|[ \t]?[^\w\s]|\s|_")
 
 
 def pieces(text: str) -> list[str]:
-    """The text cut into pieces; joined they are the text."""
+    """Return the text cut into pieces; joined they are the text."""
     return _PIECE.findall(text)

@@ -1,4 +1,4 @@
-"""What one rendering of a chat template may use up: its steps, what it writes, and how large a value may become."""
+"""The bounds of rendering a chat template: its steps, its output, and the size of a value."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SHALLOW = frozenset("length count first last list default d items reverse selec
 
 
 class NotRendered(Exception):
-    """Why a chat template gives no prompt, in the words of whoever found out."""
+    """The reason that a chat template gives no prompt, in the words of the part that found it."""
 
 
 @dataclass(slots=True)
 class RenderBudget:
-    """What a rendering may still do."""
+    """The steps and characters that a rendering has left."""
 
     steps: int = STEPS
     written: int = _WRITTEN
@@ -41,7 +41,7 @@ class RenderBudget:
             raise NotRendered(f"the emulator renders no template of more than {STEPS} steps")
 
     def each(self, items: Iterable[Any]) -> Iterator[Any]:
-        """The items, one step each."""
+        """Yield the items, and count a step for each."""
         for item in items:
             self.step()
             yield item
@@ -76,33 +76,33 @@ class RenderBudget:
 
 
 def sized(length: int) -> None:
-    """NotRendered for a text that is too long."""
+    """Raise NotRendered for a text that is too long."""
     if length > LONGEST:
         raise NotRendered(f"the emulator renders no more than {LONGEST} characters")
 
 
 def number(value: Any) -> Any:
-    """The value; NotRendered for a whole number that the runner has none of."""
+    """Return the value. Raises: NotRendered: a whole number that the runner does not have."""
     if isinstance(value, int) and abs(value) > _WIDEST:
         raise NotRendered("the emulator renders no whole number of more than 64 bits")
     return value
 
 
 def budget_of(context: Context) -> RenderBudget:
-    """The budget of a rendering."""
+    """Return the budget of a rendering."""
     found: RenderBudget = context.parent[BUDGET]
     return found
 
 
 class BoundedFunctions:
-    """The functions that `Bounds` puts into a template; the environment has them."""
+    """The functions that `BoundInserter` puts into a template; the environment has them."""
 
     def bound_each(self, context: Context, items: Iterable[Any]) -> Iterator[Any]:
-        """A loop's items, counted."""
+        """Return a loop's items, counted."""
         return budget_of(context).each(items)
 
     def bound_deep(self, context: Context, value: Any) -> Any:
-        """A value that will be gone through."""
+        """Return a value whose depth will be walked, once it is charged."""
         if isinstance(value, str):
             sized(len(value))
             budget_of(context).look(value)
@@ -111,33 +111,34 @@ class BoundedFunctions:
         return value
 
     def bound_shallow(self, context: Context, value: Any) -> Any:
-        """A value of which only the outside will be gone through."""
+        """Return a value whose first level will be walked, once it is charged."""
         budget_of(context).look(value)
         return value
 
     def bound_key(self, _context: Context, value: Any) -> Any:
-        """A key: what has parts is none."""
+        """Return a key. Raises: NotRendered: a value with parts is no key."""
         if isinstance(value, tuple):
             raise NotRendered("the emulator looks up no key of several parts")
         return value
 
     def bound_written(self, context: Context, value: Any) -> str:
-        """The text of a value that is written."""
+        """Return the text of a value that is written, once it is charged."""
         text = value if isinstance(value, str) else str(self.bound_deep(context, value))
         budget_of(context).write(text)
         return text
 
     def bound_joined(self, context: Context, *parts: Any) -> str:
-        """Texts after another."""
+        """Return the texts joined, once they are charged."""
         texts = [str(self.bound_deep(context, part)) for part in parts]
         sized(sum(map(len, texts)))
         return "".join(texts)
 
 
 class BoundInserter(NodeTransformer):
-    """Puts the bounds into a parsed template."""
+    """A visitor that inserts the bounds into a parsed template."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the visitor's name for it, here and below
+        """Count the items of a loop."""
         self.generic_visit(node)
         if node.recursive:
             raise NotRendered("the emulator renders no recursive loop")
@@ -145,10 +146,12 @@ class BoundInserter(NodeTransformer):
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Call:  # noqa: N802
+        """Count texts that are joined."""
         self.generic_visit(node)
         return _call("joined", *node.nodes)
 
     def visit_Filter(self, node: nodes.Filter) -> nodes.Filter:  # noqa: N802
+        """Count the values that a filter reads."""
         self.generic_visit(node)
         if node.node is not None:
             node.node = _call("shallow" if node.name in _SHALLOW else "deep", node.node)
@@ -156,6 +159,7 @@ class BoundInserter(NodeTransformer):
         return node
 
     def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802
+        """Count the values that a test reads."""
         self.generic_visit(node)
         if node.args:
             node.node = _call("deep", node.node)
@@ -163,6 +167,7 @@ class BoundInserter(NodeTransformer):
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802
+        """Count the values that are compared."""
         self.generic_visit(node)
         node.expr = _looked(node.expr)
         for operand in node.ops:
@@ -170,6 +175,7 @@ class BoundInserter(NodeTransformer):
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Getitem:  # noqa: N802
+        """Check a key before it is used."""
         self.generic_visit(node)
         if node.ctx == "load" and not isinstance(node.arg, nodes.Const):
             if isinstance(node.arg, nodes.Slice):
@@ -179,18 +185,22 @@ class BoundInserter(NodeTransformer):
         return node
 
     def visit_List(self, node: nodes.List) -> nodes.Expr:  # noqa: N802
+        """Count the items of a list."""
         self.generic_visit(node)
         return _call("deep", node) if node.items else node
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Expr:  # noqa: N802
+        """Count the items of a tuple."""
         self.generic_visit(node)
         return _call("deep", node) if node.ctx == "load" else node
 
     def visit_Dict(self, node: nodes.Dict) -> nodes.Expr:  # noqa: N802
+        """Count the entries of a dict."""
         self.generic_visit(node)
         return _call("deep", node) if node.items else node
 
     def visit_Output(self, node: nodes.Output) -> nodes.Output:  # noqa: N802
+        """Count every value that is written."""
         self.generic_visit(node)
         node.nodes = [_written(each) for each in node.nodes]
         return node

@@ -22,7 +22,7 @@ _SPLIT = (
 
 
 def _ask(opening: str) -> str:
-    """The last part of a chat template, which opens the answer."""
+    """Return the last part of a chat template, which opens the answer."""
     return "{% if add_generation_prompt %}{{ '" + opening + "' }}{% endif %}"
 
 
@@ -35,7 +35,7 @@ _CHATML_TURNS = (
 
 
 def _by_role(turns: dict[str, str], opening: str) -> str:
-    """A template that has one branch, on lines of its own, for each role."""
+    """Return a template that has one branch, on lines of its own, for each role."""
     lines = [_MESSAGES]
     for at, (role, text) in enumerate(turns.items()):
         lines += ["{% " + ("elif" if at else "if") + " message['role'] == '" + role + "' %}", "{{ " + text + " }}"]
@@ -45,7 +45,7 @@ def _by_role(turns: dict[str, str], opening: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One chat format: the daemon's name of it, a Go template that writes it, stops, Jinja texts that mean it."""
+    """A chat format: the daemon's name of it, a Go template that writes it, stops, and Jinja texts that mean it."""
 
     name: str
     template: str
@@ -196,7 +196,7 @@ FORMATS = (_CHATML, _ZEPHYR, _OPENCHAT, _MISTRAL, _LLAMA2, _GEMMA, _LLAMA3, _PHI
 
 @lru_cache(maxsize=64)
 def nearest(text: str) -> Format | None:
-    """The format of which some text is nearest to a chat template, if it is fewer than NEAR edits away."""
+    """Return the format of which some text is nearest to a chat template, if it is fewer than NEAR edits away."""
     found, least = None, NEAR
     for candidate in FORMATS:
         for known in candidate.texts:
@@ -207,7 +207,7 @@ def nearest(text: str) -> Format | None:
 
 
 def distance(one: str, two: str, limit: int) -> int:
-    """The edits (a character added, dropped or changed) between two texts; `limit` where they are that many."""
+    """Return the edits (a character added, dropped or changed) between two texts; `limit` where they are that many."""
     if abs(len(one) - len(two)) >= limit:
         return limit
     before = [*range(len(two) + 1)]

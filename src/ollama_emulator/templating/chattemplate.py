@@ -24,7 +24,7 @@ from ollama_emulator.templating.bounding import (
     sized,
 )
 
-#: What the runner takes where the weights have none.
+#: The runner's template for weights that have none.
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -35,7 +35,7 @@ _METHODS = frozenset(
     "strip lstrip rstrip startswith endswith split rsplit splitlines upper lower title capitalize find rfind count "
     "index isdigit join replace removeprefix removesuffix".split()
 )
-#: What a template may stumble on while it is compiled or run.
+#: Errors of a template while it is compiled or run.
 _FAULTS = (
     *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError),
     *(RuntimeError, NameError, SyntaxError),
@@ -99,7 +99,7 @@ class _Environment(BoundedFunctions, ImmutableSandboxedEnvironment):
 
 
 def _called(text: str, name: str, method: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
-    """What a method of a text answers."""
+    """Return the result of a method of a text."""
     if name not in _METHODS:
         raise NotRendered(f"the emulator calls no str.{name}")
     if name == "replace":
@@ -141,9 +141,10 @@ def _compiled(text: str) -> Template:
 
 
 def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> str:
-    """The prompt that a chat template makes of messages; NotRendered where it refuses, fails or is too much.
+    """Return the prompt that a chat template makes of messages.
 
-    `given` holds what else it may ask for: tools, bos_token, eos_token, enable_thinking and the like.
+    `given` holds its other variables: tools, bos_token, eos_token, enable_thinking and the like. Raises: NotRendered:
+    the template refuses, fails or is too much.
     """
     names: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **given, BUDGET: RenderBudget()}
     out: list[str] = []
@@ -163,7 +164,7 @@ def render(text: str, messages: Sequence[Mapping[str, Any]], given: Mapping[str,
 
 
 def stripped(text: str, vocabulary_adds: tuple[bool, bool], bos: str, eos: str) -> str:
-    """A prompt without the first and the last token that the tokenizer puts there itself."""
+    """Return a prompt without the first and the last token that the tokenizer adds itself."""
     if vocabulary_adds[0] and bos and text.startswith(bos):
         text = text[len(bos) :]
     return text[: -len(eos)] if vocabulary_adds[1] and eos and text.endswith(eos) else text

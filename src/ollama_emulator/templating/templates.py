@@ -54,7 +54,7 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a prompt is made of; `tools` None is no list of tools, `level` is the one of `think`."""
+    """The values that a prompt is made of; `tools` None is no list of tools, `level` is that of `think`."""
 
     messages: Sequence[Message] = ()
     tools: Sequence[Any] | None = None
@@ -74,7 +74,7 @@ class Template:
     tags: tuple[str, str] = field(default=("", ""))
 
     def render(self, values: Values) -> str:
-        """The prompt. Failed with Go's text where the template does not suit the values."""
+        """Return the prompt. Raises: Failed: Go's text, the template does not suit the values."""
         common = {"Think": values.think, "ThinkLevel": values.level, "IsThinkSet": values.think_set}
         if values.prompt and values.suffix:
             data = {"Prompt": values.prompt, "Suffix": values.suffix, _RESPONSE: "", **common}
@@ -104,7 +104,7 @@ class Template:
 
 
 def fault(text: str) -> str:
-    """What the daemon finds wrong with a template, or nothing."""
+    """Return the daemon's objection to a template, or ""."""
     if not text:
         return ""
     try:
@@ -116,7 +116,7 @@ def fault(text: str) -> str:
 
 @short(128, 1 << 14)
 def parse(text: str) -> Template:
-    """A template ready to render. Malformed with Go's text."""
+    """Return a template ready to render. Raises: Malformed: Go's text."""
     tree = goparse.parse(text)
     for nodes in (tree.root, *tree.defined.values()):
         if any(isinstance(node, CallNode) and node.pipe is None for node in walk(nodes)):
@@ -129,7 +129,7 @@ def parse(text: str) -> Template:
 
 
 def detect(chat_template: str) -> tuple[str, str, dict[str, Any]] | None:
-    """What create does with weights that carry a chat template: the name, Go template and parameters it is given."""
+    """Return the name, Go template and parameters that create gives to weights with a chat template, or None."""
     found = chatformats.nearest(chat_template) if chat_template else None
     if found is None:
         return None
@@ -137,7 +137,7 @@ def detect(chat_template: str) -> tuple[str, str, dict[str, Any]] | None:
 
 
 def capabilities(text: str) -> list[str]:
-    """What a Go template lets a model do beyond answering; nothing where it is none."""
+    """Return the capabilities that a Go template adds to answering; none for an invalid one."""
     try:
         template = parse(text)
     except Malformed:
@@ -147,7 +147,7 @@ def capabilities(text: str) -> list[str]:
 
 
 def chat_capabilities(text: str) -> list[str]:
-    """What a chat template in Jinja lets a model do beyond answering, as the daemon guesses it from words in it."""
+    """Return the capabilities that a Jinja template adds to answering, as the daemon guesses them from its words."""
     tools = "tools" in text or "tool_call" in text
     split = any(f"content.split({quote}</think>{quote})" in text for quote in ("'", '"'))
     thinks = split or any(opening in text and closing in text for opening, closing in _THINKING)
@@ -155,9 +155,11 @@ def chat_capabilities(text: str) -> list[str]:
 
 
 def renders(text: str, chat_template: str) -> bool:
-    """Whether the daemon writes the prompt by a Go template, rather than the runner by the weights' own template.
+    """Return whether the daemon writes the prompt by a Go template, rather than the runner by the weights' own
+    template.
 
-    It does where there is one, unless the weights' template can do more, or as much and takes tools' results too.
+    The daemon does where there is a Go template, unless the weights' template can do more, or as much and takes tools'
+    results too.
     """
     if not text:
         return False
@@ -186,7 +188,7 @@ def _chat_round_trip(text: str) -> bool:
 
 
 def collated(messages: Sequence[Message]) -> tuple[str, list[Message]]:
-    """All system texts as one, and the messages with neighbours of one role made one (but those of tools)."""
+    """Return all system texts as one, and the messages with neighbours of one role made one (but those of tools)."""
     system = [str(message.get("content") or "") for message in messages if message.get("role") == "system"]
     whole: list[Message] = []
     for _, run in groupby(messages, lambda message: message.get("role", "")):
@@ -229,7 +231,7 @@ def _tool_call(call: Mapping[str, Any]) -> StructValue:
 
 
 def tools_of(tools: Sequence[Any] | None) -> Rows:
-    """The tools of a request as templates see them, and as they are in JSON."""
+    """Return the tools of a request as templates see them, and as they are in JSON."""
     found = None if tools is None else [_tool(tool) for tool in tools if isinstance(tool, Mapping)]
     return Rows("template.templateTools", found)
 
@@ -280,7 +282,7 @@ def _property(given: Any) -> StructValue:
 
 
 def _until_response(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes up to and with the one that writes the response; those behind it are dropped."""
+    """Return the nodes up to and with the one that writes the response."""
     kept, _ = _cut(nodes, done=False)
     return kept
 
@@ -305,7 +307,7 @@ def _cut(nodes: Sequence[Node], *, done: bool) -> tuple[list[Node], bool]:
 
 
 def _thinking_tags(root: Sequence[Node]) -> tuple[str, str]:
-    """The texts around `.Thinking` in a range over the messages: how the model marks its thinking."""
+    """Return the texts around `.Thinking` in a range over the messages: how the model marks its thinking."""
     tags = ("", "")
     for loop in walk(list(root)):
         if not (isinstance(loop, BranchNode) and loop.word == "range" and _uses([loop.pipe], "Messages")):

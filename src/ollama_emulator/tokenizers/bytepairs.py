@@ -54,7 +54,7 @@ _WHOLE = frozenset(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"))  #
 
 
 def starts(info: Mapping[str, Any]) -> bool:
-    """Whether a prompt gets a first token where the file does not say."""
+    """Return whether a prompt gets a first token where the file does not say."""
     return str(info.get("tokenizer.ggml.pre", "")) in _WHOLE
 
 
@@ -70,7 +70,7 @@ class BytePairs:
 
     @classmethod
     def read(cls, lexicon: Lexicon, info: Mapping[str, Any]) -> BytePairs:
-        """From a header's metadata; a cut that is not known is the default one."""
+        """Return the tokenizer of a header's metadata; an unknown cut is the default one."""
         ranks: dict[tuple[str, str], int] = {}
         for rank, merge in enumerate(info.get("tokenizer.ggml.merges") or ()):
             left, _, right = str(merge).partition(" ")
@@ -80,7 +80,7 @@ class BytePairs:
         return cls(lexicon, ranks, _compiled(known if known in _PATTERNS else "default"), named in _WHOLE)
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """The ids of a text between special tokens."""
+        """Return the ids of a text between special tokens."""
         found: list[int] = []
         for word in self._words(text):
             ids = self._known.get(word)
@@ -100,7 +100,7 @@ class BytePairs:
         return parts
 
     def _merged(self, word: str) -> tuple[int, ...]:
-        """The pair of the lowest rank is merged, the leftmost of equals, until no pair has one."""
+        """Merge the pair of the lowest rank, the leftmost of equals, until no pair has one; return the ids."""
         if self.whole and word in self.lexicon.ids:
             return (self.lexicon.ids[word],)
         parts = merged([*word], lambda left, right: self.ranks.get((left, right)))
@@ -114,7 +114,7 @@ class BytePairs:
 
 
 def _cut(pattern: re.Pattern[str], text: str) -> list[str]:
-    """What the pattern finds, and what stands between."""
+    """Return the matches of the pattern and the texts between them, in order."""
     found, at = [], 0
     for match in pattern.finditer(text):
         if match.start() > at:
@@ -128,14 +128,14 @@ def _cut(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def spelled(piece: str) -> bytes:
-    """The bytes that a piece stands for."""
+    """Return the bytes that a piece stands for."""
     known = _bytes()
     return b"".join(bytes([known[letter]]) if letter in known else letter.encode() for letter in piece)
 
 
 @lru_cache(maxsize=1)
 def _letters() -> tuple[str, ...]:
-    """The letter that stands for each byte: itself where it can be seen, else one from 256 on."""
+    """Return the letter that stands for each byte: itself if printable, else one from 256 on."""
     seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     letters, following = [], 0x100
     for one in range(0x100):
@@ -162,7 +162,7 @@ def _compiled(name: str) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(maxsize=1)
 def _classes() -> dict[str, str]:
-    """For letters, numbers and signs the inside of a character class: the ranges of all that are of the category."""
+    """Return the inside of a character class for letters, numbers and signs: the ranges of each category."""
     ranges: dict[str, list[str]] = {"L": [], "N": [], "P": []}
     start, held = 0, ""
     for code in range(_LAST + 2):

@@ -31,7 +31,7 @@ class Lexicon:
 
     @classmethod
     def read(cls, info: Mapping[str, Any], spaced: str) -> Lexicon:
-        """From a header's metadata; what is missing is as if all pieces were plain."""
+        """Return the lexicon of a header's metadata; without token types all pieces are plain."""
         pieces = [str(piece) for piece in info["tokenizer.ggml.tokens"]]
         kinds = info.get("tokenizer.ggml.token_type") or [1] * len(pieces)
         scores = info.get("tokenizer.ggml.scores") or [0.0] * len(pieces)
@@ -45,7 +45,7 @@ class Lexicon:
         return found
 
     def split(self, text: str) -> Iterator[str | int]:
-        """The text in parts: ids of special tokens, and what stands between them."""
+        """Yield the text in parts: ids of special tokens, and the texts between them."""
         at = 0
         for found in self._special.finditer(text) if self._special is not None else ():
             if found.start() > at:
@@ -56,7 +56,7 @@ class Lexicon:
             yield text[at:]
 
     def byte_ids(self, text: str) -> list[int]:
-        """The ids of a text that has no piece: one for each byte."""
+        """Return the ids of a text that has no piece: one for each byte."""
         data = text.encode("utf-8", "surrogatepass")
         return [self.ids.get(f"<0x{one:02X}>", self.unknown) for one in data]
 
@@ -65,7 +65,7 @@ class Lexicon:
         self._spelled = spelled
 
     def spelled(self, one: int) -> bytes:
-        """The bytes of a token; nothing for an id that there is not."""
+        """Return the bytes of a token; none for an unknown id."""
         if not 0 <= one < len(self.pieces):
             return b""
         piece = self.pieces[one]
@@ -86,7 +86,7 @@ def _id(info: Mapping[str, Any], key: str, pieces: Sequence[str]) -> int:
 
 
 def merged(parts: list[str], rank: Callable[[str, str], float | None]) -> list[str]:
-    """The parts with neighbours made one, the lowest rank first and the leftmost of equals, until none has a rank.
+    """Return the parts with neighbours merged, the lowest rank first and the leftmost of equals, until none has a rank.
 
     Neighbours are linked; a merge empties its right part.
     """

@@ -25,12 +25,12 @@ class SentencePiece:
 
     @classmethod
     def read(cls, lexicon: Lexicon, info: Mapping[str, Any]) -> SentencePiece:
-        """From a header's metadata."""
+        """Return the tokenizer of a header's metadata."""
         prefixed = bool(info.get("tokenizer.ggml.add_space_prefix", True))
         return cls(lexicon, prefixed, not any(BLANK in piece.lstrip(BLANK) for piece in lexicon.pieces))
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """The ids of a text between special tokens; a blank is put before it where the vocabulary wants one."""
+        """Return the ids of a text between special tokens; a blank is put before it where the vocabulary wants one."""
         if self.prefixed and after_special:
             text = " " + text
         text = text.replace(" ", BLANK)

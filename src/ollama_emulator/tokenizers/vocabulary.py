@@ -22,35 +22,37 @@ class Splitter(Protocol):
     """Ids of a text that holds no special token."""
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """The ids; `after_special`: nothing but a special token stands before it."""
+        """Return the ids of a text; `after_special` says that only a special token stands before it."""
         ...
 
 
 class Vocabulary(Protocol):
-    """How a model counts; `adds_bos`: a prompt gets one more token in front."""
+    """A way to count tokens; with `adds_bos` a prompt gets a token more in front."""
 
     @property
-    def adds_bos(self) -> bool: ...
+    def adds_bos(self) -> bool:
+        """Return whether a prompt gets a first token."""
 
     @property
-    def adds_eos(self) -> bool: ...
+    def adds_eos(self) -> bool:
+        """Return whether a prompt gets a last token."""
 
     @property
     def marks(self) -> tuple[int, int]:
-        """The first and the last token of a whole text."""
+        """Return the first and the last token of a whole text."""
         ...
 
     @property
     def size(self) -> int | None:
-        """How many tokens there are; None where any number is taken for one."""
+        """Return the number of tokens; None where any number is taken for a token."""
         ...
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
-        """The ids of a text; `whole` puts the tokens in front of it and behind it that a prompt has."""
+        """Return the ids of a text; `whole` puts the tokens in front of it and behind it that a prompt has."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, special tokens by their names."""
+        """Return the text of ids, special tokens by their names."""
         ...
 
 
@@ -64,14 +66,14 @@ class Guessed:
     size: None = None
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
-        """Made-up ids, as many as the text is charged for."""
+        """Return made-up ids, as many as the text is charged for."""
         marks = len(_MARKED.findall(text)) if "<" in text else 0
         plain = _MARKED.sub("", text) if marks else text
         size = -(-len(plain.encode("utf-8", "surrogatepass")) // BYTES_A_TOKEN)
         return range(1, 1 + marks + size + (self.adds_bos + self.adds_eos if whole else 0))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Nothing is known of what was said; as many letters as the ids are charged for."""
+        """Return as many letters as the ids are charged for, since the text is not known."""
         return "text" * len(ids)
 
 
@@ -88,16 +90,16 @@ class Real:
 
     @property
     def marks(self) -> tuple[int, int]:
-        """The first and the last token of a whole text."""
+        """Return the first and the last token of a whole text."""
         return self.lexicon.bos, self.lexicon.eos
 
     @property
     def size(self) -> int:
-        """How many tokens there are."""
+        """Return how many tokens there are."""
         return len(self.lexicon.pieces)
 
     def encode(self, text: str, *, whole: bool = False) -> Sequence[int]:
-        """The ids of a text, its special tokens read as such."""
+        """Return the ids of a text, its special tokens read as such."""
         ids = self._known.get(text)
         if ids is None:
             ids = tuple(self._ids(text))
@@ -110,7 +112,7 @@ class Real:
         return (*front, *ids, *((self.lexicon.eos,) if self.adds_eos else ()))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; bytes that are no UTF-8 become the replacement character."""
+        """Return the text of ids; bytes that are no UTF-8 become the replacement character."""
         return b"".join(self.lexicon.spelled(one) for one in ids).decode("utf-8", "replace")
 
     def _ids(self, text: str) -> list[int]:
@@ -142,7 +144,7 @@ class _Source:
 
 
 def of(digest: str, card: Card) -> Vocabulary:
-    """The vocabulary of a base. The digest names the weights, so one is built once."""
+    """Return the vocabulary of a base. The digest names the weights, so each is built once."""
     return _of(_Source(digest, card.info))
 
 
@@ -167,7 +169,7 @@ def _of(source: _Source) -> Vocabulary:
 
 
 def token_text(vocabulary: Vocabulary, key: str, info: Mapping[str, Any]) -> str:
-    """The name of the bos or eos token as chat templates are given it; nothing where there is none."""
+    """Return the name of the bos or eos token as chat templates get it, or ""."""
     if not isinstance(vocabulary, Real):
         return ""
     one = vocabulary.lexicon.bos if key == "bos" else vocabulary.lexicon.eos

@@ -35,7 +35,7 @@ class WordPiece:
         self._longest = max(len(piece) for piece in self.lexicon.pieces)
 
     def ids(self, text: str, *, after_special: bool) -> Sequence[int]:
-        """The ids of a text; a word that cannot be cut is one unknown token."""
+        """Return the ids of a text; a word that cannot be cut is one unknown token."""
         found: list[int] = []
         for word in words(text):
             ids = self._known.get(word)
@@ -64,7 +64,7 @@ class WordPiece:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in small letters; signs and ideographs are words of their own."""
+    """Return the words of a text in small letters; signs and ideographs are words of their own."""
     found = [""]
     for letter in text:
         plain = unicodedata.normalize("NFD", letter)[0]

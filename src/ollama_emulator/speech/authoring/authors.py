@@ -24,12 +24,12 @@ Author = Callable[[MethodWish, int], WrittenMethod]
 
 
 def good(wish: MethodWish, number: int = 0) -> WrittenMethod:
-    """A method that keeps to dialect and covenant, with two checks that tell it from doing nothing."""
+    """Write a method that keeps to dialect and covenant, with two checks that a method which does nothing fails."""
     return compute(wish) or think(wish)
 
 
 def no_marker(wish: MethodWish, number: int) -> WrittenMethod:
-    """It writes to its object and does not say so."""
+    """Write a method that changes its object and does not mark it as changed."""
     made = good(wish)
     lines = made.source.splitlines()
     if any(_MARKER in line for line in lines):
@@ -38,7 +38,7 @@ def no_marker(wish: MethodWish, number: int) -> WrittenMethod:
 
 
 def failing_check(wish: MethodWish, number: int) -> WrittenMethod:
-    """One of its checks does not hold."""
+    """Write a method with a check that it does not pass."""
     made = good(wish)
     wrong, *others = made.checks
     never = "nothing of the kind"
@@ -47,12 +47,12 @@ def failing_check(wish: MethodWish, number: int) -> WrittenMethod:
 
 
 def empty_checks(wish: MethodWish, number: int) -> WrittenMethod:
-    """It has no checks."""
+    """Write a method without checks."""
     return replace(good(wish), checks=())
 
 
 def null_checks(wish: MethodWish, number: int) -> WrittenMethod:
-    """A method that does nothing passes its checks."""
+    """Write checks that a method which does nothing passes."""
     made = good(wish)
     if not wish.parameters:
         return WrittenMethod(
@@ -65,17 +65,17 @@ def null_checks(wish: MethodWish, number: int) -> WrittenMethod:
 
 
 def raises_later(wish: MethodWish, number: int) -> WrittenMethod:
-    """It passes its checks, and raises on whatever they do not ask."""
+    """Write a method that passes its checks, and raises on every other argument."""
     return _unless_checked(wish, [f'raise ValueError("{wish.selector} knows only what it was checked with")'])
 
 
 def rubbish(wish: MethodWish, number: int) -> WrittenMethod:
-    """It passes its checks, and answers whatever they do not ask with figures and names that stand nowhere."""
+    """Write a method that passes its checks, and answers every other argument with invented figures and names."""
     return _unless_checked(wish, [f"return {_RUBBISH!r}"])
 
 
 def wasteful(wish: MethodWish, number: int) -> WrittenMethod:
-    """It passes its checks, and thinks three times as often as it has to about whatever they do not ask."""
+    """Write a method that passes its checks, and thinks three times as often as needed about every other argument."""
     made = good(wish)
     if "await" not in made.source:
         return _unless_checked(wish, ["for turn in range(20000):", "    pass"])
@@ -84,13 +84,15 @@ def wasteful(wish: MethodWish, number: int) -> WrittenMethod:
 
 
 def _first(made: WrittenMethod, lines: Sequence[str]) -> WrittenMethod:
-    """The method with these lines before all others of its body."""
+    """Return the method with these lines before all others of its body."""
     head, mark, rest = made.source.partition('"""\n')
     return replace(made, source=head + mark + "".join(f"    {line}\n" for line in lines) + rest)
 
 
 def _unless_checked(wish: MethodWish, lines: Sequence[str]) -> WrittenMethod:
-    """The method with lines that run where its first argument is none of its checks'; as it is without an argument."""
+    """Return the method with lines that run where its first argument is none of its checks'; as it is without an
+    argument.
+    """
     made = good(wish)
     if not wish.parameters or wish.parameters[0].startswith("*"):
         return made
@@ -124,20 +126,20 @@ AUTHORS: Final[Mapping[str, Author]] = {
 }
 
 
-#: What the endless author says over and over.
+#: The lines that the endless author repeats.
 _AGAIN: Final = ("\\n", "    total", " =", " total", " +", " 1")
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorReply:
-    """What an author says; `again` is what follows it until there is no room, where it does not end."""
+    """The reply of an author; `again` follows it over and over where the author does not end."""
 
     text: str
     again: tuple[str, ...] = ()
 
 
 def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> AuthorReply:
-    """The author's reply to an order; of several methods the last one has the author's fault."""
+    """Return the author's reply to an order; of several methods the last one has the author's fault."""
     first = [good(wish) for wish in order.wishes[:-1]]
     whole = orders.written(order, [*first, AUTHORS[author](order.wishes[-1], number)], drawn)
     text = json.dumps(whole, ensure_ascii=False)
@@ -150,13 +152,13 @@ def write(author: str, order: Order, drawn: dict[str, Any], number: int) -> Auth
 
 @dataclass(slots=True)
 class Roster:
-    """Who writes next: each of the sequence once, then the last one for ever."""
+    """The authors in turn: each of the sequence once, then the last one for ever."""
 
     sequence: Sequence[str] = (GOOD,)
     taken: int = 0
 
     def next(self) -> str:
-        """The author of this request."""
+        """Take the author of this request, and return its name."""
         author = self.sequence[min(self.taken, len(self.sequence) - 1)]
         self.taken += 1
         return author

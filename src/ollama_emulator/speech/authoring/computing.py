@@ -18,7 +18,9 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """What is made of one argument: the expression of the source, the same in Python, and what it is tried with."""
+    """A computation on one argument: the expression in the source, the same in Python, and the values that it is tried
+    with.
+    """
 
     expression: str
     value: Callable[[Any], Any]
@@ -79,7 +81,7 @@ _FORMATTING: Final = frozenset(
 
 
 def compute(wish: MethodWish) -> WrittenMethod | None:
-    """A method by the words of its intent; None where none of them calls for a sum that is known here."""
+    """Write a method by the words of its intent; return None where no known computation is called for."""
     if wish.speaks:
         return None
     for make in (_tallying, _collecting, _durations, _often, _summing, _formatting):
@@ -90,7 +92,7 @@ def compute(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _tallying(wish: MethodWish) -> WrittenMethod | None:
-    """One more, in a slot that holds a number."""
+    """Write a method that adds one to a slot that holds a number."""
     slot = wish.slot("int", "number", "integer")
     if wish.parameters or not slot or not wish.words & _COUNTING:
         return None
@@ -100,7 +102,7 @@ def _tallying(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _collecting(wish: MethodWish) -> WrittenMethod | None:
-    """One thing more, in a slot that holds a list."""
+    """Write a method that adds an item to a slot that holds a list."""
     slot = wish.slot("list", "array")
     if len(wish.parameters) != 1 or not slot or not wish.words & _COLLECTING:
         return None
@@ -113,7 +115,7 @@ def _collecting(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _durations(wish: MethodWish) -> WrittenMethod | None:
-    """Seconds of what a text says in hours, minutes and seconds."""
+    """Write a method that turns hours, minutes and seconds in a text into seconds."""
     if len(wish.parameters) != 1 or not wish.words >= {"seconds"} or not wish.words & {"duration", "durations", "time"}:
         return None
     (text,) = wish.parameters
@@ -127,7 +129,7 @@ def _durations(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _often(wish: MethodWish) -> WrittenMethod | None:
-    """How often one text stands in another."""
+    """Write a method that counts a text in another."""
     if len(wish.parameters) != 2 or not wish.words & {"often", "occurrences", "times"}:
         return None
     text, part = wish.parameters
@@ -136,7 +138,7 @@ def _often(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _summing(wish: MethodWish) -> WrittenMethod | None:
-    """What one text or one list comes to."""
+    """Write a method that adds up a text or a list."""
     if len(wish.parameters) != 1:
         return None
     (name,) = wish.parameters
@@ -149,7 +151,7 @@ def _summing(wish: MethodWish) -> WrittenMethod | None:
 
 
 def _formatting(wish: MethodWish) -> WrittenMethod | None:
-    """One line of all the arguments, under a word of the intent."""
+    """Write a method that joins all arguments on a line, under a word of the intent."""
     if not wish.parameters or not wish.words & _FORMATTING or wish.parameters[-1].startswith("*"):
         return None
     mark = next(iter(_PLAIN.findall(wish.intent)), "line").capitalize()
@@ -168,5 +170,5 @@ def _sample(name: str, at: int) -> Any:
 
 
 def _in_order(wish: MethodWish) -> Sequence[str]:
-    """The words of the selector, then those of the intent, as they come."""
+    """Return the words of the selector, then those of the intent, as they come."""
     return _PLAIN.findall(f"{wish.selector.replace('_', ' ')} {wish.intent}".lower())

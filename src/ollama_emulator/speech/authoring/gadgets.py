@@ -48,7 +48,9 @@ _USUAL: Final = _Gadget(frozenset(), "count_words", ("text",), "Count the words 
 
 
 def wish(form: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
-    """The fields of a reply that is asked for a tool's `name`, `inputs` and `purpose`; none where it is not."""
+    """Return the fields of a reply that is asked for a tool's `name`, `inputs` and `purpose`; none for any other
+    request.
+    """
     properties = form.get("properties")
     if not isinstance(properties, dict):
         return {}

@@ -21,7 +21,7 @@ class Attack:
     after: str = ""
 
     def source(self, wish: MethodWish) -> str:
-        """The whole method, under the wish's signature."""
+        """Return the whole method, under the wish's signature."""
         return method(wish, self.body, about(wish), thinks=self.thinks) + self.after
 
 

@@ -24,7 +24,9 @@ _MOST: Final = 16  # methods of one request
 
 @dataclass(frozen=True, slots=True)
 class CodeShape:
-    """Where a schema wants what, by the names it gives them; `methods` is "" where it asks for one method alone."""
+    """The places of a schema where the parts of code go, by the names it gives them; `methods` is "" for a single
+    method.
+    """
 
     source: str
     checks: str
@@ -35,14 +37,16 @@ class CodeShape:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is asked for: one wish, or one for each method of a whole prototype."""
+    """A request for code: a wish, or a wish for each method of a whole prototype."""
 
     shape: CodeShape
     wishes: tuple[MethodWish, ...]
 
 
 def shape_of(form: Any) -> CodeShape | None:
-    """How a schema asks for code: an object with `source` and `checks`, or with a list of such; None if it does not."""
+    """Return how a schema asks for code: an object with `source` and `checks`, or with a list of such; None if it does
+    not.
+    """
     if not isinstance(form, dict):
         return None
     found = _one(form, form)
@@ -65,7 +69,7 @@ def _one(found: Mapping[str, Any], root: Mapping[str, Any]) -> CodeShape | None:
 
 
 def _inner(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema within a schema, or the definition that it names; empty for what is none."""
+    """Return a schema within a schema, or the definition that it names; empty for anything else."""
     reference = node.get("$ref") if isinstance(node, dict) else None
     if isinstance(reference, str):
         definitions = root.get("$defs")
@@ -79,12 +83,12 @@ def _properties(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _names(found: Mapping[str, Any]) -> dict[str, str]:
-    """The schema's name of each property, by the name without what only orders it."""
+    """Return the schema's name of each property, by the name without what only orders it."""
     return {plain_name(name): name for name in _properties(found)}
 
 
 def read(shape: CodeShape, messages: Sequence[Mapping[str, Any]]) -> Order:
-    """The wishes of a conversation: the last message with a selector or an api says them; at least one."""
+    """Return the wishes of a conversation: the last message with a selector or an api says them; at least one."""
     texts = [str(message.get("content") or "") for message in messages if message.get("role") != "system"]
     parts = next((found for found in map(_sections, reversed(texts)) if found.keys() & {"selector", "api"}), {})
     shared = {
@@ -102,13 +106,13 @@ def read(shape: CodeShape, messages: Sequence[Mapping[str, Any]]) -> Order:
 
 
 def wanted(form: Any, messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The selectors that a request asks code for; none where it asks for none."""
+    """Return the selectors that a request asks code for; none where it asks for none."""
     shape = shape_of(form)
     return () if shape is None else tuple(wish.selector for wish in read(shape, messages).wishes)
 
 
 def _sections(text: str) -> dict[str, str]:
-    """What stands under each heading, by its name in small letters; a heading that comes again is text."""
+    """Return the text under each heading, by the heading in small letters; a repeated heading is text."""
     found: dict[str, tuple[int, int]] = {}
     for match in _HEADING.finditer(text):
         found.setdefault(match[1].lower(), match.span(2))
@@ -118,7 +122,7 @@ def _sections(text: str) -> dict[str, str]:
 
 
 def _api(text: str, shared: Mapping[str, Any]) -> list[MethodWish]:
-    """A wish for each method that a description tells of: its signature, and what is said up to the next one."""
+    """Return a wish for each method that a description tells of: its signature, and what is said up to the next one."""
     found = list(_SIGNATURE.finditer(text))
     ends = [*(match.start() for match in found[1:]), len(text)]
     return [
@@ -137,7 +141,7 @@ def _wish(selector: str, inside: str, intent: str, shared: Mapping[str, Any], ki
 
 
 def _split(inside: str) -> list[str]:
-    """The parameters of a signature, as they are written."""
+    """Return the parameters of a signature, as they are written."""
     parts, deep = [""], 0
     for sign in inside:
         deep += (sign in "[{") - (sign in "]}")
@@ -149,7 +153,7 @@ def _split(inside: str) -> list[str]:
 
 
 def written(order: Order, made: Sequence[WrittenMethod], drawn: dict[str, Any]) -> dict[str, Any]:
-    """The reply: a valid instance of the schema, with the methods and checks in the place of its own."""
+    """Return the reply: a valid instance of the schema, with the methods and checks in the place of its own."""
     shape = order.shape
     if not shape.methods:
         return {**drawn, **_filled(shape, made[0])}
@@ -168,7 +172,7 @@ def _filled(shape: CodeShape, one: WrittenMethod) -> dict[str, Any]:
 
 
 def _check(names: Mapping[str, str], check: MethodCheck) -> dict[str, str]:
-    """A check as a schema holds it: JSON in texts, empty for what it has none of."""
+    """Return a check in the schema's form: JSON in texts, "" for a missing field."""
     told = {
         "arguments": list(check.arguments),
         "before": check.slots,

@@ -21,12 +21,14 @@ _ASKED: Final = ("What is a harbour?", "Is the lamp lit before the gate is shut?
 
 
 def think(wish: MethodWish) -> WrittenMethod:
-    """A facet, a protocol, or a method whose intent no computing is known for."""
+    """Write a facet, a protocol, or a method whose intent calls for no known computation."""
     return next(filter(None, (_made(wish, room) for room in _ROOMS)))
 
 
 def _made(wish: MethodWish, room: int) -> WrittenMethod | None:
-    """With so many characters of the intent; None where the source is then too long, and could be shorter."""
+    """Write the method with `room` characters of the intent; return None where a shorter intent would make the source
+    fit.
+    """
     wish = replace(wish, told=cut(" ".join(wish.intent.split()), room))
     made = None if wish.speaks else _shaped(wish)
     if made is None:
@@ -37,7 +39,7 @@ def _made(wish: MethodWish, room: int) -> WrittenMethod | None:
 
 
 def voice(wish: MethodWish) -> list[str]:
-    """The lines that say as whom it thinks, in the words of its intent."""
+    """Return the lines that say in which role it thinks, in the words of its intent."""
     who = cut(wish.title or wish.selector, _NAME)
     after = f", after {cut(wish.inspiration, _NAME)}" if wish.inspiration else ""
     head = f"Think now only as {who}{after}."
@@ -47,7 +49,7 @@ def voice(wish: MethodWish) -> list[str]:
 
 
 def asked(wish: MethodWish) -> str:
-    """The message to the model: what it is about, with every argument, and as whom."""
+    """Return the message to the model: the subject with every argument, and the role."""
     given = [name.lstrip("*") for name in wish.parameters]
     about = "This is your answer so far:" if wish.kind == "protocol" else "Your part of the question:"
     parts = [f'"{about}\\n"']
@@ -56,20 +58,21 @@ def asked(wish: MethodWish) -> str:
 
 
 def about(wish: MethodWish) -> str:
-    """What a docstring says of a method: its name, without what would end a docstring."""
+    """Return the first line of a method's docstring: its name, without characters that would end a docstring."""
     return re.sub(r'["\\\x00-\x1f]', " ", cut(wish.title or wish.selector, _NAME)) + ", by template."
 
 
 def arguments(wish: MethodWish, at: int) -> tuple[object, ...]:
-    """What the at-th check calls it with: a question for the first argument, numbers and names for further ones."""
+    """Return the arguments of the at-th check: a question first, numbers and names after it."""
     more = (2 + at, "plain", f"part {at + 1}")
     return tuple(_ASKED[at % 2] if place == 0 else more[(place - 1) % 3] for place in range(len(wish.parameters)))
 
 
 def _shaped(wish: MethodWish) -> WrittenMethod | None:
-    """A method whose intent names the keys of what it answers, `{title, text}` or a list of such: thought line by line.
+    """Write a method whose intent names the keys of its answer, `{title, text}` or a list of such; return None for
+    others.
 
-    A key that an argument has the name of holds that argument, an address is left empty: none is made up.
+    A key with an argument's name holds that argument, an address is left empty: none is invented.
     """
     found = _SHAPE.search(wish.intent)
     if found is None or not wish.parameters:

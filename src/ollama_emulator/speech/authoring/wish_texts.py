@@ -1,4 +1,4 @@
-"""What a method is wished to be, what was written for it, and how text becomes a literal of it."""
+"""The description of a wanted method, the method written for it, and text as literals of its source."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MethodWish:
 
     @property
     def kind(self) -> str:
-        """`facet`, `protocol`, `tool` or `method`: as declared, else as its selector ends."""
+        """Return `facet`, `protocol`, `tool` or `method`: as declared, else by the end of the selector."""
         if self.declared:
             return self.declared
         for kind in ("facet", "protocol"):
@@ -43,22 +43,22 @@ class MethodWish:
 
     @property
     def speaks(self) -> bool:
-        """Whether it is a persona's voice, which thinks and does not compute."""
+        """Return whether the method is the voice of a persona, which thinks and does not compute."""
         return self.kind in ("facet", "protocol")
 
     @property
     def words(self) -> frozenset[str]:
-        """The words of selector and intent, in small letters."""
+        """Return the words of selector and intent, in small letters."""
         return frozenset(_WORD.findall(f"{self.selector} {self.intent}".replace("_", " ").lower()))
 
     def slot(self, *kinds: str) -> str:
-        """The first slot whose value is of one of the kinds, "" if there is none."""
+        """Return the first slot whose value is of one of the kinds, "" if there is none."""
         return next((name for name, kind in self.slots if kind.startswith(kinds)), "")
 
 
 @dataclass(frozen=True, slots=True)
 class MethodCheck:
-    """One call of the method: with what, what is thought while it runs, and what has to come of it."""
+    """A call that checks the method: its arguments, the replies to its thoughts, and the expected result."""
 
     arguments: tuple[Any, ...] = ()
     infer: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class WrittenMethod:
 
 
 def method(wish: MethodWish, body: Sequence[str], about: str, *, thinks: bool = False, imports: str = "") -> str:
-    """The source: a signature, what it is in a docstring that names no model as its author, and a body."""
+    """Return the source: a signature, a docstring that names no model as its author, and a body."""
     called = wish.signature or ", ".join(("self", *wish.parameters))
     head = f"{'async ' if thinks else ''}def {wish.selector}({called}):"
     lines = [head, f'    """{NOTICE} {about}"""', *(f"    {line}" for line in body)]
@@ -84,13 +84,13 @@ def method(wish: MethodWish, body: Sequence[str], about: str, *, thinks: bool = 
 
 
 def literal(text: str) -> list[str]:
-    """A text as lines that stand in brackets: literals beside each other, none longer than a line."""
+    """Return a text as lines that stand in brackets: literals beside each other, none longer than a line."""
     clean = text.encode("utf-8", "replace").decode()
     return [repr(piece) for line in clean.splitlines(keepends=True) for piece in _cut(line)] or ["''"]
 
 
 def _cut(line: str) -> list[str]:
-    """A line in pieces that end at blanks where there are any."""
+    """Return a line in pieces that end at blanks where there are any."""
     pieces: list[str] = []
     while len(line) > _LINE:
         at = line.rfind(" ", 0, _LINE) + 1 or _LINE
